@@ -1,0 +1,29 @@
+# One front door. `make run` and `make test` need Python 3.11+, git and a package index; nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint lock config score bench clean
+
+run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
+	@$(BIN)/python tools/first_run.py
+
+test: .venv/.ready           ## set up what is missing, then run every test
+	$(BIN)/python -m pytest
+
+lint: .venv/.ready           ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+config: .venv/.ready         ## regenerate config.example.toml from the schema
+	$(BIN)/reconstitute config example > config.example.toml.new && mv config.example.toml.new config.example.toml
+
+lock: .venv/.ready           ## regenerate requirements.lock (needs uv)
+	uv pip compile --universal --python-version 3.11 --group dev pyproject.toml --generate-hashes --no-emit-index-url --no-header -q -o requirements.lock
+
+.venv/.ready: requirements.lock pyproject.toml tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .cache

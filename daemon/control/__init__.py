@@ -1,0 +1,1 @@
+"""What clients may ask of Reconstitute: HTTP over a Unix socket, or the same calls in this process."""

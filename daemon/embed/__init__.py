@@ -1,0 +1,41 @@
+"""Text becomes vectors: the protocol, and what every embedder promises.
+
+`embed` answers one entry per text, in order: a unit vector, or the BadInput that says why this text has none. One bad
+text never spoils its batch, and never stops the queue. A model server that is down raises ModelUnavailable: nothing was
+embedded, ask again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daemon.errors import BadInput
+
+Vector: TypeAlias = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """What the ingest pass and recall ask of a model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names (model digest, dims, chunker): 12 to 40 of ``[a-z0-9-]``. Vectors of two fingerprints never mix."""
+
+    @property
+    def dims(self) -> int:
+        """Length of every vector."""
+
+    @property
+    def name(self) -> str:
+        """For people: ``all-MiniLM-L6-v2 (built in)`` or ``qwen3-embedding:8b (Ollama)``."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """Unit vectors, one per text, in order.
+
+        Raises:
+            ModelUnavailable: the server is down or lacks the model; nothing was embedded.
+        """

@@ -1,0 +1,109 @@
+"""Every error of ours, and what the caller is to do about it.
+
+ReconstituteError
+├── Retry                     may work later: wait, back off, keep the work queued
+│   ├── SourceBusy            the record is being written, or the database is locked
+│   ├── ModelUnavailable      the model server is down, or does not have the model
+│   └── DaemonUnreachable     nothing answers on the control socket
+├── Skip                      this one item is unusable: quarantine it with the reason, go on
+│   ├── BadRecord             a record of OpenCode's that cannot be read
+│   ├── BadInput              a text the embedder cannot take
+│   └── BadRequest            a request file or a control call that makes no sense
+└── Stop                      going on would lose or damage something: end with this message
+    ├── ConfigError           the configuration is wrong
+    ├── SourceMissing         OpenCode's directory is not there, or its layout is not known
+    ├── ArchiveLocked         another process holds the archive
+    ├── ArchiveCorrupt        the archive failed a checksum
+    ├── IndexBroken           the index failed its probe (the archive rebuilds it)
+    └── OutputRefused         the output directory is not ours to write to
+
+A message names the thing, the cause and the fix, in that order.
+"""
+
+from __future__ import annotations
+
+
+class ReconstituteError(Exception):
+    """Root of the tree; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class Retry(ReconstituteError):  # noqa: N818 - the tree's middle names say what to do
+    """May work later."""
+
+    exit_code = 75  # EX_TEMPFAIL
+
+
+class SourceBusy(Retry):
+    """The record is being written at this moment, or the database is locked."""
+
+
+class ModelUnavailable(Retry):
+    """The model server does not answer, or does not have the model."""
+
+
+class DaemonUnreachable(Retry):
+    """Nothing answers on the control socket."""
+
+    exit_code = 69  # EX_UNAVAILABLE
+
+
+class Skip(ReconstituteError):  # noqa: N818
+    """This item is unusable; the rest goes on."""
+
+    exit_code = 65  # EX_DATAERR
+
+
+class BadRecord(Skip):
+    """A record of OpenCode's that cannot be read."""
+
+
+class BadInput(Skip):
+    """A text that the embedder cannot take."""
+
+
+class BadRequest(Skip):
+    """A request file or a control call that makes no sense."""
+
+    exit_code = 64  # EX_USAGE
+
+
+class Stop(ReconstituteError):  # noqa: N818
+    """Going on would lose or damage something."""
+
+
+class ConfigError(Stop):
+    """The configuration is wrong."""
+
+    exit_code = 78  # EX_CONFIG
+
+
+class SourceMissing(Stop):
+    """OpenCode's directory is not there, or its layout is not known."""
+
+    exit_code = 66  # EX_NOINPUT
+
+
+class ArchiveLocked(Stop):
+    """Another process holds the archive."""
+
+    exit_code = 73  # EX_CANTCREAT
+
+
+class ArchiveCorrupt(Stop):
+    """The archive failed a checksum."""
+
+    exit_code = 74  # EX_IOERR
+
+
+class IndexBroken(Stop):
+    """The index failed its probe."""
+
+    exit_code = 74
+
+
+class OutputRefused(Stop):
+    """The output directory is not ours to write to."""
+
+    exit_code = 73

@@ -1,0 +1,111 @@
+"""The derived indexes: protocols, and the values they take and give.
+
+Both are disposable: everything in them can be rebuilt from the archive, the semantic one with no model call. Texts that
+come in are redacted already. `IndexBroken` from any call means: park the directory and rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from daemon.embed import Vector
+from daemon.model import Chunk, Document
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit must satisfy; None or empty means any. Times are epoch ms, `after` inclusive, `before` exclusive."""
+
+    session_id: str = ""
+    project_id: str = ""
+    directory: str = ""
+    role: str = ""
+    kinds: tuple[str, ...] = ()
+    tool: str = ""
+    after: int | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message on its way into an index: its document and what filters and hits need of its session."""
+
+    document: Document
+    role: str
+    created: int
+    message_index: int
+    session_title: str
+    project_id: str
+    directory: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow:
+    """One chunk with its vector and the entry it belongs to."""
+
+    chunk: Chunk
+    vector: Vector
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better."""
+
+    message_id: str
+    score: float
+    part_id: str = ""
+    kind: str = ""
+    tool: str = ""
+    text: str = ""
+    terms: tuple[str, ...] = ()
+
+
+class LexicalIndex(Protocol):
+    """Words, identifiers and substrings over redacted text."""
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """Put these messages' documents in, in place of what was there for the same messages; durable on return."""
+
+    def remove(self, message_ids: Sequence[str]) -> None:
+        """Forget these messages; durable on return."""
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """Best parts for the words of `query` in any order, best first, at most one per part."""
+
+    def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
+        """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""
+
+    def count(self) -> int:
+        """How many parts it holds."""
+
+    def close(self) -> None:
+        """Release files."""
+
+
+class SemanticIndex(Protocol):
+    """Vectors of one fingerprint."""
+
+    def upsert(self, rows: Sequence[VectorRow]) -> None:
+        """Put these chunks in; unchanged ids are overwritten."""
+
+    def remove(self, message_id: str, keep: int = 0) -> None:
+        """Forget this message's chunks numbered `keep` and above."""
+
+    def query(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
+        """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's."""
+
+    def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
+        """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read.
+
+        Raises:
+            IndexBroken: naming what failed.
+        """
+
+    def count(self) -> int:
+        """How many chunks it holds (from Chroma's SQLite, so no proof of health)."""
+
+    def close(self) -> None:
+        """Release files."""

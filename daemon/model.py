@@ -1,0 +1,204 @@
+"""The values every room passes to the next: sessions, messages, parts, and what is made of them.
+
+Frozen, without behaviour beyond naming their own fields. Times are epoch milliseconds, as OpenCode writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+OllamaMessage: TypeAlias = dict[str, Any]
+"""One entry of Ollama's ``messages[]``: role, content, and where they apply thinking, images, tool_calls, tool_name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One OpenCode session; `raw` is the record as its source wrote it."""
+
+    id: str
+    project_id: str
+    directory: str
+    title: str
+    created: int
+    updated: int
+    raw: bytes
+    parent_id: str | None = None
+    archived: int | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message: `data` is the whole record, `raw` its bytes as written (ids included)."""
+
+    id: str
+    message_id: str
+    session_id: str
+    type: str
+    data: Json
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message with its parts in creation order."""
+
+    id: str
+    session_id: str
+    role: str
+    created: int
+    data: Json
+    raw: bytes
+    parts: tuple[Part, ...] = ()
+    completed: int | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether OpenCode has finished writing it; a user message is written whole."""
+        return self.role != "assistant" or self.completed is not None or bool(self.data.get("error"))
+
+
+class Kind(StrEnum):
+    """What a piece of searchable text is; a filter of recall."""
+
+    PROMPT = "prompt"
+    ANSWER = "answer"
+    REASONING = "reasoning"
+    TOOL_INPUT = "tool_input"
+    TOOL_OUTPUT = "tool_output"
+    TASK = "task"
+    TITLE = "title"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The searchable text of one part, redacted."""
+
+    part_id: str
+    kind: Kind
+    text: str
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The searchable text of one message, redacted; `paths` are absolute where that is known."""
+
+    message_id: str
+    session_id: str
+    sections: tuple[Section, ...]
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A window of a document that is embedded as one vector."""
+
+    message_id: str
+    number: int
+    text: str
+    kinds: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The semantic index's record id (design section 5)."""
+        return f"{self.message_id}#{self.number}"
+
+
+class Operation(StrEnum):
+    """What a recorded tool call did to a path."""
+
+    WRITE = "write"  # whole new content
+    EDIT = "edit"  # old text -> new text
+    PATCH = "patch"  # hunks of an apply_patch update
+    DELETE = "delete"
+    MOVE = "move"  # this path became `other`
+    READ = "read"  # whole content seen
+    READ_RANGE = "read_range"  # some lines seen
+    UNCLEAR = "unclear"  # may have changed the path in a way the record does not tell
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """One recorded change or observation of an absolute path.
+
+    `content` is the whole text after a WRITE or seen by a READ; `old`/`new`/`replace_all` belong to EDIT; `hunks` to
+    PATCH, each (context line, removed-and-kept lines, added-and-kept lines); `before`/`after` are what OpenCode up to
+    1.2.1 recorded beside an edit or patch; `other` is the far end of a MOVE. `version` is the OpenCode version that
+    made it, because its matching rules changed over time (formats section 9).
+    """
+
+    path: str
+    time: int
+    session_id: str
+    message_id: str
+    part_id: str
+    tool: str
+    operation: Operation
+    content: str | None = None
+    old: str | None = None
+    new: str | None = None
+    replace_all: bool = False
+    hunks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], bool], ...] = ()
+    before: str | None = None
+    after: str | None = None
+    other: str | None = None
+    existed: bool | None = None
+    version: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result of recall; `snippet` and `title` are redacted, `score` is comparable within one answer only."""
+
+    message_id: str
+    session_id: str
+    title: str
+    role: str
+    created: int
+    kind: str
+    score: float
+    mode: str
+    snippet: str
+    part_id: str = ""
+    tool: str = ""
+    directory: str = ""
+    project_id: str = ""
+    terms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One file of an output tree: path relative to the tree's root, content, and the message ids it draws on."""
+
+    path: str
+    content: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A path to be reconstituted; `refresh` is ``continuous``, ``scheduled`` or ``once``."""
+
+    path: str
+    questions: tuple[str, ...] = ()
+    schedule: str = ""
+    refresh: str = "once"
+    at: int | None = None
+    output: str = ""
+
+
+@dataclass(slots=True)
+class SourceCounts:
+    """What one source holds and what became of it; shown by ``reconstitute status``."""
+
+    seen: int = 0
+    kept: int = 0
+    skipped: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
+    quarantined: int = 0
