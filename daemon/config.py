@@ -30,7 +30,7 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """A table of the file."""
 
 
-class OpenCode(_Section):
+class OpenCode(_Section, frozen=True):
     """Where OpenCode keeps its records. They are only ever read."""
 
     data_dir: Annotated[str, Meta(description="OpenCode's data directory")] = "$XDG_DATA_HOME/opencode"
