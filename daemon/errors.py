@@ -50,7 +50,7 @@ class DaemonUnreachable(Retry):
 
 
 class Skip(ReconstituteError):  # noqa: N818
-    """This item is unusable; the rest goes on."""
+    """One item is unusable; the rest goes on."""
 
     exit_code = 65  # EX_DATAERR
 
