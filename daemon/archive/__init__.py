@@ -1,1 +1,416 @@
-"""To be written."""
+"""The archive: the truth we own, in LevelDB (design section 4). The only importer of plyvel.
+
+Guarantees: one process at a time, by our own flock, taken before LevelDB is touched (docs/reliability.md, L1); every
+commit is one synced batch; every read verifies checksums (L2); values are kept as they were written. Safe to call from
+several threads. It knows nothing of sources and indexes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+import plyvel
+
+from daemon import fsio, records
+from daemon.archive import keys, migrate
+from daemon.archive.batch import STAGES, Batch, merged
+from daemon.errors import ArchiveCorrupt, ArchiveLocked
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
+from daemon.vectors import Vector
+
+__all__ = ["STAGES", "Archive", "Batch", "merged"]
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Archive:
+    """Open it, use it as a context manager or close it. See design section 4 for what is stored where."""
+
+    def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
+        """Open, and create where nothing is.
+
+        Raises:
+            ArchiveLocked: another process, or this one, has it open.
+            ArchiveCorrupt: LevelDB refuses the files, or a newer Reconstitute wrote them.
+        """
+        self.directory = directory
+        self._clock = clock
+        fsio.make_private_dir(directory)
+        self._lock_file = _lock(directory / "daemon.lock")
+        self._write = threading.RLock()
+        try:
+            self._db = plyvel.DB(
+                str(directory / "leveldb"),
+                create_if_missing=True,
+                write_buffer_size=16 << 20,
+                lru_cache_size=64 << 20,
+                bloom_filter_bits=10,
+            )
+            migrate.bring_up_to_date(self._get, self._put)
+            self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
+            self._waiting = {stage: sum(1 for _ in self._keys(f"out:{stage}:".encode())) for stage in STAGES}
+        except (plyvel.Error, OSError) as error:
+            self._lock_file.close()
+            raise ArchiveCorrupt(
+                f"{directory / 'leveldb'}: LevelDB cannot open it: {error}; copy the directory away before anything "
+                f"else, then move it aside: the next start reads what OpenCode still has"
+            ) from error
+        except BaseException:
+            self._lock_file.close()
+            raise
+
+    def close(self) -> None:
+        """Release LevelDB, then the lock. Closing twice is harmless."""
+        with self._write:
+            self._db.close()
+            self._lock_file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- the database --------------------------------------------------------------------------------------------
+
+    def _get(self, key: bytes) -> bytes | None:
+        try:
+            value: bytes | None = self._db.get(key, verify_checksums=True)
+        except plyvel.CorruptionError as error:
+            raise _corrupt(self.directory, error) from error
+        return value
+
+    def _put(self, key: bytes, value: bytes) -> None:
+        self._db.put(key, value, sync=True)
+
+    def _scan(self, prefix: bytes, stop: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        try:
+            with self._db.iterator(start=prefix, stop=stop or keys.after(prefix), verify_checksums=True) as rows:
+                yield from rows
+        except plyvel.CorruptionError as error:
+            raise _corrupt(self.directory, error) from error
+
+    def _keys(self, prefix: bytes) -> Iterator[bytes]:
+        try:
+            bounds = {"start": prefix, "stop": keys.after(prefix)}
+            with self._db.iterator(**bounds, include_value=False, verify_checksums=True) as rows:
+                yield from rows
+        except plyvel.CorruptionError as error:
+            raise _corrupt(self.directory, error) from error
+
+    def _load(self, key: bytes) -> Any | None:
+        raw = self._get(key)
+        return None if raw is None else records.loads(raw)
+
+    def batch(self) -> Batch:
+        """An empty commit to fill."""
+        return Batch(self._get)
+
+    def commit(self, batch: Batch) -> None:
+        """Write all of it, synced, or none of it."""
+        with self._write:
+            counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
+            with self._db.write_batch(transaction=True, sync=True) as writing:
+                for key, value in batch.changes.items():
+                    if value is None:
+                        writing.delete(key)
+                    else:
+                        writing.put(key, value)
+                writing.put(keys.COUNTS, records.dumps(counts))
+            self._counts = counts
+            for stage, added in batch.outbox.items():
+                self._waiting[stage] += added
+
+    # -- what OpenCode said --------------------------------------------------------------------------------------
+
+    def session(self, session_id: str) -> Session | None:
+        """The session, also when its source has deleted it."""
+        entry = self._load(keys.session_meta(session_id))
+        return None if entry is None else _session(entry)
+
+    def sessions(self) -> Iterator[Session]:
+        """All sessions, by id."""
+        for key, raw in self._scan(b"sess:"):
+            if key.endswith(b":meta"):
+                yield _session(records.load_object(raw))
+
+    def session_state(self, session_id: str) -> Json | None:
+        """generation, sources, deleted (ms or null) of a session."""
+        entry: Json | None = self._load(keys.session_meta(session_id))
+        return entry and {name: entry[name] for name in ("generation", "sources", "deleted")}
+
+    def message_ids(self, session_id: str) -> list[str]:
+        """In conversation order."""
+        ids: list[str] = self._load(keys.session_order(session_id)) or []
+        return ids
+
+    def all_message_ids(self) -> Iterator[str]:
+        """Every message, by id."""
+        for key in self._keys(b"msg:"):
+            if key.endswith(b":hash"):
+                yield keys.unescape(key.decode()[4:-5])
+
+    def message(self, message_id: str) -> Message | None:
+        """The message with its parts in order, each the fullest version seen."""
+        raw, state = self._get(keys.message_raw(message_id)), self.state(message_id)
+        if raw is None or state is None:
+            return None
+        parts = tuple(self._part(message_id, part_id, state["session"]) for part_id in state["parts"])
+        return records.message(raw, parts, state["session"])
+
+    def messages(self, session_id: str) -> Iterator[Message]:
+        """A session's messages in conversation order."""
+        for message_id in self.message_ids(session_id):
+            message = self.message(message_id)
+            if message is not None:
+                yield message
+
+    def _part(self, message_id: str, part_id: str, session_id: str) -> Part:
+        raw = self._get(keys.part(message_id, part_id))
+        if raw is None:
+            raise _corrupt(self.directory, f"part {part_id} of message {message_id} is gone")
+        return records.part(raw, message_id, session_id)
+
+    def versions(self, message_id: str) -> list[bytes]:
+        """Raw records of this message and its parts that a fuller or newer version has replaced."""
+        name = keys.escape(message_id)
+        found = [raw for _, raw in self._scan(f"msg:{name}:was:".encode())]
+        return found + [raw for _, raw in self._scan(f"partwas:{name}:".encode())]
+
+    def state(self, message_id: str) -> Json | None:
+        """hash, session, created, generation, sources, deleted, parts, gone, edits of a message."""
+        state: Json | None = self._load(keys.message_state(message_id))
+        return state
+
+    def is_deleted(self, message_id: str) -> bool:
+        """Whether no source has it any more."""
+        state = self.state(message_id)
+        return state is not None and state["deleted"] is not None
+
+    def replay(self, message_id: str) -> list[OllamaMessage]:
+        """The message in Ollama's form; empty when it is not here."""
+        return self._load(keys.message_replay(message_id)) or []
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def file_edits(self, path: str) -> list[FileEdit]:
+        """All recorded changes and observations of an absolute path, in time order."""
+        return [records.edit_from_json(raw) for _, raw in self._scan(keys.file_prefix(path))]
+
+    def paths(self, prefix: str = "/") -> Iterator[str]:
+        """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
+        last = ""
+        base = prefix.rstrip("/")
+        start = b"file:" + base.encode("utf-8", "replace")
+        for key in self._keys(start):
+            path = key[5:].split(b"\0", 1)[0].decode("utf-8", "replace").replace("%00", "\0")
+            if path != last and (path == base or path.startswith(base + "/")):
+                last = path
+                yield path
+
+    # -- vectors and the outbox ----------------------------------------------------------------------------------
+
+    def vector(self, fingerprint: str, sha256: str) -> Vector | None:
+        """The stored embedding of a chunk's text."""
+        raw = self._get(keys.vector(fingerprint, sha256))
+        return None if raw is None else np.frombuffer(raw, dtype=np.float32)
+
+    def put_vectors(self, fingerprint: str, vectors: Sequence[tuple[str, Vector]]) -> None:
+        """Keep embeddings, so that the index can be rebuilt with no model call."""
+        batch = self.batch()
+        for sha256, vector in vectors:
+            batch.put(keys.vector(fingerprint, sha256), np.ascontiguousarray(vector, dtype=np.float32).tobytes())
+        self.commit(batch)
+
+    def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
+        """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""
+        found = []
+        for key, value in self._scan(f"out:{stage}:".encode()):
+            found.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
+            if len(found) >= limit:
+                break
+        return found
+
+    def done(self, stage: str, entries: Sequence[tuple[str, bytes, bytes]]) -> None:
+        """Take entries out of the outbox, but not those whose message has changed again meanwhile."""
+        with self._write:
+            batch = self.batch()
+            for _, key, value in entries:
+                if self._get(key) == value:
+                    batch.delete(key)
+                    batch.outbox[stage] -= 1
+            self.commit(batch)
+
+    def waiting(self, stage: str) -> int:
+        """How many messages wait for `stage`."""
+        return self._waiting[stage]
+
+    def enqueue_all(self, stage: str) -> int:
+        """Put every message into the outbox of one stage again: an index is being rebuilt."""
+        total = 0
+        batch = self.batch()
+        for message_id in self.all_message_ids():
+            state = self.state(message_id)
+            if state is None:
+                continue
+            key = keys.outbox(stage, state["created"], message_id)
+            batch.outbox[stage] += batch.get(key) is None
+            batch.put(key, state["hash"].encode())
+            total += 1
+            if len(batch) >= 500:
+                self.commit(batch)
+                batch = self.batch()
+        self.commit(batch)
+        return total
+
+    # -- cursors and quarantine ----------------------------------------------------------------------------------
+
+    def marks(self, source: str, session_id: str) -> dict[str, str]:
+        """The cursor of one session in one source: unit -> stamp ("" is the session's own record)."""
+        prefix = keys.cursor_prefix(source, session_id)
+        return {keys.unescape(key[len(prefix) :].decode()): value.decode() for key, value in self._scan(prefix)}
+
+    def marked_sessions(self, source: str) -> set[str]:
+        """Sessions this source had when it was last read."""
+        prefix = keys.cursor_prefix(source)
+        return {
+            keys.unescape(key[len(prefix) :].decode().split(":", 1)[0]) for key in self._keys(prefix)
+        } - {""}  # fmt: skip
+
+    def quarantined(self, source: str = "") -> dict[str, Json]:
+        """What could not be read: place -> entry."""
+        prefix = b"quar:" + (keys.escape(source).encode() + b":" if source else b"")
+        return {
+            keys.unescape(key.decode().rsplit(":", 1)[1]): records.load_object(raw) for key, raw in self._scan(prefix)
+        }
+
+    def unknown_types(self) -> dict[str, int]:
+        """Part types that no version of ours knew when they were read: type -> number of messages."""
+        found: dict[str, int] = {}
+        for key in self._keys(b"unk:"):
+            type_ = keys.unescape(key.decode().split(":")[1])
+            found[type_] = found.get(type_, 0) + 1
+        return found
+
+    # -- targets, cache, figures ---------------------------------------------------------------------------------
+
+    def target_get(self, path: str, name: str) -> Any | None:
+        """What was stored for a target under `name`."""
+        return self._load(keys.target(path, name))
+
+    def target_put(self, path: str, name: str, value: Any) -> None:
+        """Store something for a target."""
+        batch = self.batch()
+        batch.put(keys.target(path, name), records.dumps(value))
+        self.commit(batch)
+
+    def cache_get(self, kind: str, key: str) -> Any | None:
+        """A cached value that has not expired."""
+        entry = self._load(keys.cache(kind, key))
+        return entry["value"] if entry is not None and entry["expires_at"] > self._clock() else None
+
+    def cache_put(self, kind: str, key: str, value: Any, ttl_s: float) -> None:
+        """Cache a value. The expiry index saves a scan of all values when old ones are swept."""
+        batch = self.batch()
+        expires = self._clock() + int(ttl_s * 1000)
+        batch.put(keys.cache(kind, key), records.dumps({"value": value, "expires_at": expires}))
+        batch.put(keys.expiry(expires, keys.cache(kind, key)), b"")
+        self.commit(batch)
+
+    def sweep_cache(self) -> int:
+        """Remove what has expired; answers how many."""
+        batch = self.batch()
+        now = self._clock()
+        swept = 0
+        for key in list(self._keys(b"exp:")):
+            expires, name = int(key[4:17]), key[18:]
+            if expires > now:
+                break
+            batch.delete(key)
+            entry = self._load(name)
+            if entry is not None and entry["expires_at"] <= now:
+                batch.delete(name)
+                swept += 1
+        self.commit(batch)
+        return swept
+
+    def index_name(self, stage: str) -> str:
+        """The name of the index directory that this archive has filled; empty: none yet."""
+        return (self._get(keys.index_name(stage)) or b"").decode()
+
+    def set_index_name(self, stage: str, name: str) -> None:
+        """Remember which index directory this archive fills."""
+        batch = self.batch()
+        batch.put(keys.index_name(stage), name.encode())
+        self.commit(batch)
+
+    def figures(self) -> Json:
+        """sessions, messages, parts, bytes on disk."""
+        counts = {name: self._counts.get(name, 0) for name in ("sessions", "messages", "parts")}
+        return counts | {"bytes": _size_on_disk(self.directory / "leveldb")}
+
+
+def _size_on_disk(directory: Path) -> int:
+    """Bytes of all files. Only their names and sizes are looked at: LevelDB's files are never opened by us (L1)."""
+    total = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                total += entry.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:
+                continue  # LevelDB compacts while we look
+    return total
+
+
+def _session(entry: Json) -> Session:
+    return Session(
+        id=entry["id"],
+        project_id=entry["project_id"],
+        directory=entry["directory"],
+        title=entry["title"],
+        created=entry["created"],
+        updated=entry["updated"],
+        raw=entry["raw"].encode(),
+        parent_id=entry["parent_id"],
+        archived=entry["archived"],
+        version=entry["version"],
+    )
+
+
+def _lock(path: Path) -> IO[str]:
+    """Hold `path` exclusively, with our pid in it, for as long as the answer stays open."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    file = os.fdopen(descriptor, "r+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = file.read(20).strip() or "unknown"
+        file.close()
+        raise ArchiveLocked(
+            f"{path.parent}: in use by another Reconstitute (pid {holder}); stop that one, or ask it: "
+            f"reconstitute status"
+        ) from None
+    file.seek(0)
+    file.truncate()
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
+
+
+def _corrupt(directory: Path, cause: object) -> ArchiveCorrupt:
+    return ArchiveCorrupt(
+        f"{directory / 'leveldb'}: the archive failed a check: {cause}; stop the daemon, copy the directory away, "
+        f"then restore it from a backup or move it aside: the next start reads what OpenCode still has"
+    )

@@ -8,14 +8,12 @@ embedded, ask again later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from daemon.errors import BadInput
+from daemon.vectors import Vector
 
-Vector: TypeAlias = NDArray[np.float32]
+__all__ = ["BadInput", "Embedder", "Vector"]
 
 
 class Embedder(Protocol):

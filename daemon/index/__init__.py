@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon.embed import Vector
 from daemon.model import Chunk, Document
+from daemon.vectors import Vector
 
 
 @dataclass(frozen=True, slots=True)

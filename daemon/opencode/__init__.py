@@ -1,1 +1,99 @@
-"""To be written."""
+"""What OpenCode has on disk becomes Session, Message and Part. Read-only, always.
+
+A source lists cheap stamps first and reads a record only when its stamp is new. Stamps are opaque; equal stamps mean
+unchanged, different ones mean "look": whether anything changed is decided by content. All sources are read at once and
+united by id; the one with the higher `generation` wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from daemon.model import Message, Session
+
+JSON_TREE, DATABASE, DATABASE_2 = 1, 2, 3
+"""Generations of OpenCode's storage (formats section 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A message as a source lists it: its stamp, and when it or one of its parts last changed (epoch ms)."""
+
+    stamp: str
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A record that could not be read: where, why, how large, and the hash of what was there."""
+
+    place: str
+    reason: str
+    size: int = 0
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What reading one message gave.
+
+    `message` is None when nothing usable was there. `orphan` says that only its parts are left: OpenCode's clean-up
+    after a revert removes the message and leaves the parts (formats section 5).
+    """
+
+    message: Message | None
+    problems: tuple[Problem, ...] = ()
+    orphan: bool = False
+
+
+class Source(Protocol):
+    """A read-only place messages come from."""
+
+    @property
+    def name(self) -> str:
+        """Stable across restarts: the cursor is kept under it."""
+
+    @property
+    def kind(self) -> str:
+        """For people: what storage this is."""
+
+    @property
+    def generation(self) -> int:
+        """Which of two records with one id wins."""
+
+    def touched(self) -> Iterable[str] | None:
+        """Sessions that may have changed since the last call; None: cannot tell, look at all."""
+
+    def hint(self, path: str) -> None:
+        """A watch event named this path; `touched` will account for it."""
+
+    def sessions(self) -> Mapping[str, str]:
+        """Every session and the stamp of its record.
+
+        Raises:
+            SourceMissing: the place is gone or its layout is unknown. Nothing may be concluded from it.
+            SourceBusy: locked; later.
+        """
+
+    def messages(self, session_id: str) -> Mapping[str, Unit]:
+        """Every message of a session."""
+
+    def read_session(self, session_id: str) -> Session:
+        """The session's record; where only its messages are left, one made from what they tell.
+
+        Raises:
+            BadRecord: unreadable, and not because it is being written.
+            SourceBusy: it is being written.
+        """
+
+    def read_message(self, session_id: str, message_id: str) -> Reading:
+        """The message with its parts in creation order.
+
+        Raises:
+            SourceBusy: one of its records is being written.
+        """
+
+    def close(self) -> None:
+        """Let go of files and connections."""

@@ -1,0 +1,252 @@
+"""One commit in the making: everything a pass learned, written as one synced batch or not at all.
+
+A batch reads through itself, so that the second message of a session sees the order the first one left. It decides what
+a record becomes in the archive: current version, version kept aside, tombstone.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from daemon import records
+from daemon.archive import keys, merge
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
+
+STAGES = ("lexical", "semantic")
+
+
+class Batch:
+    """Puts and deletes, in memory, until Archive.commit writes them."""
+
+    def __init__(self, get: Callable[[bytes], bytes | None]) -> None:
+        self._get = get
+        self.changes: dict[bytes, bytes | None] = {}
+        self.counts = {"sessions": 0, "messages": 0, "parts": 0}
+        self.outbox = dict.fromkeys(STAGES, 0)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all values that will be written."""
+        return sum(len(value) for value in self.changes.values() if value)
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value as it will be after the commit."""
+        return self.changes[key] if key in self.changes else self._get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write `value`, unless it stands there already."""
+        if self.get(key) != value:
+            self.changes[key] = value
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`, if it is there."""
+        if self.get(key) is not None:
+            self.changes[key] = None
+
+    def _load(self, key: bytes) -> Json | None:
+        raw = self.get(key)
+        return None if raw is None else records.load_object(raw)
+
+    # -- sessions ------------------------------------------------------------------------------------------------
+
+    def session(self, session: Session, source: str, generation: int) -> bool:
+        """Record a session; answers whether anything changed. A newer generation's record wins."""
+        old = self._load(keys.session_meta(session.id))
+        sources = sorted({source, *(old or {}).get("sources", [])})
+        entry: Json = {
+            "id": session.id,
+            "project_id": session.project_id,
+            "directory": session.directory,
+            "title": session.title,
+            "parent_id": session.parent_id,
+            "created": session.created,
+            "updated": session.updated,
+            "archived": session.archived,
+            "version": session.version,
+            "raw": session.raw.decode("utf-8", "replace"),
+            "generation": generation,
+            "sources": sources,
+            "deleted": None,
+        }
+        if old is not None and old["generation"] > generation:
+            entry = old | {"sources": sources, "deleted": None}
+        if old == entry:
+            return False
+        self.counts["sessions"] += old is None
+        self.put(keys.session_meta(session.id), records.dumps(entry))
+        return True
+
+    def forget_session_source(self, session_id: str, source: str, now: int) -> bool:
+        """The source no longer has this session: a tombstone when no other source has it either."""
+        entry = self._load(keys.session_meta(session_id))
+        return entry is not None and self._drop_source(keys.session_meta(session_id), entry, source, now)
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def message(
+        self,
+        message: Message,
+        *,
+        source: str,
+        generation: int,
+        hash_: str,
+        replay: Sequence[OllamaMessage],
+        edits: Iterable[FileEdit],
+        versions: Iterable[tuple[str | None, bytes]] = (),
+        gone: Iterable[str] = (),
+        unknown: Iterable[str] = (),
+    ) -> None:
+        """Record a message, already merged with what stood here, and put it into the outbox.
+
+        `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
+        source has dropped and we have not, `unknown` the part types that this version does not know.
+        """
+        old = self._load(keys.message_state(message.id))
+        self.put(keys.message_raw(message.id), message.raw)
+        for part in message.parts:
+            self.put(keys.part(message.id, part.id), part.raw)
+        for part_id, raw in versions:
+            name = records.digest(raw)
+            key = keys.message_version(message.id, name)
+            self.put(key if part_id is None else keys.part_version(message.id, part_id, name), raw)
+        self.put(keys.message_replay(message.id), records.dumps(list(replay)))
+        state: Json = {
+            "hash": hash_,
+            "session": message.session_id,
+            "created": message.created,
+            "generation": generation,
+            "sources": sorted({source, *(old or {}).get("sources", [])}),
+            "deleted": None,
+            "parts": [part.id for part in message.parts],
+            "gone": sorted(gone),
+            "edits": self._edits(edits, (old or {}).get("edits", [])),
+        }
+        self.counts["messages"] += old is None
+        self.counts["parts"] += len(message.parts) - len((old or {}).get("parts", []))
+        self.put(keys.message_state(message.id), records.dumps(state))
+        for type_ in unknown:
+            self.put(keys.unknown(type_, message.id), b"")
+        self._order(message.session_id, message.id, message.created)
+        self.enqueue(message.id, message.created, hash_)
+
+    def keep_source(self, message_id: str, source: str) -> None:
+        """Another source, no newer, has this message too; a tombstone is lifted."""
+        state = self._load(keys.message_state(message_id))
+        if state is not None and (source not in state["sources"] or state["deleted"] is not None):
+            state |= {"sources": sorted({source, *state["sources"]}), "deleted": None}
+            self.put(keys.message_state(message_id), records.dumps(state))
+
+    def tombstone(self, message_id: str, now: int) -> None:
+        """The source has removed the message and left its parts; what we have of it stays."""
+        state = self._load(keys.message_state(message_id))
+        if state is not None and state["deleted"] is None:
+            self.put(keys.message_state(message_id), records.dumps(state | {"deleted": now}))
+
+    def forget_message_source(self, message_id: str, source: str, now: int) -> bool:
+        """The source no longer has this message: a tombstone when no other source has it either."""
+        state = self._load(keys.message_state(message_id))
+        return state is not None and self._drop_source(keys.message_state(message_id), state, source, now)
+
+    def _drop_source(self, key: bytes, entry: Json, source: str, now: int) -> bool:
+        if source not in entry["sources"]:
+            return False
+        left = [name for name in entry["sources"] if name != source]
+        entry |= {"sources": left, "deleted": entry["deleted"] if left else now}
+        self.put(key, records.dumps(entry))
+        return not left
+
+    def _order(self, session_id: str, message_id: str, created: int) -> None:
+        """Keep the session's conversation order: time first, id second (ids wrapped on 2026-08-14)."""
+        key = keys.session_order(session_id)
+        order = records.loads(self.get(key) or b"[]")
+        if message_id in order[-1:]:
+            return
+
+        def rank(other: str) -> tuple[int, str]:
+            state = self._load(keys.message_state(other))
+            return (state["created"] if state else 0, other)
+
+        place = bisect.bisect_left(order, (created, message_id), key=rank)
+        if order[place : place + 1] == [message_id]:
+            return
+        if message_id in order:  # its time changed: take it out of where it was
+            order.remove(message_id)
+            place = bisect.bisect_left(order, (created, message_id), key=rank)
+        order.insert(place, message_id)
+        self.put(key, records.dumps(order))
+
+    def _edits(self, edits: Iterable[FileEdit], old: list[Any]) -> list[list[Any]]:
+        kept: list[list[Any]] = []
+        for number, edit in enumerate(edits):
+            self.put(keys.file_edit(edit.path, edit.time, edit.part_id, number), records.edit_to_json(edit))
+            kept.append([edit.path, edit.time, edit.part_id, number])
+        for place in old:
+            if place not in kept:
+                self.delete(keys.file_edit(*place))
+        return kept
+
+    # -- queue, cursor, quarantine -------------------------------------------------------------------------------
+
+    def enqueue(self, message_id: str, created: int, hash_: str) -> None:
+        """Into the outbox: archived, but not yet indexed and embedded."""
+        for stage in STAGES:
+            key = keys.outbox(stage, created, message_id)
+            self.outbox[stage] += self.get(key) is None
+            self.put(key, hash_.encode())
+
+    def mark(self, source: str, session_id: str, unit: str, stamp: str | None) -> None:
+        """Move the cursor of one unit (a message, or "" for the session's own record); None forgets it."""
+        key = keys.cursor(source, session_id, unit)
+        if stamp is None:
+            self.delete(key)
+        else:
+            self.put(key, stamp.encode("utf-8", "replace"))
+
+    def quarantine(self, source: str, place: str, entry: Json) -> None:
+        """Keep aside that something there is unreadable: reason, size, hash, stamp."""
+        self.put(keys.quarantine(source, place), records.dumps(entry))
+
+    def release(self, source: str, place: str) -> None:
+        """What was unreadable there has been read, or is gone."""
+        self.delete(keys.quarantine(source, place))
+
+
+def merged(old: Message | None, new: Message) -> tuple[Message, list[tuple[str | None, bytes]], list[str]]:
+    """`new` with nothing lost that `old` had: (message, versions to keep aside, ids of parts the source dropped)."""
+    if old is None:
+        return new, [], []
+    versions: list[tuple[str | None, bytes]] = []
+    parts = {part.id: part for part in new.parts}
+    for part in old.parts:
+        if part.id in parts:
+            parts[part.id] = _richer(part, parts[part.id], versions)
+    gone = [part.id for part in old.parts if part.id not in parts]
+    order = [part.id for part in new.parts]
+    for number, part in enumerate(old.parts):
+        if part.id not in parts:  # behind the part it used to follow
+            before = old.parts[number - 1].id if number else ""
+            order.insert(order.index(before) + 1 if before in order else 0, part.id)
+            parts[part.id] = part
+    head = new
+    replaces, aside = merge.choose(old.data, new.data)
+    if not replaces:
+        head = old
+    if aside:
+        versions.append((None, old.raw if replaces else new.raw))
+    whole = Message(
+        head.id, head.session_id, head.role, head.created, head.data, head.raw, tuple(parts[i] for i in order),
+        head.completed,
+    )  # fmt: skip
+    return whole, versions, gone
+
+
+def _richer(old: Part, new: Part, versions: list[tuple[str | None, bytes]]) -> Part:
+    replaces, aside = merge.choose(old.data, new.data)
+    if aside:
+        versions.append((new.id, old.raw if replaces else new.raw))
+    return new if replaces else old

@@ -1,0 +1,114 @@
+"""The archive's keys (design section 4), built and taken apart in one place.
+
+Ids and paths come from other people's records: `:` and `%` and NUL in them are escaped, so that no record can reach
+into another one's keys.
+"""
+
+from __future__ import annotations
+
+SCHEMA = b"meta:schema"
+COUNTS = b"meta:counts"
+LATEST = 9_999_999_999_999
+"""Epoch ms far in the future (year 2286); subtracting from it makes newer sort first."""
+
+
+def escape(text: str) -> str:
+    """`text` without the characters that separate key fields."""
+    return text.replace("%", "%25").replace(":", "%3A").replace("\0", "%00")
+
+
+def unescape(text: str) -> str:
+    """The inverse of escape."""
+    return text.replace("%00", "\0").replace("%3A", ":").replace("%25", "%")
+
+
+def _key(*fields: str) -> bytes:
+    return ":".join(fields).encode("utf-8", "replace")
+
+
+def session_meta(session_id: str) -> bytes:
+    return _key("sess", escape(session_id), "meta")
+
+
+def session_order(session_id: str) -> bytes:
+    return _key("sess", escape(session_id), "order")
+
+
+def message_raw(message_id: str) -> bytes:
+    return _key("msg", escape(message_id), "raw")
+
+
+def message_version(message_id: str, digest: str) -> bytes:
+    return _key("msg", escape(message_id), "was", digest[:16])
+
+
+def message_state(message_id: str) -> bytes:
+    return _key("msg", escape(message_id), "hash")
+
+
+def message_replay(message_id: str) -> bytes:
+    return _key("msg", escape(message_id), "ollama")
+
+
+def part(message_id: str, part_id: str) -> bytes:
+    return _key("part", escape(message_id), escape(part_id))
+
+
+def part_version(message_id: str, part_id: str, digest: str) -> bytes:
+    return _key("partwas", escape(message_id), escape(part_id), digest[:16])
+
+
+def file_prefix(path: str) -> bytes:
+    return b"file:" + path.replace("\0", "%00").encode("utf-8", "replace") + b"\0"
+
+
+def file_edit(path: str, time: int, part_id: str, number: int) -> bytes:
+    return file_prefix(path) + f"{max(time, 0):013d}\0{escape(part_id)}\0{number:06d}".encode("utf-8", "replace")
+
+
+def unknown(type_: str, message_id: str) -> bytes:
+    return _key("unk", escape(type_), escape(message_id))
+
+
+def vector(fingerprint: str, sha256: str) -> bytes:
+    return _key("vec", fingerprint, sha256)
+
+
+def outbox(stage: str, created: int, message_id: str) -> bytes:
+    """Newest first: the message that was just written is the one that is searched for."""
+    return _key("out", stage, f"{LATEST - min(max(created, 0), LATEST):013d}", escape(message_id))
+
+
+def cursor(source: str, session_id: str = "", unit: str = "") -> bytes:
+    """With neither session nor unit: the source's own state; with a session only: the prefix of its marks."""
+    return _key("cur", escape(source), escape(session_id), escape(unit))
+
+
+def cursor_prefix(source: str, session_id: str | None = None) -> bytes:
+    fields = ["cur", escape(source)] + ([] if session_id is None else [escape(session_id)])
+    return _key(*fields) + b":"
+
+
+def index_name(stage: str) -> bytes:
+    return _key("meta", "index", stage)
+
+
+def cache(kind: str, key: str) -> bytes:
+    return _key("cache", kind, escape(key))
+
+
+def expiry(expires_ms: int, key: bytes) -> bytes:
+    return f"exp:{expires_ms:013d}:".encode() + key
+
+
+def target(path: str, name: str) -> bytes:
+    return _key("target", escape(path), escape(name))
+
+
+def quarantine(source: str, place: str) -> bytes:
+    return _key("quar", escape(source), escape(place))
+
+
+def after(prefix: bytes) -> bytes:
+    """The first key behind all keys that begin with `prefix`."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])

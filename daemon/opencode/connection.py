@@ -1,0 +1,98 @@
+"""One long-lived read-only connection to one of OpenCode's SQLite files (formats section 5, reliability S2 and S5-S8).
+
+Never writes, never checkpoints, never holds a read transaction open between calls: every query is fetched whole.
+``mode=ro`` and nothing else: ``immutable=1`` reads stale data, and a read-write open deletes the user's WAL at close.
+Columns are selected by name and may be missing: they grow with every version.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from daemon.errors import SourceBusy, SourceMissing
+
+
+class Connection:
+    """Opens on first use, and again when the file has been replaced."""
+
+    def __init__(self, path: Path, busy_ms: int = 5000) -> None:
+        self.path = path
+        self._busy_ms = busy_ms
+        self._lock = threading.RLock()
+        self._open: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._columns: dict[str, frozenset[str]] = {}
+        self.replaced = 0
+
+    def close(self) -> None:
+        """Close; the next query opens again."""
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+            self._open = None
+            self._columns = {}
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            stat = os.stat(self.path)
+        except OSError:
+            self.close()
+            raise SourceMissing(f"{self.path}: the database is gone; nothing is concluded from that") from None
+        identity = (stat.st_dev, stat.st_ino)
+        if self._open is not None and identity == self._identity:
+            return self._open
+        if self._open is not None:
+            self.replaced += 1
+        self.close()
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        )
+        connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
+        connection.execute("PRAGMA query_only=1")
+        connection.text_factory = bytes  # what is stored may not be valid UTF-8, and a message must not be lost for it
+        self._open, self._identity = connection, identity
+        return connection
+
+    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one short query; texts come as bytes.
+
+        Raises:
+            SourceBusy: locked longer than the busy timeout, or OpenCode is just creating it.
+            SourceMissing: gone, not a database, or unreadable.
+        """
+        with self._lock:
+            try:
+                return self._connect().execute(sql, arguments).fetchall()
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error) or "busy" in str(error):
+                    raise SourceBusy(f"{self.path}: {error}; trying again later") from None
+                self.close()
+                raise SourceMissing(
+                    f"{self.path}: {error}; check the file's permissions and its -wal and -shm"
+                ) from None
+            except sqlite3.DatabaseError as error:
+                self.close()
+                raise SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it") from None
+
+    def columns(self, table: str) -> frozenset[str]:
+        """The columns of a table; empty when it does not exist. An empty answer is asked for again each time."""
+        with self._lock:
+            if not self._columns.get(table):
+                found = self.rows("SELECT name FROM pragma_table_info(?)", (table,))
+                self._columns[table] = frozenset(name.decode() for (name,) in found)
+            return self._columns[table]
+
+    def tables(self) -> list[str]:
+        """All tables, sorted."""
+        return sorted(name.decode() for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
+
+    def data_version(self) -> tuple[int, int, int]:
+        """Changes when another connection has committed, or the file was replaced."""
+        (version,) = self.rows("PRAGMA data_version")[0]
+        return (version, self.replaced, self._identity[1] if self._identity else 0)

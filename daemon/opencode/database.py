@@ -1,0 +1,203 @@
+"""The SQLite database of OpenCode 1.2 and later, as of 1.18 (formats sections 3 and 5).
+
+Rows are updated in place far more often than added, so a session's messages are listed with the update times of all
+their rows, and content decides what changed. ``message.data`` and ``part.data`` are the JSON records without their ids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from daemon import records
+from daemon.errors import BadRecord, SourceMissing
+from daemon.model import Part, Session
+from daemon.opencode import DATABASE, Problem, Reading, Unit
+from daemon.opencode.connection import Connection
+
+_HOT_S = 900.0
+"""A session stays under observation this long after its last insert: its rows may be updated in place."""
+
+_NO_ROW = 0
+
+
+class Database:
+    """The ``session``, ``message`` and ``part`` tables of one file."""
+
+    kind = "SQLite (OpenCode 1.2 and later)"
+    generation = DATABASE
+    session_table = "session"
+
+    def __init__(
+        self, connection: Connection, record_mb: int = 64, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._connection = connection
+        self._limit = record_mb << 20
+        self._clock = clock
+        self.name = f"db:{connection.path}"
+        self._version: tuple[int, int, int] | None = None
+        self._last_row = {"message": _NO_ROW, "part": _NO_ROW}
+        self._events: dict[str, int] = {}
+        self._updated = 0
+        self._hot: dict[str, float] = {}
+
+    def close(self) -> None:
+        """See Source."""
+        self._connection.close()
+
+    def hint(self, path: str) -> None:
+        """Events on the database need no notes: data_version tells whether anything was committed."""
+
+    # -- what may have changed -----------------------------------------------------------------------------------
+
+    def touched(self) -> Iterable[str] | None:
+        """See Source. New rows by rowid, moved event numbers, touched sessions, and whatever was hot a while ago."""
+        version = self._connection.data_version()
+        if version == self._version:
+            return ()
+        first = self._version is None or version[1:] != self._version[1:]
+        found = self._fresh()
+        self._version = version
+        if first or found is None:
+            return None
+        now = self._clock()
+        self._hot |= dict.fromkeys(found, now)
+        self._hot = {session: seen for session, seen in self._hot.items() if now - seen < _HOT_S}
+        return list(self._hot)
+
+    def _fresh(self) -> set[str] | None:
+        if not self._connection.columns("part") or not self._connection.columns("message"):
+            return None
+        found: set[str] = set()
+        for table in self._last_row:
+            sql = f"SELECT session_id, max(rowid) FROM {table} WHERE rowid > ? GROUP BY session_id"  # noqa: S608
+            for session_id, row in self._connection.rows(sql, (self._last_row[table],)):
+                found.add(_text(session_id))
+                self._last_row[table] = max(self._last_row[table], row)
+        if self._connection.columns("event_sequence"):
+            for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
+                if self._events.get(_text(session_id)) != number:
+                    self._events[_text(session_id)] = number
+                    found.add(_text(session_id))
+        sql = "SELECT id, time_updated FROM session WHERE time_updated >= ?"
+        for session_id, updated in self._connection.rows(sql, (self._updated,)):
+            found.add(_text(session_id))
+            self._updated = max(self._updated, records.integer(updated))
+        return found
+
+    # -- listing -------------------------------------------------------------------------------------------------
+
+    def sessions(self) -> Mapping[str, str]:
+        """See Source."""
+        columns = self._connection.columns("session")
+        if not columns:
+            raise SourceMissing(f"{self._connection.path}: no table session (found: {self._connection.tables()})")
+        rows = self._connection.rows(f"SELECT id, time_updated, {_or_null(columns, 'title')} FROM session")  # noqa: S608
+        found = {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in rows}
+        for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM message"):
+            found.setdefault(_text(session_id), "none")
+        return found
+
+    def messages(self, session_id: str) -> Mapping[str, Unit]:
+        """See Source."""
+        sql = "SELECT id, time_updated FROM message WHERE session_id = ?"
+        listed: dict[str, list[tuple[str, int]]] = {}
+        for message_id, updated in self._connection.rows(sql, (session_id,)):
+            listed[_text(message_id)] = [("", records.integer(updated))]
+        sql = "SELECT message_id, id, time_updated FROM part WHERE session_id = ?"
+        for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
+            listed.setdefault(_text(message_id), []).append((_text(part_id), records.integer(updated)))
+        return {message_id: _unit(rows) for message_id, rows in listed.items()}
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def read_session(self, session_id: str) -> Session:
+        """See Source."""
+        row = self._session_row(session_id)
+        if row is None:
+            return Session(session_id, "", "", "", 0, 0, b"{}")
+        return Session(
+            id=session_id,
+            project_id=records.text(row.get("project_id")),
+            directory=records.text(row.get("directory")),
+            title=records.text(row.get("title")),
+            created=records.integer(row.get("time_created")),
+            updated=records.integer(row.get("time_updated")),
+            raw=records.dumps(row),
+            parent_id=records.text(row.get("parent_id")) or None,
+            archived=records.integer(row.get("time_archived")) or None,
+            version=records.text(row.get("version")),
+        )
+
+    def _session_row(self, session_id: str) -> dict[str, Any] | None:
+        names = sorted(self._connection.columns(self.session_table))
+        if not names:
+            return None
+        sql = f"SELECT {', '.join(_quoted(name) for name in names)} FROM {self.session_table} WHERE id = ?"  # noqa: S608
+        for row in self._connection.rows(sql, (session_id,)):
+            return {
+                name: _text(value) if isinstance(value, bytes) else value
+                for name, value in zip(names, row, strict=True)
+            }
+        return None
+
+    def read_message(self, session_id: str, message_id: str) -> Reading:
+        """See Source."""
+        problems: list[Problem] = []
+        parts: list[Part] = []
+        sql = (
+            "SELECT id, length(data), CASE WHEN length(data) <= ? THEN data END "
+            "FROM part WHERE message_id = ? ORDER BY id"
+        )
+        for part_id, size, data in self._connection.rows(sql, (self._limit, message_id)):
+            fields = {"id": _text(part_id), "sessionID": session_id, "messageID": message_id}
+            try:
+                parts.append(records.part(self._raw(fields, size, data), message_id, session_id))
+            except BadRecord as error:
+                problems.append(self._problem(f"part {_text(part_id)}", error, data))
+        sql = "SELECT length(data), CASE WHEN length(data) <= ? THEN data END FROM message WHERE id = ?"
+        rows = self._connection.rows(sql, (self._limit, message_id))
+        if not rows:
+            return Reading(None, (*problems, Problem(self._place(f"message {message_id}"), "parts without a message")))
+        size, data = rows[0]
+        try:
+            raw = self._raw({"id": message_id, "sessionID": session_id}, size, data)
+            return Reading(records.message(raw, tuple(parts), session_id), tuple(problems))
+        except BadRecord as error:
+            problems.append(self._problem(f"message {message_id}", error, data))
+            return Reading(None, tuple(problems))
+
+    def _raw(self, fields: dict[str, str], size: int | None, data: bytes | str | None) -> bytes:
+        if data is None and size is not None:
+            raise BadRecord(f"{size} bytes, more than limits.record_mb allows")
+        if not isinstance(data, bytes | str):
+            raise BadRecord(f"data is {type(data).__name__}, not JSON text")
+        return records.with_fields(fields, data)
+
+    def _place(self, what: str) -> str:
+        return f"{self._connection.path}: {what}"
+
+    def _problem(self, what: str, error: BadRecord, data: object) -> Problem:
+        raw = data if isinstance(data, bytes) else str(data).encode()
+        return Problem(self._place(what), f"{self._place(what)}: {error}", len(raw), hashlib.sha256(raw).hexdigest())
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) if value is not None else ""
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _or_null(columns: frozenset[str], name: str) -> str:
+    return name if name in columns else "NULL"
+
+
+def _unit(rows: list[tuple[str, int]]) -> Unit:
+    total = hashlib.sha256()
+    for part_id, updated in sorted(rows):
+        total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))
+    return Unit(total.hexdigest()[:24], max(updated for _, updated in rows))

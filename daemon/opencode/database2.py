@@ -1,0 +1,226 @@
+"""The tables of OpenCode 2: ``session_v2`` and ``session_message`` (formats section 8, read from source, not observed).
+
+A row's ``data`` is one whole message. It is turned into the same message and part records as the older generations, so
+that the rest of the house knows one shape; the row as written stays inside the message record under ``v2``. Every field
+is optional: what is unknown becomes a part of its own type and is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from daemon import records
+from daemon.errors import BadRecord, SourceMissing
+from daemon.model import Json, Part
+from daemon.opencode import DATABASE_2, Problem, Reading, Unit
+from daemon.opencode.connection import Connection
+from daemon.opencode.database import Database, _or_null, _text
+
+_ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
+
+
+class Database2(Database):
+    """The newer tables of one file; the older ones beside them are frozen and read by Database."""
+
+    kind = "SQLite (OpenCode 2)"
+    generation = DATABASE_2
+    session_table = "session_v2"
+
+    def __init__(self, connection: Connection, record_mb: int = 64) -> None:
+        super().__init__(connection, record_mb)
+        self.name = f"db2:{connection.path}"
+
+    def touched(self) -> Iterable[str] | None:
+        """See Source. Any commit makes us list: a listing reads no message bodies."""
+        version = self._connection.data_version()
+        if version == self._version:
+            return ()
+        self._version = version
+        return None
+
+    def sessions(self) -> Mapping[str, str]:
+        """See Source."""
+        columns = self._connection.columns("session_message")
+        if not columns:
+            raise SourceMissing(f"{self._connection.path}: no table session_message")
+        found: dict[str, str] = {}
+        for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM session_message"):
+            found[_text(session_id)] = "none"
+        own = self._connection.columns("session_v2")
+        if own:
+            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"  # noqa: S608
+            found |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
+        return found
+
+    def messages(self, session_id: str) -> Mapping[str, Unit]:
+        """See Source. The sequence number belongs to the stamp: rows are updated in place."""
+        columns = self._connection.columns("session_message")
+        sql = (
+            f"SELECT id, {_or_null(columns, 'seq')}, {_or_null(columns, 'time_updated')}, length(data) "  # noqa: S608
+            "FROM session_message WHERE session_id = ?"
+        )
+        found: dict[str, Unit] = {}
+        for message_id, seq, updated, size in self._connection.rows(sql, (session_id,)):
+            stamp = hashlib.sha256(f"{seq}\0{updated}\0{size}".encode()).hexdigest()[:24]
+            found[_text(message_id)] = Unit(stamp, records.integer(updated))
+        return found
+
+    def read_message(self, session_id: str, message_id: str) -> Reading:
+        """See Source."""
+        columns = self._connection.columns("session_message")
+        sql = (
+            f"SELECT type, {_or_null(columns, 'time_created')}, length(data), "  # noqa: S608
+            "CASE WHEN length(data) <= ? THEN data END FROM session_message WHERE id = ?"
+        )
+        for type_, created, size, data in self._connection.rows(sql, (self._limit, message_id)):
+            try:
+                verbatim = self._raw({}, size, data)
+                return self._reading(session_id, message_id, _text(type_), records.integer(created), verbatim)
+            except BadRecord as error:
+                return Reading(None, (self._problem(f"session_message {message_id}", error, data),))
+        return Reading(
+            None, (Problem(self._place(f"session_message {message_id}"), "gone between listing and reading"),)
+        )
+
+    def _reading(self, session_id: str, message_id: str, type_: str, created: int, verbatim: bytes) -> Reading:
+        row = records.load_object(verbatim)
+        row.setdefault("time", {"created": created})
+        head = _head(row, message_id, session_id, type_, created)
+        parts = tuple(_parts(row, message_id, session_id, type_))
+        raw = records.dumps(head)[:-1] + b',"v2":' + verbatim + b"}"
+        return Reading(records.message(raw, parts, session_id))
+
+
+def _head(row: Json, message_id: str, session_id: str, type_: str, created: int) -> Json:
+    """The message record in the older generations' shape."""
+    time = records.table(row.get("time"))
+    model = records.table(row.get("model"))
+    head: Json = {
+        "id": message_id,
+        "sessionID": session_id,
+        "role": _ROLES.get(type_, "assistant"),
+        "type2": type_,
+        "time": {"created": records.integer(time.get("created"), created)},
+    }
+    finished = records.integer(time.get("completed")) or (0 if type_ == "assistant" else head["time"]["created"])
+    if not finished and (row.get("finish") or row.get("error")):
+        finished = head["time"]["created"]
+    if finished:
+        head["time"]["completed"] = finished
+    if model:
+        head |= {"modelID": model.get("id"), "providerID": model.get("providerID")}
+    for name in ("agent", "finish", "cost", "tokens", "error"):
+        if row.get(name) is not None:
+            head[name] = row[name]
+    if type_ == "compaction":
+        head["summary"] = True
+    return head
+
+
+def _parts(row: Json, message_id: str, session_id: str, type_: str) -> Iterator[Part]:
+    """The message's content as parts, in order; ids are made from the place, so they stay the same."""
+    for number, data in enumerate(_contents(row, type_)):
+        fields = {"id": f"{message_id}.{number:04d}", "sessionID": session_id, "messageID": message_id}
+        raw = records.dumps(data | fields)
+        yield records.part(raw, message_id, session_id)
+
+
+def _contents(row: Json, type_: str) -> Iterator[Json]:
+    match type_:
+        case "user" | "synthetic" | "system" | "skill":
+            if isinstance(row.get("text"), str):
+                yield {"type": "text", "text": row["text"]} | ({} if type_ == "user" else {"synthetic": True})
+            for name in ("files", "agents", "skills"):
+                for item in row.get(name) or []:
+                    yield _attachment(item, name.removesuffix("s"))
+        case "shell":
+            yield _shell(row)
+        case "compaction":
+            for name in ("summary", "recent"):
+                if isinstance(row.get(name), str):
+                    yield {"type": "text", "text": row[name]}
+        case "assistant":
+            yield from _assistant(row)
+        case _:
+            yield {"type": type_ or "unknown", "data": row}
+
+
+def _attachment(item: Any, type_: str) -> Json:
+    fields = item if isinstance(item, dict) else {"value": item}
+    if type_ == "file":
+        url = fields.get("url") or fields.get("uri") or fields.get("source") or ""
+        return {
+            **fields,
+            "type": "file",
+            "url": url,
+            "mime": fields.get("mime") or "",
+            "filename": fields.get("name") or "",
+        }
+    return {**fields, "type": type_}
+
+
+def _shell(row: Json) -> Json:
+    done = row.get("status") in ("completed", "exited", None)
+    return {
+        "type": "tool",
+        "tool": "bash",
+        "callID": records.text(row.get("shellID")),
+        "state": {
+            "status": "completed" if done else records.text(row.get("status"), "running"),
+            "input": {"command": records.text(row.get("command"))},
+            "output": records.text(row.get("output")),
+            "metadata": {"exit": row.get("exit")},
+            "time": _span(records.table(row.get("time"))),
+        },
+    }
+
+
+def _assistant(row: Json) -> Iterator[Json]:
+    snapshot = records.table(row.get("snapshot"))
+    if snapshot.get("start"):
+        yield {"type": "step-start", "snapshot": snapshot["start"]}
+    for item in row.get("content") or []:
+        fields = item if isinstance(item, dict) else {"type": "unknown", "value": item}
+        match fields.get("type"):
+            case "tool":
+                yield _tool(fields)
+            case "text" | "reasoning":
+                yield fields
+            case other:
+                yield {**fields, "type": str(other or "unknown")}
+    if snapshot.get("end") or row.get("finish"):
+        yield {"type": "step-finish", "reason": row.get("finish"), "snapshot": snapshot.get("end")}
+
+
+def _tool(fields: Json) -> Json:
+    """A tool call in the older shape: text content joined as the output, other content kept as attachments."""
+    state = records.table(fields.get("state"))
+    content: list[Any] = state["content"] if isinstance(state.get("content"), list) else []
+    texts = [item["text"] for item in content if isinstance(item, dict) and isinstance(item.get("text"), str)]
+    others = [item for item in content if not (isinstance(item, dict) and isinstance(item.get("text"), str))]
+    status = "pending" if state.get("status") == "streaming" else records.text(state.get("status"), "running")
+    made: Json = {"status": status, "input": state.get("input"), "time": _span(records.table(fields.get("time")))}
+    metadata = state.get("metadata", state.get("structured"))
+    if metadata is not None:
+        made["metadata"] = metadata
+    if status == "completed":
+        made["output"] = "\n".join(texts)
+    elif texts:
+        made["metadata"] = {**records.table(metadata), "output": "\n".join(texts)}
+    if "error" in state:
+        error = state["error"]
+        made["error"] = (
+            error if isinstance(error, str) else records.text(records.table(error).get("message")) or str(error)
+        )
+    if others:
+        made["attachments"] = others
+    known = {"type", "id", "name", "state", "time"}
+    rest = {name: value for name, value in fields.items() if name not in known}
+    return {"type": "tool", "tool": records.text(fields.get("name")), "callID": fields.get("id"), "state": made, **rest}
+
+
+def _span(time: Json) -> Json:
+    start = time.get("ran") or time.get("created")
+    return {"start": start} | ({"end": time["completed"]} if time.get("completed") else {})

@@ -1,0 +1,77 @@
+"""Which sources a data directory holds: the JSON tree and every database, all at once (docs/reliability.md, S1 and S4).
+
+Decided by what is really there, not by a version number: other release channels use ``opencode-<channel>.db``, and the
+newer tables stand beside frozen older ones in one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from daemon.errors import SourceBusy, SourceMissing
+from daemon.opencode import Source
+from daemon.opencode.connection import Connection
+from daemon.opencode.database import Database
+from daemon.opencode.database2 import Database2
+from daemon.opencode.json_tree import JsonTree
+
+KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"})
+
+
+class Sources:
+    """All sources of one data directory; `refresh` finds those that have appeared since."""
+
+    def __init__(self, data_dir: Path, record_mb: int) -> None:
+        self.data_dir = data_dir
+        self._record_mb = record_mb
+        self._found: dict[str, Source] = {}
+        self._connections: dict[Path, Connection] = {}
+        self.troubles: dict[str, str] = {}
+
+    def current(self) -> list[Source]:
+        """What the last refresh found, oldest generation first."""
+        return sorted(self._found.values(), key=lambda source: (source.generation, source.name))
+
+    def refresh(self) -> list[Source]:
+        """Look again. What cannot be used is named in `troubles`, by place; the rest goes on."""
+        self.troubles = {}
+        if not self.data_dir.is_dir():
+            self.troubles[str(self.data_dir)] = (
+                f"{self.data_dir}: no such directory; OpenCode has not run here yet, or opencode.data_dir is wrong"
+            )
+            return self.current()
+        if (self.data_dir / "storage").is_dir():
+            self._add(f"json:{self.data_dir / 'storage'}", lambda: JsonTree(self.data_dir / "storage", self._record_mb))
+        for path in sorted(self.data_dir.glob("opencode*.db")):
+            self._add_database(path)
+        return self.current()
+
+    def _add(self, name: str, make: Callable[[], Source]) -> None:
+        if name not in self._found:
+            self._found[name] = make()
+
+    def _add_database(self, path: Path) -> None:
+        connection = self._connections.setdefault(path, Connection(path))
+        try:
+            tables = set(connection.tables())
+            has_newer = "session_message" in tables and connection.rows("SELECT 1 FROM session_message LIMIT 1")
+        except (SourceBusy, SourceMissing) as error:
+            self.troubles[str(path)] = str(error)
+            return
+        if {"session", "message", "part"} <= tables:
+            self._add(f"db:{path}", lambda: Database(connection, self._record_mb))
+        if has_newer or "session_v2" in tables:
+            self._add(f"db2:{path}", lambda: Database2(connection, self._record_mb))
+        if tables and not tables & KNOWN:
+            self.troubles[str(path)] = (
+                f"{path}: unknown layout: none of {', '.join(sorted(KNOWN))} among its tables "
+                f"({', '.join(sorted(tables))}); this OpenCode may be newer than this Reconstitute"
+            )
+
+    def close(self) -> None:
+        """Close every source and connection."""
+        for source in self._found.values():
+            source.close()
+        for connection in self._connections.values():
+            connection.close()

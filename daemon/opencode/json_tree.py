@@ -1,0 +1,296 @@
+"""The JSON tree of OpenCode up to 1.1.65: one file a record (formats sections 2, 3 and 5).
+
+Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
+one: a file that does not parse and is young is being written, not bad. Sessions are found by their own files and by
+the messages that name them, never by way of projects, whose files may be missing. No link is followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from daemon import records
+from daemon.errors import BadRecord, SourceBusy, SourceMissing
+from daemon.model import Json, Part, Session
+from daemon.opencode import JSON_TREE, Problem, Reading, Unit
+from daemon.opencode.identifiers import time_of
+
+_SETTLING_S = 2.0
+"""How long after a write an unreadable file counts as being written (docs/reliability.md, S3)."""
+
+
+class JsonTree:
+    """``storage/`` of one data directory."""
+
+    kind = "JSON files (OpenCode up to 1.1)"
+    generation = JSON_TREE
+
+    def __init__(self, storage: Path, record_mb: int = 64, clock: Callable[[], float] = time.time) -> None:
+        self.storage = storage
+        self.name = f"json:{storage}"
+        self._limit = record_mb << 20
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._hinted: set[str] = set()
+        self._unsure = True
+        self._files: dict[str, str] = {}  # session id -> path of its record
+        self._owners: dict[str, str] = {}  # message id -> session id, for hints and for parts without a message
+        self._orphans: dict[str, set[str]] = {}
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    # -- what may have changed -----------------------------------------------------------------------------------
+
+    def hint(self, path: str) -> None:
+        """Note which session a changed path belongs to; one that cannot be told makes us look at all."""
+        try:
+            relative = Path(path).relative_to(self.storage).parts
+        except ValueError:
+            return
+        with self._lock:
+            match relative:
+                case ("message", session_id, *_):
+                    self._hinted.add(session_id)
+                case ("session", _, name, *_):
+                    self._hinted.add(name.removesuffix(".json"))
+                    self._files.pop(name.removesuffix(".json"), None)
+                case ("part", message_id, *_):
+                    owner = self._owners.get(message_id) or self._owner_of_parts(message_id)
+                    self._hinted.add(owner) if owner else None
+                case ("session_diff" | "todo" | "project" | "share" | "migration", *_):
+                    pass
+                case _:
+                    self._unsure = True
+
+    def touched(self) -> Iterable[str] | None:
+        """See Source."""
+        with self._lock:
+            hinted, self._hinted = self._hinted, set()
+            unsure, self._unsure = self._unsure, False
+        return None if unsure else hinted
+
+    # -- listing -------------------------------------------------------------------------------------------------
+
+    def sessions(self) -> dict[str, str]:
+        """See Source."""
+        if not self.storage.is_dir():
+            raise SourceMissing(f"{self.storage}: OpenCode's JSON files are gone; nothing is concluded from that")
+        files: dict[str, os.DirEntry[str]] = {}
+        for project in _entries(self.storage / "session"):
+            for entry in _entries(project.path):
+                session_id = entry.name.removesuffix(".json")
+                # A session moves from global to its project's folder when its directory becomes a git repository.
+                if entry.name.endswith(".json") and _newer(entry, files.get(session_id)):
+                    files[session_id] = entry
+        found = {session_id: _stamp(entry) for session_id, entry in files.items()}
+        for entry in _entries(self.storage / "message"):
+            if entry.name not in found and any(_entries(entry.path)):
+                found[entry.name] = "none"
+        self._files = {session_id: entry.path for session_id, entry in files.items()}
+        self._find_orphans()
+        for session_id in self._orphans:
+            found.setdefault(session_id, "none")
+        return found
+
+    def _find_orphans(self) -> None:
+        known = {
+            entry.name.removesuffix(".json")
+            for folder in _entries(self.storage / "message")
+            for entry in _entries(folder.path)
+        }
+        orphans: dict[str, set[str]] = {}
+        for entry in _entries(self.storage / "part"):
+            if entry.name not in known:
+                owner = self._owners.get(entry.name) or self._owner_of_parts(entry.name)
+                if owner:
+                    self._owners[entry.name] = owner
+                    orphans.setdefault(owner, set()).add(entry.name)
+        self._orphans = orphans
+
+    def _owner_of_parts(self, message_id: str) -> str | None:
+        for entry in _entries(self.storage / "part" / message_id):
+            try:
+                return records.text(records.load_object(Path(entry.path).read_bytes()).get("sessionID")) or None
+            except (OSError, BadRecord):
+                continue  # the next one may tell; if none does, the next full scan asks again
+        return None
+
+    def messages(self, session_id: str) -> dict[str, Unit]:
+        """See Source."""
+        units: dict[str, Unit] = {}
+        for entry in _entries(self.storage / "message" / session_id):
+            message_id = entry.name.removesuffix(".json")
+            if entry.name.endswith(".json"):
+                self._owners[message_id] = session_id
+                units[message_id] = self._unit(message_id, entry)
+        for message_id in self._orphans.get(session_id, ()):
+            if message_id not in units and any(_entries(self.storage / "part" / message_id)):
+                units[message_id] = self._unit(message_id, None)
+        return units
+
+    def _unit(self, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
+        stats = [(e.name, _stat(e)) for e in _entries(self.storage / "part" / message_id) if e.name.endswith(".json")]
+        if entry is not None:
+            stats.append(("", _stat(entry)))
+        total = hashlib.sha256()
+        for name, (mtime_ns, size, inode) in sorted(stats):
+            total.update(f"{name}\0{mtime_ns}\0{size}\0{inode}\n".encode("utf-8", "surrogatepass"))
+        changed = max((mtime for _, (mtime, _, _) in stats), default=0) // 1_000_000
+        return Unit(total.hexdigest()[:24], changed)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def _read(self, path: Path) -> bytes:
+        """The bytes of one record file, unchanged while they were read.
+
+        Raises:
+            SourceBusy: it changed meanwhile, or is gone again.
+            BadRecord: too large, not a regular file, unreadable.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise SourceBusy(f"{path}: gone between listing and reading") from None
+        except OSError as error:
+            raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            os.close(descriptor)
+            raise BadRecord(f"{path}: not a regular file")
+        with os.fdopen(descriptor, "rb") as file:
+            if before.st_size > self._limit:
+                raise BadRecord(f"{path}: {before.st_size} bytes, more than limits.record_mb allows")
+            raw = file.read()
+            after = os.fstat(descriptor)
+        if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+            raise SourceBusy(f"{path}: being written")
+        return raw
+
+    def _parse(self, path: Path) -> tuple[bytes, Json]:
+        raw = self._read(path)
+        try:
+            return raw, records.load_object(raw)
+        except BadRecord as error:
+            try:
+                age = self._clock() - path.stat().st_mtime
+            except OSError:
+                age = 0.0
+            if age < _SETTLING_S:
+                raise SourceBusy(f"{path}: {error}, and young: being written") from None
+            raise BadRecord(f"{path}: {error}") from None
+
+    def read_session(self, session_id: str) -> Session:
+        """See Source."""
+        path = self._files.get(session_id) or self._locate(session_id)
+        if path is None:
+            return self._session_of_messages(session_id)
+        raw, data = self._parse(Path(path))
+        time_, parent = records.table(data.get("time")), records.text(data.get("parentID"))
+        return Session(
+            id=session_id,
+            project_id=records.text(data.get("projectID")) or Path(path).parent.name,
+            directory=records.text(data.get("directory")),
+            title=records.text(data.get("title")),
+            created=records.integer(time_.get("created")),
+            updated=records.integer(time_.get("updated")),
+            raw=raw,
+            parent_id=parent or None,
+            archived=records.integer(time_.get("archived")) or None,
+            version=records.text(data.get("version")),
+        )
+
+    def _locate(self, session_id: str) -> str | None:
+        for project in _entries(self.storage / "session"):
+            path = os.path.join(project.path, session_id + ".json")
+            if os.path.lexists(path):
+                self._files[session_id] = path
+                return path
+        return None
+
+    def _session_of_messages(self, session_id: str) -> Session:
+        created = time_of(session_id, int(self._clock() * 1000)) or 0
+        directory = ""
+        for entry in sorted(_entries(self.storage / "message" / session_id), key=lambda e: e.name):
+            try:
+                _, data = self._parse(Path(entry.path))
+            except (BadRecord, SourceBusy):
+                continue  # reported when the message itself is read
+            directory = directory or records.text(records.table(data.get("path")).get("cwd"))
+        return Session(session_id, "", directory, "", created, created, b"{}")
+
+    def read_message(self, session_id: str, message_id: str) -> Reading:
+        """See Source."""
+        problems: list[Problem] = []
+        parts = sorted(self._parts(session_id, message_id, problems), key=lambda part: part.id)
+        path = self.storage / "message" / session_id / f"{message_id}.json"
+        orphan = not os.path.lexists(path)
+        try:
+            raw = self._orphan_record(session_id, message_id, parts) if orphan else self._parse(path)[0]
+            message = records.message(raw, tuple(parts), session_id)
+        except BadRecord as error:
+            problems.append(self._problem(path, error))
+            return Reading(None, tuple(problems))
+        return Reading(message, tuple(problems), orphan)
+
+    def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Iterator[Part]:
+        for entry in _entries(self.storage / "part" / message_id):
+            if not entry.name.endswith(".json"):
+                continue
+            try:
+                raw, _ = self._parse(Path(entry.path))
+                yield records.part(raw, message_id, session_id)
+            except BadRecord as error:
+                problems.append(self._problem(Path(entry.path), error))
+
+    def _orphan_record(self, session_id: str, message_id: str, parts: list[Part]) -> bytes:
+        """A message record for parts whose message a revert removed; `orphan` says that we made it."""
+        assistant = any(part.type in {"step-start", "step-finish", "tool", "reasoning", "patch"} for part in parts)
+        created = time_of(message_id, int(self._clock() * 1000)) or 0
+        return records.dumps(
+            {
+                "id": message_id,
+                "sessionID": session_id,
+                "role": "assistant" if assistant else "user",
+                "time": {"created": created, "completed": created},
+                "orphan": True,
+            }
+        )
+
+    def _problem(self, path: Path, error: BadRecord) -> Problem:
+        try:
+            raw = self._read(path)
+        except (BadRecord, SourceBusy):
+            raw = b""
+        reason = str(error)
+        return Problem(str(path), reason, len(raw), hashlib.sha256(raw).hexdigest() if raw else "")
+
+
+def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except (FileNotFoundError, NotADirectoryError):
+        return  # a folder that is not there holds nothing; a missing storage/ is told apart in `sessions`
+
+
+def _stat(entry: os.DirEntry[str]) -> tuple[int, int, int]:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return (0, 0, 0)  # unlinked since it was listed: the next listing will not have it
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _stamp(entry: os.DirEntry[str]) -> str:
+    return "{}-{}-{}".format(*_stat(entry))
+
+
+def _newer(entry: os.DirEntry[str], other: os.DirEntry[str] | None) -> bool:
+    return other is None or _stat(entry) > _stat(other)

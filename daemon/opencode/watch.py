@@ -1,0 +1,151 @@
+"""File events as hints: something changed there, look. The only importer of watchdog.
+
+An event never carries data and a lost one loses nothing: scans find everything (docs/reliability.md, W1-W4). Overflow,
+a full watch table, a missing folder: the answer is always "look at all", said once and shown in the status. Reading
+OpenCode's database read-only through a held connection raises no event, so we do not wake ourselves (S5).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileClosedEvent,
+    FileClosedNoWriteEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
+
+Hint = Callable[[str | None], None]
+"""Called from watchdog's thread with a path, or None: cannot tell what, look at all. Must return at once."""
+
+_RELEVANT = (
+    FileCreatedEvent,
+    FileModifiedEvent,
+    FileClosedEvent,
+    FileMovedEvent,
+    FileDeletedEvent,
+    DirCreatedEvent,
+    DirMovedEvent,
+)
+_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
+
+
+class Watch:
+    """Watches a data directory and a request directory; `trouble` says why only scans find changes, or is empty."""
+
+    def __init__(self, data_dir: Path, requests_dir: Path, hint: Hint) -> None:
+        self._data_dir = data_dir
+        self._requests_dir = requests_dir
+        self._hint = hint
+        self._observer: BaseObserver | None = None
+        self._overflow = _Overflow(hint)
+        self._roots: dict[str, int] = {}
+        self.trouble = ""
+
+    def start(self) -> None:
+        """Begin; a failure leaves scans, and says so in `trouble`."""
+        warnings.filterwarnings("ignore", message="Callback with id", category=RuntimeWarning)
+        self.trouble = ""
+        self._roots = {}
+        try:
+            self._observer = Observer()
+            handler = _Handler(self._hint)
+            # The parent is watched for the data directory's own coming and going (W4).
+            for place, recursive in self._places():
+                if os.path.isdir(place):
+                    self._observer.schedule(handler, place, recursive=recursive)
+                    self._roots[place] = os.stat(place).st_ino
+            logging.getLogger("watchdog.observers").addHandler(self._overflow)
+            self._observer.start()
+        except OSError as error:
+            self.stop()
+            self.trouble = _advice(error)
+            return
+        self._check_limit()
+
+    def _places(self) -> list[tuple[str, bool]]:
+        return [
+            (str(self._data_dir), False),
+            (str(self._data_dir / "storage"), True),
+            (str(self._requests_dir), False),
+        ]
+
+    def _check_limit(self) -> None:
+        """Watchdog 7.1.0 starts without a word when the watch table is already full."""
+        try:
+            allowed = int(_LIMIT.read_text())
+        except (OSError, ValueError):
+            return  # not a kernel that tells; the periodic scan covers it
+        folders = sum(len(dirs) for _, dirs, _ in os.walk(self._data_dir / "storage"))
+        if folders > 0.9 * allowed:
+            self.trouble = (
+                f"{self._data_dir}: {folders} folders, and fs.inotify.max_user_watches is {allowed}: changes are found "
+                f"by scanning only; raise it with: sysctl fs.inotify.max_user_watches={folders * 2}"
+            )
+
+    def stale(self) -> bool:
+        """Whether a watched place has appeared, vanished or been replaced since the start: start again."""
+        if self._observer is None:
+            return False
+        for place, _ in self._places():
+            inode = os.stat(place).st_ino if os.path.isdir(place) else None
+            if self._roots.get(place) != inode:
+                return True
+        return not self._observer.is_alive()
+
+    def stop(self) -> None:
+        """End; no hint comes after this returns."""
+        logging.getLogger("watchdog.observers").removeHandler(self._overflow)
+        if self._observer is not None and self._observer.is_alive():
+            self._observer.stop()
+            self._observer.join(timeout=5)
+        self._observer = None
+
+    def restart(self) -> None:
+        """Watch what is there now, and have everything looked at."""
+        self.stop()
+        self.start()
+        self._hint(None)
+
+
+class _Handler(FileSystemEventHandler):
+    """Drains the queue and does nothing else, so that the kernel's queue does not overflow (W2)."""
+
+    def __init__(self, hint: Hint) -> None:
+        self._hint = hint
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        if isinstance(event, FileClosedNoWriteEvent) or not isinstance(event, _RELEVANT):
+            return
+        self._hint(os.fsdecode(event.dest_path or event.src_path))
+
+
+class _Overflow(logging.Handler):
+    """watchdog reports a queue overflow, which means lost events, in its log only."""
+
+    def __init__(self, hint: Hint) -> None:
+        super().__init__(logging.WARNING)
+        self._hint = hint
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "overflow" in record.getMessage().lower():
+            self._hint(None)
+
+
+def _advice(error: OSError) -> str:
+    name = "fs.inotify.max_user_instances" if error.errno == 24 else "fs.inotify.max_user_watches"
+    cause = f"file events are not to be had ({error.strerror})"
+    return f"{cause}: changes are found by scanning only; raise {name} with sysctl"

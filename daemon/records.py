@@ -1,0 +1,160 @@
+"""Bytes as OpenCode wrote them become values, and values become bytes for the archive.
+
+Raw bytes are never changed; what is parsed from them is made valid text (a lone surrogate, which JavaScript may write
+and nothing else can store, becomes U+FFFD: docs/reliability.md, S14). No file access, no knowledge of any store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+
+from daemon.errors import BadRecord
+from daemon.model import FileEdit, Json, Message, Part
+
+T = TypeVar("T")
+
+
+def loads(raw: bytes) -> Any:
+    """JSON bytes as a value of valid text.
+
+    Raises:
+        BadRecord: not JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        pass  # orjson refuses lone surrogates, NaN and integers over 64 bits, all of which JavaScript can write
+    try:
+        return clean(json.loads(raw))
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"not JSON: {error}") from None
+
+
+def load_object(raw: bytes) -> Json:
+    """JSON bytes that must be an object.
+
+    Raises:
+        BadRecord: not JSON, or JSON of another kind.
+    """
+    value = loads(raw)
+    if not isinstance(value, dict):
+        raise BadRecord(f"JSON, but a {type(value).__name__} where a record belongs")
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """A value as compact JSON bytes; keys sorted, so equal values give equal bytes."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    except (TypeError, orjson.JSONEncodeError):
+        text = json.dumps(clean(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return text.encode("utf-8")
+
+
+def clean(value: Any) -> Any:
+    """The same value with every string valid UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, dict):
+        return {clean(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(item) for item in value]
+    return value
+
+
+def with_fields(fields: Json, data: str | bytes) -> bytes:
+    """`data`, the text of a JSON object, with `fields` put before its own: still byte for byte what was written.
+
+    Raises:
+        BadRecord: `data` is not an object.
+    """
+    body = (data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).strip()
+    if not body.startswith(b"{"):
+        raise BadRecord("not a JSON object")
+    if not fields:
+        return body
+    head = dumps(fields)[:-1]
+    rest = body[1:].lstrip()
+    return head + (b"}" if rest == b"}" else b"," + rest)
+
+
+def digest(*pieces: bytes) -> str:
+    """One hash over several byte strings, unambiguous about where each ends."""
+    total = hashlib.sha256()
+    for piece in pieces:
+        total.update(len(piece).to_bytes(8, "big"))
+        total.update(piece)
+    return total.hexdigest()
+
+
+def integer(value: Any, default: int = 0) -> int:
+    """A whole number out of somebody else's record, or the default."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return default
+    return int(value) if abs(value) < 2**62 else default
+
+
+def text(value: Any, default: str = "") -> str:
+    """A string out of somebody else's record, or the default."""
+    return value if isinstance(value, str) else default
+
+
+def table(value: Any) -> Json:
+    """An object out of somebody else's record, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def part(raw: bytes, message_id: str, session_id: str) -> Part:
+    """A part record; ids missing in it are taken from where it was found.
+
+    Raises:
+        BadRecord: not an object, or without id or type.
+    """
+    data = load_object(raw)
+    if not text(data.get("id")) or not text(data.get("type")):
+        raise BadRecord("a part without id or type")
+    return Part(
+        id=data["id"],
+        message_id=text(data.get("messageID")) or message_id,
+        session_id=text(data.get("sessionID")) or session_id,
+        type=data["type"],
+        data=data,
+        raw=raw,
+    )
+
+
+def message(raw: bytes, parts: tuple[Part, ...] = (), session_id: str = "") -> Message:
+    """A message record (formats section 3).
+
+    Raises:
+        BadRecord: not an object, or without id or role.
+    """
+    data = load_object(raw)
+    if not text(data.get("id")) or not text(data.get("role")):
+        raise BadRecord("a message without id or role")
+    time = table(data.get("time"))
+    return Message(
+        id=data["id"],
+        session_id=text(data.get("sessionID")) or session_id,
+        role=data["role"],
+        created=integer(time.get("created")),
+        completed=integer(time.get("completed")) or None,
+        data=data,
+        raw=raw,
+        parts=parts,
+    )
+
+
+def edit_to_json(edit: FileEdit) -> bytes:
+    """A file edit for the archive."""
+    return dumps(msgspec.to_builtins(edit))
+
+
+def edit_from_json(raw: bytes) -> FileEdit:
+    """A file edit out of the archive."""
+    return msgspec.convert(loads(raw), FileEdit)

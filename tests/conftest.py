@@ -1,0 +1,77 @@
+"""Every test: a home of its own, nothing of the developer's environment, and the sample archives on demand."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SAMPLES = {
+    "json": ("opencode-1.1.65-json.tar.gz", "json-A"),
+    "migrated": ("opencode-1.15.13-migrated.tar.gz", "migrated-A"),
+    "sqlite": ("opencode-1.18.33-sqlite.tar.gz", "sqlite-A"),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One unpacked archive: a data directory as OpenCode left it, and what the files really were."""
+
+    name: str
+    root: Path
+
+    @property
+    def data_dir(self) -> Path:
+        return self.root / "opencode"
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        return json.loads((self.root / "truth" / "truth.json").read_text())
+
+    def timeline(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.root / "truth" / "timeline.jsonl").read_text().splitlines()]
+
+    def blob(self, sha256: str) -> bytes:
+        return (self.root / "truth" / "blobs" / sha256).read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """HOME and every XDG place point into a directory of this test; variables of ours and of Ollama's are gone."""
+    import os
+
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("RECONSTITUTE_", "OLLAMA_", "OPENCODE", "XDG_", "CHROMA_", "NOTIFY_SOCKET", "WATCHDOG_")):
+            if name != "RECONSTITUTE_TEST_CACHE":
+                monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return home
+
+
+def unpack(name: str, into: Path) -> Sample:
+    """One of the sample archives, unpacked for this test alone."""
+    archive, folder = SAMPLES[name]
+    with tarfile.open(FIXTURES / archive) as tar:
+        tar.extractall(into, filter="data")
+    return Sample(name, into / folder)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Callable[[str], Sample]:
+    """`sample("json" | "migrated" | "sqlite")`: an unpacked copy."""
+    return lambda name: unpack(name, tmp_path / f"sample-{name}")
+
+
+@pytest.fixture(params=sorted(SAMPLES))
+def any_sample(request: pytest.FixtureRequest, tmp_path: Path) -> Sample:
+    """Each of the three sample archives in turn."""
+    return unpack(request.param, tmp_path / "sample")
