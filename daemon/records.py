@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, TypeVar
+import re
+from typing import Any
 
 import msgspec
 import orjson
@@ -16,7 +17,7 @@ import orjson
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Part
 
-T = TypeVar("T")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def loads(raw: bytes) -> Any:
@@ -59,7 +60,7 @@ def dumps(value: Any) -> bytes:
 def clean(value: Any) -> Any:
     """The same value with every string valid UTF-8."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {clean(key): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

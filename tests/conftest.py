@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -44,13 +45,12 @@ class Sample:
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """HOME and every XDG place point into a directory of this test; variables of ours and of Ollama's are gone."""
-    import os
-
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(("RECONSTITUTE_", "OLLAMA_", "OPENCODE", "XDG_", "CHROMA_", "NOTIFY_SOCKET", "WATCHDOG_")):
-            if name != "RECONSTITUTE_TEST_CACHE":
-                monkeypatch.delenv(name)
+        if name != "RECONSTITUTE_TEST_CACHE" and name.startswith(
+            ("RECONSTITUTE_", "OLLAMA_", "OPENCODE", "XDG_", "CHROMA_", "NOTIFY_SOCKET", "WATCHDOG_")
+        ):
+            monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("NO_COLOR", "1")

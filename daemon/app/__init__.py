@@ -1,0 +1,32 @@
+"""The composition root: every object is built here, once.
+
+`open_engine` is everything in one process, without loops; `run` is the daemon.
+"""
+
+from __future__ import annotations
+
+from daemon.app.engine import Engine
+from daemon.config import Config
+
+
+def open_engine(config: Config) -> Engine:
+    """Open the archive and what stands on it; a context manager.
+
+    Raises:
+        ArchiveLocked: a daemon has it; ask that one.
+    """
+    return Engine(config)
+
+
+def run(config: Config, *, once: bool = False) -> int:
+    """The daemon in the foreground until a signal, or with `once` until everything there is has been done.
+
+    The answer is the exit code.
+
+    Raises:
+        ArchiveLocked: another daemon runs.
+    """
+    from daemon.app.service import Daemon  # noqa: PLC0415 - the server is not needed by a single command
+
+    daemon = Daemon(config)
+    return daemon.once() if once else daemon.run()

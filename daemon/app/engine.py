@@ -1,0 +1,296 @@
+"""Everything Reconstitute can do, in this process: the rooms put together, behind the Service protocol.
+
+The daemon drives it from its loops; the command line opens one for itself when no daemon runs. Thread-safe: intake and
+lexical draining are one at a time, searches run beside them. What fails is remembered for the status and mended where
+that is possible.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from types import TracebackType
+from typing import Self
+
+from daemon import log
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.control.protocol import Progress
+from daemon.embed import Embedder
+from daemon.embed.choose import choose
+from daemon.errors import IndexBroken, ModelUnavailable, Retry, SourceMissing
+from daemon.files import Files
+from daemon.ingest import Chosen, Drained, Intake, Taken, Upkeep
+from daemon.model import Json, Target
+from daemon.opencode import Source
+from daemon.opencode.discover import Sources
+from daemon.recall import Recall, window
+from daemon.reconstitute import Reconstitution
+
+_LOG = log.get("engine")
+_SEVERAL_FAILURES = 3
+
+
+class Engine:
+    """Open it with a configuration; close it, or use it as a context manager."""
+
+    def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
+        """Open archive and lexical index; sources, embedder and semantic index follow when they are needed.
+
+        Raises:
+            ArchiveLocked: another process has the archive; ask that one.
+            ArchiveCorrupt: see the message.
+        """
+        self.config = config
+        self.started = int(time.time() * 1000)
+        self.errors: deque[Json] = deque(maxlen=20)
+        self._taking = threading.RLock()
+        self._failures = 0
+        self._postponed: dict[str, set[str]] = {}
+        self.archive = Archive(config.archive_dir)
+        try:
+            self.sources = Sources(config.opencode_dir, config.limits.record_mb)
+            self.intake = Intake(
+                self.archive, quiet_s=config.watch.quiet_seconds, free_mb=config.limits.free_mb
+            )  # fmt: skip
+            self.upkeep = Upkeep(
+                self.archive,
+                config.archive_dir / "index",
+                chroma=config.index.chroma,
+                choose=embedder or (lambda: choose(config.embedding)),
+                say=self._say,
+                indexed_kb=config.limits.indexed_kb,
+                embedded_kb=config.limits.embedded_kb,
+                batch=config.embedding.batch,
+            )
+        except BaseException:
+            self.archive.close()
+            raise
+        self.files = Files(self.archive)
+
+    def close(self) -> None:
+        """Let go of everything, indexes before the archive."""
+        self.sources.close()
+        self.upkeep.close()
+        self.archive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- troubles ------------------------------------------------------------------------------------------------
+
+    def _say(self, what: str, message: str) -> None:
+        _LOG.info("index", what=what, message=message)
+
+    def report(self, where: str, error: BaseException) -> None:
+        """Keep an error for the status, and log it."""
+        entry = {"time": int(time.time() * 1000), "where": where, "message": str(error), "type": type(error).__name__}
+        if not self.errors or (self.errors[-1]["where"], self.errors[-1]["message"]) != (where, entry["message"]):
+            _LOG.warning("trouble", where=where, error=entry["type"], message=entry["message"])
+            self.errors.append(entry)
+
+    # -- taking in -----------------------------------------------------------------------------------------------
+
+    def take(self, *, everything: bool, patient: bool = True, progress: Progress | None = None) -> Taken:
+        """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
+
+        A source that fails is reported and the others go on.
+        """
+        with self._taking:
+            total = Taken()
+            for source in self.sources.refresh() if everything else self.sources.current():
+                try:
+                    taken = self._take_from(source, everything=everything, patient=patient, progress=progress)
+                except (SourceMissing, Retry) as error:
+                    self.report(source.name, error)
+                    continue
+                self._postponed[source.name] = taken.postponed
+                total += taken
+            self.drain_lexical(progress)
+            return total
+
+    def _take_from(self, source: Source, *, everything: bool, patient: bool, progress: Progress | None) -> Taken:
+        def step(done: int, of: int) -> None:
+            if progress is not None:
+                progress({"phase": f"reading {source.kind}", "done": done, "total": of})
+
+        touched = source.touched()
+        if everything or touched is None:
+            return self.intake.take(source, None, patient=patient, progress=step)
+        return self.intake.take(
+            source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
+        )
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was still being written at the last look."""
+        return any(self._postponed.values())
+
+    def drain_lexical(self, progress: Progress | None = None) -> int:
+        """Empty the outbox into the lexical index; a broken index is rebuilt."""
+        total = 0
+        with self._taking:
+            while self.archive.waiting("lexical"):
+                try:
+                    done = self.upkeep.lexical_drain().step()
+                except IndexBroken as error:
+                    self._failures += 1
+                    self.report("lexical index", error)
+                    if self._failures > _SEVERAL_FAILURES:
+                        raise
+                    self.upkeep.rebuild_lexical(error)
+                    continue
+                if not done.messages:
+                    break
+                total += done.messages
+                if progress is not None:
+                    waiting = self.archive.waiting("lexical")
+                    progress({"phase": "indexing words", "done": total, "total": total + waiting})
+        return total
+
+    def drain_semantic(self, stop: Callable[[], bool] = lambda: False) -> Drained:
+        """One step of embedding; `messages` 0 when there is nothing to do, or `stop` said to.
+
+        Raises:
+            ModelUnavailable: later. IndexBroken: it has been parked, the next step begins to refill it.
+        """
+        if not self.archive.waiting("semantic") and self.upkeep.semantic is not None:
+            return Drained()
+        try:
+            return self.upkeep.semantic_drain().step(stop=stop)
+        except IndexBroken as error:
+            self.report("semantic index", error)
+            self.upkeep.rebuild_semantic(error)
+            raise
+
+    # -- Service -------------------------------------------------------------------------------------------------
+
+    def status(self) -> Json:
+        """See control.protocol.Service."""
+        return {
+            "version": version("reconstitute"),
+            "pid": os.getpid(),
+            "running": False,
+            "started": self.started,
+            "archive": {"dir": str(self.config.archive_dir), **self.archive.figures()},
+            "sources": self._sources(),
+            "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
+            "index": self.upkeep.state(),
+            "targets": [self._target(target.path) for target in self.config.targets],
+            "jobs": {"running": None, "queued": 0},
+            "errors": list(self.errors),
+        }
+
+    def _sources(self) -> list[Json]:
+        found = self.sources.current() or self.sources.refresh()
+        rows = [
+            {
+                "name": source.name,
+                "kind": source.kind,
+                "state": "ok",
+                "last_scan": self.intake.last_scan.get(source.name),
+                **asdict(self.intake.counts(source)),
+            }
+            for source in found
+        ]
+        return rows + [
+            {"name": name, "kind": "unreadable", "state": trouble} for name, trouble in self.sources.troubles.items()
+        ]
+
+    def _target(self, path: str) -> Json:
+        section = next(target for target in self.config.targets if target.path == path)
+        place = os.path.abspath(os.path.expanduser(path))
+        last = self.archive.target_get(place, "last") or {}
+        return {
+            "path": place,
+            "refresh": section.refresh,
+            "schedule": section.schedule,
+            "last_run": last.get("time"),
+            "state": last.get("state", "not run yet"),
+        }
+
+    def recall(self) -> Recall:
+        """Search over what is open now."""
+        return Recall(
+            self.archive,
+            self.upkeep.lexical,
+            lambda: self.upkeep.semantic,
+            Chosen(self.upkeep),
+            indexed_kb=self.config.limits.indexed_kb,
+            on_failure=self._index_failed,
+        )
+
+    def _index_failed(self, error: Exception) -> None:
+        self.report("search", error)
+
+    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
+        """See control.protocol.Service."""
+        answer = self.recall().search(query, mode, limit)
+        made = answer.to_json()
+        if context:
+            made["messages"] = window(self.archive, answer.hits)
+        return made
+
+    def index(self, progress: Progress) -> Json:
+        """See control.protocol.Service."""
+        taken = self.take(everything=True, patient=False, progress=progress)
+        embedded, refused = 0, 0
+        warnings: list[str] = []
+        total = self.archive.waiting("semantic")
+        failures = 0
+        while self.archive.waiting("semantic"):
+            try:
+                done = self.drain_semantic()
+            except ModelUnavailable as error:
+                warnings.append(str(error))
+                break
+            except IndexBroken as error:
+                failures += 1
+                if failures >= _SEVERAL_FAILURES:
+                    warnings.append(str(error))
+                    break
+                continue
+            embedded, refused = embedded + done.embedded, refused + done.refused
+            waiting = self.archive.waiting("semantic")
+            total = max(total, waiting)
+            progress({"phase": "embedding", "done": total - waiting, "total": total})
+        return {
+            "changed": taken.changed,
+            "removed": taken.removed,
+            "quarantined": taken.quarantined,
+            "embedded": embedded,
+            "refused": refused,
+            "waiting": self.archive.waiting("semantic"),
+            "warnings": warnings + list(self.sources.troubles.values()),
+        }
+
+    def reconstitute(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
+    ) -> Json:
+        """See control.protocol.Service."""
+        target = Target(path=path, questions=tuple(questions or ()), output=output)
+        return self.run_target(target, progress, at=at)
+
+    def run_target(self, target: Target, progress: Progress, at: str = "") -> Json:
+        """One reconstitution, from the archive as it stands.
+
+        Raises:
+            BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
+        """
+        return Reconstitution(
+            self.archive,
+            self.recall(),
+            self.files,
+            self.config.output_dir,
+            pages=self.config.limits.pages,
+        ).run(target, progress, at=at)

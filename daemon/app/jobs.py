@@ -1,0 +1,192 @@
+"""What is to be reconstituted, and when: request files, schedules, and continuous targets that new evidence concerns.
+
+One job at a time and one of a kind in the queue: two triggers for a target at once are one run (docs/reliability.md,
+J3). A job begins with a look at the sources, so that its answer knows what was written when it was asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from daemon import log
+from daemon.app.engine import Engine
+from daemon.app.loops import Interrupted, Loop
+from daemon.errors import ReconstituteError, Retry
+from daemon.ingest import Taken
+from daemon.model import Json, Target
+from daemon.requests import Claimed, Request, Requests
+
+_LOG = log.get("jobs")
+_ADOPTED = ""
+"""Where the archive keeps the list of adopted targets: no target has an empty path."""
+
+_RETRY_S = 5.0
+_SETTLE_S = 1.0
+"""A continuous target waits this long for more, so that a burst of messages is one run."""
+
+
+class JobLoop(Loop):
+    """Runs requests first, then targets that are due."""
+
+    def __init__(
+        self, engine: Engine, requests: Requests, ready: threading.Event, fatal: Callable[[BaseException], None]
+    ) -> None:
+        super().__init__("jobs", fatal)
+        self._engine = engine
+        self._requests = requests
+        self._ready = ready
+        self._lock = threading.Lock()
+        self._due: dict[str, float] = {}
+        self.current: str | None = None
+        self._targets = adopted(engine) | {target.path: target for target in configured(engine)}
+
+    @property
+    def queued(self) -> int:
+        """Targets that wait for their run."""
+        with self._lock:
+            return len(self._due)
+
+    def enqueue(self, path: str, delay_s: float = 0.0) -> None:
+        """Run this configured target; asking twice before it ran is asking once."""
+        with self._lock:
+            self._due.setdefault(path, time.monotonic() + delay_s)
+        self.wake()
+
+    def taken(self, taken: Taken) -> None:
+        """New evidence: continuous targets that it concerns will run."""
+        if not taken.places and not taken.removed:
+            return
+        for target in self._targets.values():
+            if target.refresh == "continuous" and (taken.removed or concerns(taken.places, target.path)):
+                self.enqueue(target.path, _SETTLE_S)
+
+    def turn(self) -> float:
+        if not self._ready.wait(0.5):
+            return 0.0
+        claimed = self._requests.claim()
+        if claimed is not None:
+            self._run_request(claimed)
+            return 0.0
+        path = self._next()
+        if path is not None:
+            self._run_target(self._targets[path])
+            return 0.0
+        return 0.3
+
+    def _next(self) -> str | None:
+        with self._lock:
+            now = time.monotonic()
+            ready = sorted(path for path, at in self._due.items() if at <= now)
+            if not ready:
+                return None
+            self._due.pop(ready[0])
+            return ready[0]
+
+    def _sign(self, _: Json) -> None:
+        self.beat.busy()
+        if self._stop.is_set():
+            raise Interrupted("the daemon is stopping; this run is made up for at the next start")
+
+    def _run_request(self, claimed: Claimed) -> None:
+        """To done/ or failed/, with a result beside it; what a stop or a passing failure cut short is queued again."""
+        self.current = f"request {claimed.name}"
+        try:
+            self._engine.take(everything=False, patient=False)
+            results = [self._answer(request) for request in claimed.requests]
+        except Interrupted:
+            self._requests.release(claimed)
+            raise
+        except Retry as error:
+            self._engine.report(self.current, error)
+            self._requests.release(claimed)
+            self._stop.wait(_RETRY_S)
+        except ReconstituteError as error:
+            self._engine.report(self.current, error)
+            self._requests.fail(claimed, error)
+        else:
+            self._requests.finish(claimed, {"results": results})
+            _LOG.info("request", name=claimed.name, targets=len(results))
+        finally:
+            self.current = None
+
+    def _answer(self, request: Request) -> Json:
+        target = Target(path=request.path, questions=request.questions, output=request.output)
+        result = self._engine.run_target(target, self._sign, at=request.at)
+        if request.refresh == "continuous":
+            self._adopt(replace(target, refresh="continuous"))
+        elif request.refresh == "scheduled":
+            note = f"{request.path}: a schedule needs a [[targets]] entry in the configuration; it was run once"
+            result["warnings"] = [*result["warnings"], note]
+        return result
+
+    def _adopt(self, target: Target) -> None:
+        """Follow it from now on, as if the configuration named it; remembered in the archive."""
+        if target.path not in self._targets:
+            self._targets[target.path] = target
+        adopted = self._engine.archive.target_get(_ADOPTED, "targets") or {}
+        adopted[target.path] = {"questions": list(target.questions), "output": target.output}
+        self._engine.archive.target_put(_ADOPTED, "targets", adopted)
+
+    def _run_target(self, target: Target) -> None:
+        self.current = target.path
+        began = time.monotonic()
+        try:
+            self._engine.take(everything=False)
+            result = self._engine.run_target(target, self._sign)
+        except Retry as error:
+            self._engine.report(f"target {target.path}", error)
+            self.enqueue(target.path, 60.0)
+        except Interrupted:
+            raise
+        except ReconstituteError as error:
+            self._engine.report(f"target {target.path}", error)
+        else:
+            _LOG.info(
+                "target", path=target.path, pages=result.get("pages"), written=result.get("written"),
+                seconds=round(time.monotonic() - began, 2),
+            )  # fmt: skip
+        finally:
+            self.current = None
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, Interrupted):
+            self._engine.report("jobs", error)
+
+
+def adopted(engine: Engine) -> dict[str, Target]:
+    """Targets that a request asked to be kept up to date."""
+    stored = engine.archive.target_get(_ADOPTED, "targets") or {}
+    return {
+        path: Target(path=path, questions=tuple(each["questions"]), refresh="continuous", output=each["output"])
+        for path, each in stored.items()
+    }
+
+
+def configured(engine: Engine) -> list[Target]:
+    """The configuration's targets, with absolute paths."""
+    return [
+        Target(
+            path=os.path.abspath(os.path.expanduser(section.path)),
+            questions=tuple(section.questions),
+            schedule=section.schedule,
+            refresh=section.refresh,
+        )
+        for section in engine.config.targets
+    ]
+
+
+def concerns(places: Iterable[str], target: str) -> bool:
+    """Whether one of these directories or files lies beneath the target, or the target beneath it.
+
+    >>> concerns({"/a/b"}, "/a"), concerns({"/a"}, "/a/b"), concerns({"/ab"}, "/a")
+    (True, True, False)
+    """
+    base = target.rstrip("/")
+    return any(
+        place == target or place.startswith(base + "/") or (place and target.startswith(place.rstrip("/") + "/"))
+        for place in places
+    )

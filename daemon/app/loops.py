@@ -1,0 +1,171 @@
+"""The daemon's two feeding loops: from the sources into the archive, and from the outbox into the semantic index.
+
+Each is one thread that can be stopped between two batches, reports every failure, backs off and goes on. A corrupt
+archive is the one failure that ends the daemon.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from daemon import log
+from daemon.app.beat import Beat
+from daemon.app.engine import Engine
+from daemon.errors import ArchiveCorrupt, IndexBroken, ReconstituteError
+from daemon.ingest import Taken
+
+_LOG = log.get("loops")
+_TICK_S = 0.5
+_SETTLE_S = 0.05
+_BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
+
+
+class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
+    """The daemon is stopping; the work is still queued."""
+
+
+class Loop(ABC):
+    """A thread that calls `turn` until stopped; `turn` answers how long to rest before the next one."""
+
+    def __init__(self, name: str, fatal: Callable[[BaseException], None]) -> None:
+        self.beat = Beat(name)
+        self._fatal = fatal
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._failures = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There is something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Ask it to end; see `join`."""
+        self._stop.set()
+        self._wake.set()
+
+    def join(self, timeout_s: float) -> bool:
+        """Whether it has ended within the time."""
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    @abstractmethod
+    def turn(self) -> float:
+        """One piece of work; the answer is the rest in seconds, 0 for none."""
+
+    @abstractmethod
+    def failed(self, error: Exception) -> None:
+        """A turn raised; it is tried again after a while."""
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.clear()
+            self.beat.busy()
+            try:
+                rest = self.turn()
+                self._failures = 0
+            except ArchiveCorrupt as error:
+                self._fatal(error)
+                return
+            except Exception as error:  # noqa: BLE001 - a loop that dies silently is the worst failure of a daemon
+                self.failed(error)
+                rest = _BACKOFF_S[min(self._failures, len(_BACKOFF_S) - 1)]
+                self._failures += 1
+                self.beat.idle()
+                self._stop.wait(rest)
+                continue
+            self.beat.idle()
+            if rest:
+                self._wake.wait(rest)
+
+
+class IntakeLoop(Loop):
+    """Follows the sources: a full scan at the start, now and then, and when in doubt; else what hints name."""
+
+    def __init__(self, engine: Engine, taken: Callable[[Taken], None], fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("intake", fatal)
+        self._engine = engine
+        self._taken = taken
+        self._everything = True
+        self._last_full = 0.0
+        self._period = engine.config.watch.scan_minutes * 60
+        self._clock_gap = time.time() - time.monotonic()
+        self.first_scan_done = threading.Event()
+
+    def hint(self, path: str | None) -> None:
+        """From the watch: this path changed, or (None) anything may have. Returns at once."""
+        if path is None:
+            self._everything = True
+        else:
+            for source in self._engine.sources.current():
+                source.hint(path)
+        self.wake()
+
+    def turn(self) -> float:
+        if self._wake.is_set() or self.first_scan_done.is_set():
+            self._stop.wait(_SETTLE_S)  # one look for a burst of events
+        everything = self._everything or self._is_due()
+        self._everything = False
+        if everything:
+            self._last_full = time.monotonic()
+        taken = self._engine.take(everything=everything, progress=lambda _: self._sign())
+        if taken.changed or taken.removed or everything:
+            _LOG.info(
+                "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
+                quarantined=taken.quarantined, postponed=len(taken.postponed),
+            )  # fmt: skip
+        self._taken(taken)
+        self.first_scan_done.set()
+        return 0.1 if self._engine.is_waiting else _TICK_S
+
+    def _sign(self) -> None:
+        self.beat.busy()
+        if self._stop.is_set():
+            raise Interrupted("stopping between two sessions; the rest is read at the next start")
+
+    def _is_due(self) -> bool:
+        """A period has passed, or the clock has jumped: the machine slept, events may be lost."""
+        gap = time.time() - time.monotonic()
+        jumped = abs(gap - self._clock_gap) > 5
+        self._clock_gap = gap
+        period = self._period * random.uniform(0.9, 1.1)  # noqa: S311 - jitter, not a secret
+        return jumped or time.monotonic() - self._last_full > period
+
+    def failed(self, error: Exception) -> None:
+        self._everything = True
+        if not isinstance(error, Interrupted):
+            self._engine.report("intake", error)
+
+
+class EmbedLoop(Loop):
+    """Empties the semantic outbox; waits longer and longer for a model server that is down."""
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("embed", fatal)
+        self._engine = engine
+
+    def turn(self) -> float:
+        done = self._engine.drain_semantic(stop=self._asked)
+        if done.refused:
+            _LOG.warning("embedding", refused=done.refused)
+        return 0.0 if done.messages else 2.0
+
+    def _asked(self) -> bool:
+        self.beat.busy()
+        return self._stop.is_set()
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, IndexBroken):  # the engine has reported that one
+            self._engine.report("embedding", error)

@@ -1,0 +1,217 @@
+"""The daemon: start, announce, watch over the loops, drain, end (docs/reliability.md, D1 to D3).
+
+READY goes out when the lock is held, the archive has answered a read and the control socket answers. The watchdog is
+fed only while the archive answers and every loop is idle or getting on. SIGTERM drains within the budget; a second
+signal ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from functools import partial
+
+from daemon import log
+from daemon.app.engine import Engine
+from daemon.app.jobs import JobLoop, adopted, configured
+from daemon.app.loops import EmbedLoop, IntakeLoop
+from daemon.config import Config
+from daemon.control.server import Server
+from daemon.errors import ReconstituteError
+from daemon.model import Json
+from daemon.notify import Notifier
+from daemon.opencode.watch import Watch
+from daemon.requests import Requests
+from daemon.schedule import Scheduler, due_since, parse
+
+_LOG = log.get("daemon")
+_DRAIN_S = 18.0
+"""For all loops together; the promise is 20 s, the unit allows 45."""
+
+
+class _Served(Engine):
+    """The engine as the socket shows it: with the daemon's own figures in the status."""
+
+    daemon: Daemon | None = None
+
+    def status(self) -> Json:
+        return super().status() | (self.daemon.figures() if self.daemon is not None else {})
+
+
+class Daemon:
+    """One run, from the lock to the last commit."""
+
+    def __init__(self, config: Config) -> None:
+        """Take the archive and build everything; nothing runs yet.
+
+        Raises:
+            ArchiveLocked: another daemon has it. ConfigError: a target's schedule is no cron text.
+        """
+        for number, section in enumerate(config.targets):
+            if section.schedule:
+                parse(section.schedule, key=f"targets[{number}].schedule")
+        self._config = config
+        self._notifier = Notifier()
+        self._engine = _Served(config)
+        self._engine.daemon = self
+        self._code = 0
+        self._end: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._requests = Requests(config.requests_dir)
+        self._intake = IntakeLoop(self._engine, self._taken, self._fatal)
+        self._embed = EmbedLoop(self._engine, self._fatal)
+        self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
+        self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
+        self._scheduler = Scheduler()
+
+    # -- what the parts tell each other --------------------------------------------------------------------------
+
+    def _hint(self, path: str | None) -> None:
+        if path is not None and path.startswith(f"{self._config.requests_dir}{os.sep}"):
+            self._jobs.wake()
+            return
+        if path is not None and os.path.dirname(path) == str(self._config.opencode_dir):
+            name = os.path.basename(path)
+            new = name == "storage" or name.endswith(".db")
+            known = {source.name.split(":", 1)[1] for source in self._engine.sources.current()}
+            if new and path not in known:
+                path = None  # a store that was not there before
+        self._intake.hint(path)
+
+    def _taken(self, taken: object) -> None:
+        self._jobs.taken(taken)  # type: ignore[arg-type]
+        self._embed.wake()
+
+    def _fatal(self, error: BaseException) -> None:
+        """The archive is corrupt: end, and say so; going on could only make it worse."""
+        _LOG.error("fatal", error=type(error).__name__, message=str(error))
+        self._code = getattr(error, "exit_code", 1)
+        if self._loop is not None and self._end is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
+
+    def figures(self) -> Json:
+        """What only a running daemon can say."""
+        return {
+            "running": True,
+            "jobs": {"running": self._jobs.current, "queued": self._jobs.queued},
+            "watch": self._watch.trouble or "following file events",
+        }
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT; the exit code."""
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._requests.close()
+            self._engine.close()
+        return self._code
+
+    async def _serve(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._asked_to_end)
+        server = Server(self._engine, self._config.socket_path)
+        await server.start()
+        self._start()
+        self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
+        _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
+        watching = asyncio.ensure_future(self._watch_over())
+        await self._end.wait()
+        watching.cancel()
+        self._notifier.stopping()
+        _LOG.info("stopping")
+        await asyncio.to_thread(self._drain)
+        await server.stop()
+
+    def _asked_to_end(self) -> None:
+        if self._end is None or self._end.is_set():
+            _LOG.warning("ending at once", reason="second signal")
+            os._exit(1)
+        self._end.set()
+
+    def _start(self) -> None:
+        if self._config.watch.enabled:
+            self._watch.start()
+            if self._watch.trouble:
+                _LOG.warning("watch", message=self._watch.trouble)
+        now = int(time.time() * 1000)
+        for target in [*configured(self._engine), *adopted(self._engine).values()]:
+            if target.schedule:
+                self._scheduler.add(target.path, target.schedule, partial(self._jobs.enqueue, target.path))
+                last = (self._engine.archive.target_get(target.path, "last") or {}).get("time")
+                if due_since(target.schedule, last, now):
+                    self._jobs.enqueue(target.path)
+            if target.refresh == "continuous":
+                self._jobs.enqueue(target.path)
+        self._scheduler.start()
+        for loop in (self._intake, self._embed, self._jobs):
+            loop.start()
+
+    async def _watch_over(self) -> None:
+        """Feed the watchdog while there is reason to, and look after the watch."""
+        interval = self._notifier.watchdog_interval_s
+        last_ping, last_look = 0.0, time.monotonic()
+        while True:
+            now = time.monotonic()
+            if interval is not None and now - last_ping >= interval and await asyncio.to_thread(self._is_able):
+                self._notifier.watchdog()
+                last_ping = now
+            if self._config.watch.enabled and now - last_look >= 2.0:
+                last_look = now
+                if await asyncio.to_thread(self._watch.stale):
+                    await asyncio.to_thread(self._watch.restart)
+            self._notifier.status(self._one_line())
+            await asyncio.sleep(min(interval or 2.0, 2.0))
+
+    def _is_able(self) -> bool:
+        """Whether work is possible: the archive answers, no loop is overdue."""
+        try:
+            self._engine.archive.state("msg_none")
+        except ReconstituteError as error:
+            self._engine.report("archive", error)
+            return False
+        overdue = [loop.beat.name for loop in (self._intake, self._embed, self._jobs) if not loop.beat.is_alive]
+        if overdue:
+            _LOG.error("no progress", loops=overdue)
+        return not overdue
+
+    def _one_line(self) -> str:
+        archive = self._engine.archive
+        waiting = archive.waiting("semantic")
+        return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
+
+    def _drain(self) -> None:
+        """Accept no more, let each loop finish its batch, within the budget."""
+        self._scheduler.stop()
+        self._watch.stop()
+        loops = (self._jobs, self._intake, self._embed)
+        for loop in loops:
+            loop.stop()
+        end = time.monotonic() + _DRAIN_S
+        for loop in loops:
+            if not loop.join(max(0.1, end - time.monotonic())):
+                _LOG.error("did not end in time", loop=loop.beat.name)
+                self._engine.archive.close()
+                os._exit(self._code or 1)
+
+    # -- once ----------------------------------------------------------------------------------------------------
+
+    def once(self) -> int:
+        """Read, index, embed and run all requests and targets there are; then end."""
+        try:
+            result = self._engine.index(lambda _: None)
+            for warning in result["warnings"]:
+                _LOG.warning("index", message=warning)
+            self._intake.first_scan_done.set()
+            for target in configured(self._engine):
+                self._jobs.enqueue(target.path)
+            while self._requests.pending() or self._jobs.queued:
+                self._jobs.turn()
+        finally:
+            self._requests.close()
+            self._engine.close()
+        return 0

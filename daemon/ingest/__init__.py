@@ -1,0 +1,12 @@
+"""One pass: source → transcript → archive (cursor last) → outbox → embed → index.
+
+`intake` takes a source's changes into the archive, `drain` takes the outbox into the indexes. Either can stop anywhere
+and is simply begun again: the cursor moves in the commit that holds its data, and an outbox entry goes only after the
+index has it.
+"""
+
+from daemon.ingest.drain import Drained, LexicalDrain, SemanticDrain, entry_of
+from daemon.ingest.intake import Intake, Taken
+from daemon.ingest.upkeep import Chosen, Upkeep
+
+__all__ = ["Chosen", "Drained", "Intake", "LexicalDrain", "SemanticDrain", "Taken", "Upkeep", "entry_of"]

@@ -1,0 +1,179 @@
+"""From the outbox into the indexes: the lexical one at once, the semantic one when the embedder gets to it.
+
+An entry leaves the outbox only after its index has it, and not if its message changed meanwhile. Vectors are kept in
+the archive under the hash of their text, so a chunk is embedded once, and a lost index is rebuilt without the model. A
+text that the embedder cannot take is set aside with the reason; a model server that is down leaves the outbox as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from daemon.archive import Archive
+from daemon.embed import Embedder
+from daemon.errors import BadInput
+from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
+from daemon.model import Chunk, Kind, Section
+from daemon.redact import redact
+from daemon.transcript.chunks import chunks
+from daemon.transcript.document import document
+from daemon.vectors import Vector
+
+EMBEDDER = "embedder"
+"""The quarantine's name for texts without a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What one step did; `messages` 0 means the outbox of this stage is empty."""
+
+    messages: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    refused: int = 0
+
+
+def entry_of(archive: Archive, message_id: str, indexed_kb: int) -> Entry | None:
+    """A message as the indexes take it; the first message of a session carries its title."""
+    message = archive.message(message_id)
+    if message is None:
+        return None
+    session = archive.session(message.session_id)
+    order = archive.message_ids(message.session_id)
+    index = order.index(message_id) if message_id in order else 0
+    text = document(message, session, indexed_kb)
+    title = redact(session.title) if session is not None else ""
+    if index == 0 and title:
+        named = (Section("title", Kind.TITLE, title), *text.sections)
+        text = type(text)(text.message_id, text.session_id, named, text.paths)
+    return Entry(
+        document=text,
+        role=message.role,
+        created=message.created,
+        message_index=index,
+        session_title=title,
+        project_id=session.project_id if session is not None else "",
+        directory=session.directory if session is not None else "",
+    )
+
+
+class LexicalDrain:
+    """Feeds the lexical index."""
+
+    stage = "lexical"
+
+    def __init__(self, archive: Archive, index: LexicalIndex, indexed_kb: int) -> None:
+        self._archive = archive
+        self._index = index
+        self._indexed_kb = indexed_kb
+
+    def step(self, limit: int = 200) -> Drained:
+        """Index up to `limit` messages, newest first.
+
+        Raises:
+            IndexBroken: the index must be rebuilt; the outbox is as it was.
+        """
+        waiting = self._archive.outbox(self.stage, limit)
+        entries = [entry_of(self._archive, message_id, self._indexed_kb) for message_id, _, _ in waiting]
+        self._index.replace([entry for entry in entries if entry is not None])
+        self._archive.done(self.stage, waiting)
+        return Drained(messages=len(waiting))
+
+
+class SemanticDrain:
+    """Feeds the semantic index."""
+
+    stage = "semantic"
+
+    def __init__(
+        self,
+        archive: Archive,
+        index: SemanticIndex,
+        embedder: Embedder,
+        *,
+        indexed_kb: int,
+        embedded_kb: int,
+        batch: int,
+    ) -> None:
+        self._archive = archive
+        self._index = index
+        self._embedder = embedder
+        self._indexed_kb = indexed_kb
+        self._embedded_kb = embedded_kb
+        self._batch = batch
+
+    def step(self, limit: int = 16, stop: Callable[[], bool] = lambda: False) -> Drained:
+        """Embed and index up to `limit` messages, newest first.
+
+        `stop` is asked between batches; vectors made until then are kept, the messages stay in the outbox.
+
+        Raises:
+            ModelUnavailable: the model server is down; the outbox is as it was.
+            IndexBroken: the index must be rebuilt; the vectors are in the archive, the outbox is as it was.
+        """
+        waiting = self._archive.outbox(self.stage, limit)
+        pairs: list[tuple[Chunk, Entry]] = []
+        counts: dict[str, int] = {}
+        for message_id, _, _ in waiting:
+            entry = entry_of(self._archive, message_id, self._indexed_kb)
+            cut = chunks(entry.document, self._embedded_kb) if entry is not None else []
+            counts[message_id] = len(cut)
+            pairs += [(chunk, entry) for chunk in cut if entry is not None]
+        made = self._vectors([chunk for chunk, _ in pairs], stop)
+        if made is None:
+            return Drained()
+        vectors, embedded, refused = made
+        rows = [
+            VectorRow(chunk, vectors[chunk_digest(chunk)], entry)
+            for chunk, entry in pairs
+            if chunk_digest(chunk) in vectors
+        ]  # fmt: skip
+        self._index.upsert(rows)
+        for message_id, number in counts.items():
+            self._index.remove(message_id, keep=number)
+        self._archive.done(self.stage, waiting)
+        return Drained(len(waiting), len(pairs), embedded, refused)
+
+    def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:
+        """Vectors by the hash of the text, from the archive or from the embedder, which is asked once a text."""
+        found: dict[str, Vector] = {}
+        missing: dict[str, Chunk] = {}
+        for chunk in wanted:
+            sha = chunk_digest(chunk)
+            stored = None if sha in found else self._archive.vector(self._embedder.fingerprint, sha)
+            if stored is not None:
+                found[sha] = stored
+            elif sha not in found:
+                missing[sha] = chunk
+        refused = 0
+        for group in _groups(list(missing.items()), self._batch):
+            if stop():
+                return None
+            made = self._embedder.embed([chunk.text for _, chunk in group])
+            kept: list[tuple[str, Vector]] = []
+            for (sha, chunk), vector in zip(group, made, strict=True):
+                if isinstance(vector, BadInput):
+                    refused += 1
+                    self._refuse(chunk, vector)
+                else:
+                    kept.append((sha, vector))
+            self._archive.put_vectors(self._embedder.fingerprint, kept)
+            found |= dict(kept)
+        return found, len(missing) - refused, refused
+
+    def _refuse(self, chunk: Chunk, error: BadInput) -> None:
+        batch = self._archive.batch()
+        batch.quarantine(EMBEDDER, chunk.id, {"reason": str(error), "size": len(chunk.text)})
+        self._archive.commit(batch)
+
+
+def chunk_digest(chunk: Chunk) -> str:
+    """The hash under which a chunk's vector is kept: of its text alone, so equal texts share one."""
+    return hashlib.sha256(chunk.text.encode("utf-8", "replace")).hexdigest()
+
+
+def _groups(items: list[tuple[str, Chunk]], size: int) -> Iterator[list[tuple[str, Chunk]]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

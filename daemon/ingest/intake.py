@@ -1,0 +1,295 @@
+"""From a source into the archive: what is new, altered or gone since the cursor.
+
+Every commit holds records, replay, file edits, outbox entries and the cursor of the same messages. Listing decides what
+to read, content decides what changed. A record that cannot be read is set aside with the reason and the pass goes on;
+one that is being written is left for the next pass.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+from daemon import records
+from daemon.archive import Archive, Batch, merged
+from daemon.errors import BadRecord, Retry, SourceBusy
+from daemon.model import Json, Message, Session, SourceCounts
+from daemon.opencode import Reading, Source, Unit
+from daemon.transcript.edits import edits
+from daemon.transcript.replay import replay, unknown_types
+
+_BATCH_BYTES = 4 << 20
+_BATCH_MESSAGES = 200
+_DOUBT_MS = 2000
+"""A unit that changed this recently may change again within the resolution of its stamp: look again next time (S2)."""
+
+_PATIENCE_S = 5.0
+"""A message that never comes to rest is taken in this often, as far as it has got."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Taken:
+    """What one pass over one source did."""
+
+    changed: int = 0
+    removed: int = 0
+    quarantined: int = 0
+    postponed: set[str] = field(default_factory=set)
+    """Sessions with something still being written."""
+    places: set[str] = field(default_factory=set)
+    """Directories of changed sessions and paths of changed files: whom it concerns."""
+
+    def __iadd__(self, other: Taken) -> Self:
+        self.changed += other.changed
+        self.removed += other.removed
+        self.quarantined += other.quarantined
+        self.postponed |= other.postponed
+        self.places |= other.places
+        return self
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One session of one source, while it is being looked at."""
+
+    source: Source
+    session_id: str
+    patient: bool
+    batch: Batch
+    taken: Taken
+    session: Session | None = None
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+
+class Intake:
+    """Owns the cursor's moves. One at a time; call from one thread."""
+
+    def __init__(
+        self, archive: Archive, *, quiet_s: float, free_mb: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._archive = archive
+        self._quiet_s = quiet_s
+        self._free_mb = free_mb
+        self._clock = clock
+        self._begun: dict[str, float] = {}  # message id -> when it was first seen unfinished
+        self._figures: dict[str, dict[str, tuple[int, int]]] = {}  # source -> session -> (seen, kept)
+        self.last_scan: dict[str, int] = {}
+
+    def take(
+        self,
+        source: Source,
+        only: Iterable[str] | None = None,
+        *,
+        patient: bool = True,
+        progress: Progress | None = None,
+    ) -> Taken:
+        """One pass over `only` these sessions, or over all.
+
+        With `patient` false, what is being written is taken as it is (a single run must not leave it behind).
+
+        Raises:
+            SourceMissing: the source is gone; nothing was concluded from that.
+            Retry: the disk is nearly full; nothing was taken.
+        """
+        self._check_space()
+        total = Taken()
+        listed = None if only is not None else source.sessions()
+        sessions = sorted(only) if only is not None else sorted(listed or ())
+        for number, session_id in enumerate(sessions):
+            total += self._session(source, session_id, patient=patient)
+            if progress is not None:
+                progress(number + 1, len(sessions))
+        if listed is not None:
+            gone = self._archive.marked_sessions(source.name) - set(listed)
+            for session_id in sorted(gone):
+                total.removed += self._lost_session(source, session_id)
+            self._figures[source.name] = {
+                name: counts for name, counts in self._figures.get(source.name, {}).items() if name in listed
+            }
+            self.last_scan[source.name] = int(self._clock() * 1000)
+        return total
+
+    def counts(self, source: Source) -> SourceCounts:
+        """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""
+        figures = self._figures.get(source.name, {}).values()
+        seen, kept = sum(s for s, _ in figures), sum(k for _, k in figures)
+        return SourceCounts(
+            seen, kept, seen - kept, self._archive.unknown_types(), len(self._archive.quarantined(source.name))
+        )
+
+    def _check_space(self) -> None:
+        free = shutil.disk_usage(self._archive.directory).free
+        if free < self._free_mb << 20:
+            raise Retry(
+                f"{self._archive.directory}: {free >> 20} MB free, less than limits.free_mb = {self._free_mb}: "
+                f"nothing is read until there is room; free some, or move archive.dir"
+            )
+
+    # -- one session ---------------------------------------------------------------------------------------------
+
+    def _session(self, source: Source, session_id: str, *, patient: bool) -> Taken:
+        visit = _Visit(source, session_id, patient, self._archive.batch(), Taken())
+        units = source.messages(session_id)
+        marks = self._archive.marks(source.name, session_id)
+        self._record_session(visit, has_messages=bool(units))
+        kept = 0
+        waiting = 0
+        for message_id, unit in units.items():
+            if marks.get(message_id) in (unit.stamp, "!" + unit.stamp):
+                kept += not marks[message_id].startswith("!")
+                continue
+            if self._message(visit, message_id, unit):
+                kept += 1
+                waiting += 1
+            if visit.batch.size > _BATCH_BYTES or waiting >= _BATCH_MESSAGES:
+                self._archive.commit(visit.batch)
+                visit.batch, waiting = self._archive.batch(), 0
+        for message_id in marks.keys() - units.keys() - {""}:
+            visit.batch.mark(source.name, session_id, message_id, None)
+            visit.taken.removed += visit.batch.forget_message_source(message_id, source.name, self._now())
+        if len(visit.batch):
+            self._archive.commit(visit.batch)
+        self._figures.setdefault(source.name, {})[session_id] = (len(units), kept)
+        return visit.taken
+
+    def _record_session(self, visit: _Visit, *, has_messages: bool) -> None:
+        place = f"session {visit.session_id}"
+        before = visit.session = self._archive.session(visit.session_id)
+        try:
+            session = visit.source.read_session(visit.session_id)
+        except SourceBusy:
+            visit.taken.postponed.add(visit.session_id)
+            return
+        except BadRecord as error:
+            visit.batch.quarantine(visit.name, place, {"reason": str(error), "time": self._now()})
+            visit.taken.quarantined += 1
+            return
+        visit.batch.release(visit.name, place)
+        visit.session = session
+        if session.raw == b"{}" and not has_messages:
+            return  # neither a record nor a message: a session that is just being made or deleted
+        if visit.batch.session(session, visit.name, visit.source.generation):
+            visit.taken.changed += 1
+            if before is not None and before.title != session.title:
+                self._reindex_title(visit)
+        visit.batch.mark(visit.name, visit.session_id, "", "seen")
+
+    def _reindex_title(self, visit: _Visit) -> None:
+        """The title is searched with the session's first message."""
+        for message_id in self._archive.message_ids(visit.session_id)[:1]:
+            state = self._archive.state(message_id)
+            if state is not None:
+                visit.batch.enqueue(message_id, state["created"], state["hash"])
+
+    def _lost_session(self, source: Source, session_id: str) -> int:
+        batch = self._archive.batch()
+        removed = 0
+        for message_id in self._archive.marks(source.name, session_id):
+            batch.mark(source.name, session_id, message_id, None)
+            if message_id:
+                removed += batch.forget_message_source(message_id, source.name, self._now())
+        removed += batch.forget_session_source(session_id, source.name, self._now())
+        self._archive.commit(batch)
+        return removed
+
+    # -- one message ---------------------------------------------------------------------------------------------
+
+    def _message(self, visit: _Visit, message_id: str, unit: Unit) -> bool:
+        """Take one message in; False when it has to wait or cannot be read."""
+        try:
+            reading = visit.source.read_message(visit.session_id, message_id)
+        except SourceBusy:
+            visit.taken.postponed.add(visit.session_id)
+            return False
+        if visit.patient and reading.message is not None and self._is_moving(reading.message, unit):
+            visit.taken.postponed.add(visit.session_id)
+            return False
+        self._begun.pop(message_id, None)
+        self._set_aside(visit, message_id, reading)
+        if reading.message is None:
+            visit.batch.mark(visit.name, visit.session_id, message_id, "!" + unit.stamp)
+            return False
+        visit.taken.changed += self._store(visit, reading.message, orphan=reading.orphan)
+        doubtful = self._now() - unit.changed < _DOUBT_MS
+        visit.batch.mark(visit.name, visit.session_id, message_id, unit.stamp + ("?" if doubtful else ""))
+        return True
+
+    def _is_moving(self, message: Message, unit: Unit) -> bool:
+        """Whether it is unfinished and has changed a moment ago: a text part is rewritten for every token."""
+        if message.is_complete or (self._now() - unit.changed) / 1000 >= self._quiet_s:
+            return False
+        first = self._begun.setdefault(message.id, self._clock())
+        if self._clock() - first < _PATIENCE_S:
+            return True
+        self._begun[message.id] = self._clock()
+        return False
+
+    def _set_aside(self, visit: _Visit, message_id: str, reading: Reading) -> None:
+        place = f"message {message_id}"
+        if not reading.problems:
+            visit.batch.release(visit.name, place)
+            return
+        visit.taken.quarantined += len(reading.problems)
+        entry: Json = {
+            "time": self._now(),
+            "reason": "; ".join(problem.reason for problem in reading.problems[:5]),
+            "records": [
+                {"place": p.place, "reason": p.reason, "size": p.size, "sha256": p.sha256} for p in reading.problems
+            ],
+        }
+        visit.batch.quarantine(visit.name, place, entry)
+
+    def _store(self, visit: _Visit, message: Message, *, orphan: bool) -> bool:
+        """Put the message into the batch; whether its content was new."""
+        hash_ = records.digest(message.raw, *(part.raw for part in message.parts))
+        state = self._archive.state(message.id)
+        if state is not None and state["hash"] == hash_:
+            visit.batch.keep_source(message.id, visit.name)
+        else:
+            self._merge(visit, message, hash_, state)
+        if orphan:  # only its parts are left: the source removed the message
+            visit.batch.tombstone(message.id, self._now())
+        return state is None or state["hash"] != hash_
+
+    def _merge(self, visit: _Visit, message: Message, hash_: str, state: Json | None) -> None:
+        stored = self._archive.message(message.id) if state is not None else None
+        generation = visit.source.generation
+        if state is not None and stored is not None and state["generation"] > generation:
+            # An older generation's copy only adds what the newer one lacks (parts that the import left behind).
+            whole, versions, _ = merged(message, stored)
+            generation, hash_, gone = state["generation"], state["hash"], state["gone"]
+        else:
+            whole, versions, gone = merged(stored, message)
+        if stored is not None and _same(whole, stored) and not versions and gone == (state or {}).get("gone"):
+            visit.batch.keep_source(message.id, visit.name)
+            return
+        changes = edits(whole, visit.session)
+        visit.taken.places |= {edit.path for edit in changes}
+        if visit.session is not None and visit.session.directory:
+            visit.taken.places.add(visit.session.directory)
+        visit.batch.message(
+            whole,
+            source=visit.name,
+            generation=generation,
+            hash_=hash_,
+            replay=replay(whole),
+            edits=changes,
+            versions=versions,
+            gone=gone,
+            unknown=unknown_types(whole),
+        )
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _same(one: Message, other: Message) -> bool:
+    return one.raw == other.raw and [part.raw for part in one.parts] == [part.raw for part in other.parts]

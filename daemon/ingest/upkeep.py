@@ -1,0 +1,239 @@
+"""The indexes opened, proven and, when damaged, rebuilt from the archive.
+
+Each index directory carries the name it had when it was filled; the archive remembers that name. A directory that is
+missing, swapped or broken is parked, and every message goes back into that stage's outbox: nothing is searched that was
+not proven (docs/reliability.md, C1, C2, C11). The semantic index is opened in a child process first, because a damaged
+one can take the process with it.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from daemon import fsio
+from daemon.archive import Archive
+from daemon.embed import Embedder
+from daemon.errors import BadInput, IndexBroken
+from daemon.index import LexicalIndex, SemanticIndex, guard
+from daemon.index.lexical import Lexical
+from daemon.index.semantic import Semantic
+from daemon.ingest.drain import LexicalDrain, SemanticDrain, chunk_digest, entry_of
+from daemon.model import Json
+from daemon.transcript.chunks import chunks
+from daemon.vectors import Vector
+
+_SAMPLE = 50
+_PROBE_S = 60.0
+Say = Callable[[str, str], None]
+"""Called with (what, message) when something was found broken or was rebuilt."""
+
+
+class Chosen:
+    """The embedder that Upkeep has chosen, for those who must not make it choose before it is needed."""
+
+    def __init__(self, upkeep: Upkeep) -> None:
+        self._upkeep = upkeep
+
+    @property
+    def fingerprint(self) -> str:
+        """See Embedder."""
+        return self._upkeep.embedder.fingerprint
+
+    @property
+    def dims(self) -> int:
+        """See Embedder."""
+        return self._upkeep.embedder.dims
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._upkeep.embedder.name
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """See Embedder."""
+        return self._upkeep.embedder.embed(texts)
+
+
+class Upkeep:
+    """Owns both indexes. `lexical` is there from the start; `semantic` once `open_semantic` has proven it."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        directory: Path,
+        *,
+        chroma: str,
+        choose: Callable[[], tuple[Embedder, str]],
+        say: Say,
+        indexed_kb: int,
+        embedded_kb: int,
+        batch: int,
+    ) -> None:
+        self._archive = archive
+        self._directory = directory
+        self._chroma = chroma
+        self._choose = choose
+        self._say = say
+        self._kb = (indexed_kb, embedded_kb)
+        self._batch = batch
+        self._opening = threading.Lock()
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.lexical_state = "ready"
+        self.semantic_state = "not opened yet"
+        self.choice = ""
+        self._embedder: Embedder | None = None
+        self._semantic: Semantic | None = None
+        self.lexical: LexicalIndex = self._open_lexical()
+
+    # -- lexical -------------------------------------------------------------------------------------------------
+
+    def _open_lexical(self) -> Lexical:
+        place = self._directory / "lexical"
+        existed = place.exists()
+        try:
+            index = Lexical(place)
+        except IndexBroken as error:
+            self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+            guard.park(place)
+            existed = False
+            index = Lexical(place)
+        self._claim("lexical", existed=existed)
+        return index
+
+    def lexical_drain(self) -> LexicalDrain:
+        """The way into the lexical index as it is now."""
+        return LexicalDrain(self._archive, self.lexical, self._kb[0])
+
+    def rebuild_lexical(self, error: IndexBroken) -> None:
+        """Park what is broken, start anew."""
+        self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+        self.lexical.close()
+        guard.park(self._directory / "lexical")
+        self.lexical = self._open_lexical()
+
+    # -- semantic ------------------------------------------------------------------------------------------------
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder that was chosen; chosen on first use, which may ask the model server."""
+        if self._embedder is None:
+            self._embedder, self.choice = self._choose()
+            self._say("embedder", self.choice)
+        return self._embedder
+
+    @property
+    def semantic(self) -> SemanticIndex | None:
+        """The semantic index, once it is open and proven."""
+        return self._semantic
+
+    def open_semantic(self) -> SemanticIndex:
+        """Prove it in a child process, open it, and see that it belongs to this archive and embedder.
+
+        Raises:
+            IndexBroken: it could not be made to work even empty (the caller waits before trying again).
+        """
+        with self._opening:
+            if self._semantic is not None:
+                return self._semantic
+            embedder = self.embedder
+            place = self._directory / "semantic"
+            self.semantic_state = "being checked"
+            try:
+                if self._chroma == "embedded":
+                    self._prove(place, embedder)
+                    self._claim("semantic", embedder.fingerprint, existed=place.exists())
+                index = self._open(place, embedder)
+            except IndexBroken as error:
+                self.semantic_state = f"broken: {error}"
+                raise
+            self.semantic_state = "ready"
+            self._semantic = index
+            return index
+
+    def _open(self, place: Path, embedder: Embedder) -> Semantic:
+        if self._chroma != "embedded":
+            index = Semantic(self._chroma, embedder.fingerprint, embedder.dims)
+            if index.count() == 0:
+                self._archive.enqueue_all("semantic")
+            return index
+        return Semantic(place, embedder.fingerprint, embedder.dims)
+
+    def _prove(self, place: Path, embedder: Embedder) -> None:
+        if not place.exists():
+            return
+        try:
+            guard.healthy(place, embedder.fingerprint, embedder.dims, self._sample(embedder), _PROBE_S)
+        except IndexBroken as error:
+            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            guard.park(place)
+
+    def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
+        """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
+        if not self._archive.index_name("semantic").endswith(f" {embedder.fingerprint}"):
+            return []
+        waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
+        settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
+        sample: list[tuple[str, Vector]] = []
+        for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
+            entry = entry_of(self._archive, message_id, self._kb[0])
+            for chunk in chunks(entry.document, self._kb[1])[:1] if entry is not None else []:
+                vector = self._archive.vector(embedder.fingerprint, chunk_digest(chunk))
+                if vector is not None:
+                    sample.append((chunk.id, vector))
+        return sample
+
+    def semantic_drain(self) -> SemanticDrain:
+        """The way into the semantic index, opened if it was not."""
+        return SemanticDrain(
+            self._archive,
+            self.open_semantic(),
+            self.embedder,
+            indexed_kb=self._kb[0],
+            embedded_kb=self._kb[1],
+            batch=self._batch,
+        )
+
+    def rebuild_semantic(self, error: IndexBroken) -> None:
+        """Park what is broken; it is opened anew, and refilled from the archive's vectors, on the next use."""
+        with self._opening:
+            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            self.semantic_state = f"rebuilding: {error}"
+            if self._semantic is not None:
+                self._semantic.close()
+            self._semantic = None
+            if self._chroma == "embedded":
+                guard.park(self._directory / "semantic")
+
+    # -- belonging together --------------------------------------------------------------------------------------
+
+    def _claim(self, stage: str, fingerprint: str = "", *, existed: bool) -> None:
+        """See that this directory is the one the archive filled; if not, everything goes into the outbox again."""
+        note = self._directory / f"{stage}.name"
+        name = note.read_text(encoding="utf-8") if existed and note.exists() else ""
+        if name and name == self._archive.index_name(stage) and name.endswith(f" {fingerprint}"):
+            return
+        name = f"{secrets.token_hex(8)} {fingerprint}"
+        waiting = self._archive.enqueue_all(stage)
+        self._archive.set_index_name(stage, name)
+        fsio.atomic_write(note, name.encode())
+        if waiting:
+            self._say(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
+
+    def state(self) -> Json:
+        """For the status: both indexes, in plain words."""
+        semantic: Json = {"state": self.semantic_state, "embedder": self.choice}
+        if self._semantic is not None:
+            semantic["count"] = self._semantic.count()
+        return {"lexical": {"state": self.lexical_state, "count": self.lexical.count()}, "semantic": semantic}
+
+    def close(self) -> None:
+        """The indexes first, the archive is the caller's."""
+        with self._opening:
+            self.lexical.close()
+            if self._semantic is not None:
+                self._semantic.close()
+                self._semantic = None

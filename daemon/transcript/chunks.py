@@ -1,0 +1,96 @@
+"""A document as windows that are embedded, one vector each: small enough for the built-in model to read whole.
+
+Cut at paragraph, line or sentence ends, with an overlap, so that what stands on a border is whole in one of them. Same
+document, same chunks, same numbers; a changed rule here means a new CHUNKER_VERSION, which is part of every
+embedding's fingerprint, so that old and new windows never mix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from daemon.model import Chunk, Document, Section
+from daemon.transcript.document import capped
+
+CHUNKER_VERSION = "c1"
+WINDOW = 900
+"""Characters of a window: all-MiniLM-L6-v2 reads 256 word pieces, at about 3.5 characters each."""
+OVERLAP = 135
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0003ffff]")
+_CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?;:]\s|[。！？]"), re.compile(r"\s"))
+_JOINT = "\n\n"
+
+
+def chunks(document: Document, embedded_kb: int) -> list[Chunk]:
+    """The windows of `document`, numbered from 0; of each section at most `embedded_kb` × 1024 characters count.
+
+    Short neighbouring sections share a window. A document without text has none.
+    """
+    found: list[Chunk] = []
+    for sections, text in _gathered(document, embedded_kb * 1024):
+        kinds = tuple(dict.fromkeys(str(section.kind) for section in sections))
+        tools = tuple(dict.fromkeys(section.tool for section in sections if section.tool))
+        for start, end in windows(text):
+            found.append(Chunk(document.message_id, len(found), text[start:end].strip(), kinds, tools))
+    return found
+
+
+def windows(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each window; together they cover every character of `text` that is not blank."""
+    found = []
+    start, size = 0, len(text)
+    while start < size:
+        end = _end(text, start, min(size, start + _room(text, start)))
+        if text[start:end].strip():
+            found.append((start, end))
+        if end >= size or not text[end:].strip():
+            break
+        start = max(start + 1, _resume(text, start, end))
+    return found
+
+
+def _gathered(document: Document, limit: int) -> Iterator[tuple[list[Section], str]]:
+    """Runs of sections that fit one window together; a longer section stands alone."""
+    run: list[Section] = []
+    text = ""
+    for section in document.sections:
+        own = capped(section.text, limit).strip()
+        if not own:
+            continue
+        joined = text + _JOINT + own if text else own
+        if run and len(joined) > _room(joined, 0):
+            yield run, text
+            run, joined = [], own
+        run, text = [*run, section], joined
+    if run:
+        yield run, text
+
+
+def _room(text: str, start: int) -> int:
+    """How many characters from `start` on fit a window: of wide scripts each is a word piece of its own."""
+    part = text[start : start + WINDOW]
+    share = len(_WIDE.findall(part)) / len(part) if part else 0.0
+    return int(WINDOW / (1 + 2.5 * share))
+
+
+def _end(text: str, start: int, end: int) -> int:
+    """The best place to cut in the last third before `end`."""
+    if end >= len(text):
+        return len(text)
+    earliest = start + max(1, (end - start) * 2 // 3)
+    for cut in _CUTS:
+        places = [found.end() for found in cut.finditer(text, earliest, end)]
+        if places:
+            return places[-1]
+    return end
+
+
+def _resume(text: str, start: int, end: int) -> int:
+    """Where the next window begins: an overlap before `end`, at the beginning of a line or a word."""
+    earliest = max(start + 1, end - max(1, (end - start) * OVERLAP // WINDOW))
+    for cut in _CUTS[1:]:
+        found = cut.search(text, earliest, end)
+        if found is not None and found.end() < end:
+            return found.end()
+    return earliest

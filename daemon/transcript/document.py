@@ -1,0 +1,128 @@
+"""A message as searchable text: one redacted section per part, of the kind that recall filters by.
+
+Tool inputs become readable text, not JSON escapes. A part that is too long keeps its head and its tail and says what
+was left out; the archive has all of it. Answers of our own recall that a session quotes are dropped, so that a search
+never finds itself (docs/reliability.md, S13). Nothing here decides what is embedded: `chunks` does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from daemon import records
+from daemon.model import Document, Json, Kind, Message, Part, Section, Session
+from daemon.redact import redact
+from daemon.transcript.paths import paths
+from daemon.transcript.replay import BOOKKEEPING
+from daemon.transcript.shapes import valid_text
+
+RECALL_BEGIN = "<<<reconstitute:recall"
+RECALL_END = "reconstitute:recall>>>"
+"""Our tools put these lines around what they quote from sessions; the block is never indexed again."""
+_MARK = re.compile(f"{re.escape(RECALL_BEGIN)}|{re.escape(RECALL_END)}")
+_OWN_TOOL = re.compile(
+    r"(?:recall|reconstitute).*|.*reconstitute.*|.*[_.\-/]recall(?:_(?:get|context|messages|sessions))?"
+)
+_READ_TEXT = ("Called the Read tool", "<path>", "<file>", "Called the list tool", "Called the List tool")
+_NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldString", "newString"})
+"""Input fields whose text needs no label."""
+
+
+def document(message: Message, session: Session | None, indexed_kb: int) -> Document:
+    """The searchable text of `message`; a section holds at most `indexed_kb` × 1024 characters of its part."""
+    sections = []
+    for part in message.parts:
+        for kind, tool, text in _texts(part, message.role):
+            shown = capped(redact(_without_recall(text, kind)), indexed_kb * 1024)
+            if shown.strip():
+                sections.append(Section(part.id, kind, shown, tool))
+    where = tuple(redact(path) for path in paths(message, session))
+    return Document(message.id, message.session_id, tuple(sections), where)
+
+
+def capped(text: str, limit: int) -> str:
+    """`text`, or its first three and its last quarter of `limit` characters around a note of what was left out."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit - limit // 4, limit // 4
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[len(text) - tail :]}"
+
+
+def is_own_tool(name: str) -> bool:
+    """Whether a tool is our own recall, under whatever prefix an MCP client gives it."""
+    return _OWN_TOOL.fullmatch(name.lower()) is not None
+
+
+def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
+    """(kind, tool, text) of a part."""
+    text = valid_text(records.text(part.data.get("text")))
+    if part.type in BOOKKEEPING:
+        return
+    if part.type == "text":
+        yield (*_said(part, role, text), text)
+    elif part.type == "reasoning":
+        yield Kind.REASONING, "", text
+    elif part.type == "tool":
+        yield from _called(part)
+    elif part.type in ("subtask", "agent"):
+        named = {name: part.data.get(name) for name in ("name", "agent", "description", "prompt", "command")}
+        yield Kind.TASK, "", readable(named)
+    elif part.type == "file":
+        url = records.text(part.data.get("url"))
+        yield Kind.PROMPT, "", readable([part.data.get("filename"), "" if url.startswith("data:") else url])
+    elif part.type not in ("compaction", "retry"):
+        rest = {key: value for key, value in part.data.items() if key not in ("id", "sessionID", "messageID", "type")}
+        yield Kind.TOOL_OUTPUT, "", readable(rest)
+
+
+def _said(part: Part, role: str, text: str) -> tuple[Kind, str]:
+    if part.data.get("synthetic") is True:
+        return Kind.TOOL_OUTPUT, "read" if text.startswith(_READ_TEXT) else ""
+    kinds = {"user": Kind.PROMPT, "assistant": Kind.ANSWER}
+    return kinds.get(role, Kind.TASK), ""
+
+
+def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
+    state: Json = records.table(part.data.get("state"))
+    tool = valid_text(records.text(part.data.get("tool")))
+    yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, readable(state.get("input"))
+    if not is_own_tool(tool):
+        for name in ("output", "error"):
+            yield Kind.TOOL_OUTPUT, tool, readable(state.get(name))
+
+
+def readable(value: Any, label: str = "") -> str:
+    """A JSON value as lines of text: its strings as they are, short scalars behind their names."""
+    if isinstance(value, str):
+        text = valid_text(value)
+        is_short = label and label not in _NAMED and "\n" not in text and len(text) <= 200
+        return f"{label}: {text}" if text and is_short else text
+    if isinstance(value, dict):
+        return "\n".join(line for key, item in value.items() if (line := readable(item, valid_text(str(key)))))
+    if isinstance(value, list):
+        return "\n".join(line for item in value if (line := readable(item)))
+    if value is None or isinstance(value, bool):
+        return label if value is True else ""
+    return f"{label}: {value}" if label else str(value)
+
+
+def _without_recall(text: str, kind: Kind) -> str:
+    """`text` without the blocks between our marks. A tool's output that was cut off inside one ends there."""
+    if RECALL_BEGIN not in text:
+        return text
+    pieces: list[str] = []
+    depth = done = 0
+    for mark in _MARK.finditer(text):
+        if mark[0] == RECALL_BEGIN:
+            if depth == 0:
+                pieces.append(text[done : mark.start()])
+                done = mark.end()
+            depth += 1
+        elif depth > 0:
+            depth -= 1
+            done = mark.end()
+    if depth == 0 or kind is not Kind.TOOL_OUTPUT:
+        pieces.append(text[done:])
+    return "".join(pieces)

@@ -1,0 +1,151 @@
+"""The paths that a message is about: those its tools touched, then those its texts mention.
+
+Touched paths come from tool inputs, patch headers, results, patch parts and summaries; they are taken as they are.
+Mentions are read conservatively: an address is no path, a route like ``/todos`` is none, a bare name counts only where
+it is quoted as code. All are absolute, normalised by their text, each once, at most MOST of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from daemon import records
+from daemon.model import Json, Message, Part, Session
+from daemon.transcript import patch_text
+from daemon.transcript.shapes import PATH_KEYS, absolute, valid_text, working_directory, worktree
+
+MOST = 256
+_MOST_TEXT = 65_536  # characters of one text that are looked through
+_ROOTS = re.compile(r"/(?:home|Users|root|etc|usr|var|opt|tmp|srv|mnt|media|private|workspaces?|app|data|code)/")
+_HOME = re.compile(r"/(?:home|Users)/[^/]+|/root")
+_QUOTED = re.compile(r"`([^`\n]{1,300})`|\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'")
+_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;*?=\\]+")
+_PLACE = re.compile(r"(?::\d+){1,2}$|#L\d+(?:-L?\d+)?$")
+_SUFFIX = re.compile(r"[\w@+-][\w.@+ -]*\.[A-Za-z][A-Za-z0-9]{0,9}|\.[a-z][\w.-]{2,30}")
+_SEGMENT = re.compile(r"[\w.@+ ~-]+")
+_HOST = re.compile(
+    r"(?:www\.|[\w-]+\.(?:com|org|net|io|dev|ai|co|de|eu|uk|edu|gov|me|sh|xyz|info)$|localhost|\d[\d.]*$)"
+)
+
+
+def paths(message: Message, session: Session | None) -> tuple[str, ...]:
+    """Absolute paths, touched ones first, each group in order of appearance."""
+    found: dict[str, None] = {}
+    base = working_directory(message, session)
+    for path in (*_touched(message, session, base), *_mentioned(message, base)):
+        if path is not None and path != "/":
+            found[path] = None
+        if len(found) >= MOST:
+            break
+    return tuple(found)
+
+
+# -- touched -----------------------------------------------------------------------------------------------------
+
+
+def _touched(message: Message, session: Session | None, base: str) -> Iterator[str | None]:
+    for part in message.parts:
+        if part.type == "tool":
+            yield from _of_call(part, base)
+        elif part.type == "patch":
+            for name in _list(part.data.get("files")):
+                yield absolute(unquoted(records.text(name)), base)
+        elif part.type == "file":
+            url = records.text(part.data.get("url"))
+            if url.startswith("file:///"):
+                yield absolute(_percent_decoded(url[7:].split("?", 1)[0]), base)
+    root = worktree(message, session)
+    for diff in _list(records.table(message.data.get("summary")).get("diffs")):
+        yield absolute(unquoted(records.text(records.table(diff).get("file"))), root)
+
+
+def _of_call(part: Part, base: str) -> Iterator[str | None]:
+    state = records.table(part.data.get("state"))
+    given, metadata = records.table(state.get("input")), records.table(state.get("metadata"))
+    for key in PATH_KEYS:
+        yield absolute(records.text(given.get(key)), base)
+    for file in patch_text.parse(records.text(given.get("patchText"))):
+        yield absolute(file.path, base)
+        yield absolute(file.move_to, base)
+    entries: list[Any] = [*_list(metadata.get("files")), metadata.get("filediff"), metadata]
+    for entry in entries:
+        for key in ("filePath", "movePath", "file", "filepath"):
+            yield absolute(records.text(records.table(entry).get(key)), base)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def unquoted(name: str) -> str:
+    """A file name as it is, from one that git has quoted because of a tab, a quote or a backslash in it.
+
+    OpenCode joins the quoted name to the folder as it stands (formats section 9, 2); a name that cannot be read so
+    comes back empty.
+    """
+    at = name.find('"')
+    if at < 0 or not name.endswith('"') or name[at - 1 : at] not in ("", "/") or len(name) < at + 2:
+        return "" if "\n" in name else name
+    escapes = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+    raw = bytearray()
+    for octal, letter, plain in re.findall(r"\\([0-7]{3})|\\(.)|([^\\])", name[at + 1 : -1], re.DOTALL):
+        if octal:
+            raw.append(int(octal, 8) & 0xFF)
+        else:
+            raw += (plain or escapes.get(letter, letter)).encode("utf-8", "replace")
+    try:
+        return name[:at] + raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _percent_decoded(text: str) -> str:
+    raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode("utf-8", "replace"))
+    return raw.decode("utf-8", "replace")
+
+
+# -- mentioned ---------------------------------------------------------------------------------------------------
+
+
+def _mentioned(message: Message, base: str) -> Iterator[str | None]:
+    for text in _spoken(message):
+        for quoted in _QUOTED.finditer(text):
+            name = next(group for group in quoted.groups() if group is not None)
+            if not re.search(r"\s-|[=;|&]|: ", name):  # a command, or a piece of code
+                yield _path_of(name.strip(), base, is_quoted=True)
+        for word in _WORD.finditer(text):
+            yield _path_of(word[0], base, is_quoted=False)
+
+
+def _spoken(message: Message) -> Iterator[str]:
+    """Texts in which paths are looked for; outputs last, since they may name a great many."""
+    outputs = []
+    for part in message.parts:
+        state: Json = records.table(part.data.get("state"))
+        given = records.table(state.get("input"))
+        texts = [part.data.get("text"), given.get("command"), given.get("prompt"), part.data.get("prompt")]
+        yield from (valid_text(text[:_MOST_TEXT]) for text in texts if isinstance(text, str))
+        outputs.append(records.text(state.get("output"))[:_MOST_TEXT])
+    yield from (valid_text(text) for text in outputs)
+
+
+def _path_of(word: str, base: str, *, is_quoted: bool) -> str | None:
+    """The path that a word names, or None where it need not be one."""
+    if "://" in word or len(word) > 512 or word.startswith(("-", "//", "@")):
+        return None
+    word = _PLACE.sub("", word.rstrip(".,:;!?")).rstrip(":")
+    home = _HOME.match(base)
+    if word.startswith("~/"):
+        return absolute(home[0] + word[1:], base) if home else None
+    segments = [segment for segment in word.split("/") if segment]
+    if not segments or not all(_SEGMENT.fullmatch(segment) for segment in segments):
+        return None
+    if word.startswith("/"):
+        same = base.startswith("/") and segments[0] == base.split("/")[1]
+        return absolute(word, base) if len(segments) > 1 and (same or _ROOTS.match(word)) else None
+    is_file = _SUFFIX.fullmatch(segments[-1]) is not None
+    if _HOST.match(segments[0]) or not is_file or (len(segments) == 1 and not is_quoted):
+        return None
+    return absolute(word, base)

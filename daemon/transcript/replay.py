@@ -1,0 +1,223 @@
+"""A message as Ollama's ``messages[]``: exact, in part order, nothing of the conversation lost.
+
+One text part is one message's content, so that part boundaries stay visible; consecutive tool calls share one assistant
+message, as one step of the model made them, and their results follow in the same order. What Ollama has no place for
+stands as a line of JSON in the content: ``[opencode_part:TYPE] {…}``. Bookkeeping parts (step-start, step-finish,
+patch, snapshot) are no conversation and are left out; they stay in the archive. It raises on no record, of any shape.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from daemon import records
+from daemon.model import Json, Message, OllamaMessage, Part
+from daemon.transcript.shapes import compact, valid, valid_text
+
+BOOKKEEPING = frozenset({"step-start", "step-finish", "patch", "snapshot"})
+KNOWN_TYPES = BOOKKEEPING | {"text", "reasoning", "tool", "file", "agent", "subtask", "compaction", "retry"}
+ROLES = frozenset({"user", "assistant", "system"})
+INTERRUPTED = "[Tool execution was interrupted]"
+"""What OpenCode shows the model for a call that never got a result."""
+_IDS = frozenset({"id", "sessionID", "messageID", "type"})
+_DATA_URL = re.compile(r"data:image/[\w.+-]+(?:;[\w=.+-]+)*;base64,", re.ASCII)
+
+
+def replay(message: Message) -> list[OllamaMessage]:
+    """The message as entries of ``messages[]``, ready to be sent; every string is valid UTF-8."""
+    making = _Making(message.role if message.role in ROLES else "user")
+    system = message.data.get("system")
+    if isinstance(system, str) and system:
+        making.messages.append({"role": "system", "content": valid_text(system)})
+    if message.role not in ROLES:
+        making.say(f"[opencode_role:{valid_text(message.role)}]")
+    for part in message.parts:
+        _add(making, part)
+    error = message.data.get("error")
+    if error:
+        name = records.text(records.table(error).get("name")) or "unknown"
+        making.say(f"[opencode_error:{valid_text(name)}] {compact(error)}")
+    making.flush()
+    return making.messages
+
+
+def unknown_types(message: Message) -> list[str]:
+    """Types of parts that this version does not know, one entry per part; `status` counts them."""
+    return [part.type for part in message.parts if part.type not in KNOWN_TYPES]
+
+
+class _Making:
+    """The messages so far, the one being filled, and the results that wait for its last tool call."""
+
+    def __init__(self, role: str) -> None:
+        self.messages: list[OllamaMessage] = []
+        self._role = role
+        self._open: OllamaMessage | None = None
+        self._results: list[OllamaMessage] = []
+
+    def flush(self) -> None:
+        if self._open is not None:
+            self.messages.append(self._open)
+            self._open = None
+        self.messages += self._results
+        self._results = []
+
+    def _room(self, role: str, *filled: str) -> OllamaMessage:
+        """The open message, or a new one where it is another's, or where one of these fields is already taken."""
+        if self._open is None or self._open["role"] != role or any(self._open.get(name) for name in filled):
+            self.flush()
+            self._open = {"role": role, "content": ""}
+        return self._open
+
+    def say(self, text: str) -> None:
+        if text:
+            self._room(self._role, "content", "tool_calls")["content"] = text
+
+    def think(self, text: str) -> None:
+        if text:
+            self._room("assistant", "content", "tool_calls", "thinking")["thinking"] = text
+
+    def show(self, image: str) -> None:
+        self._room(self._role, "tool_calls").setdefault("images", []).append(image)
+
+    def call(self, name: str, arguments: Json, result: OllamaMessage) -> None:
+        calls = self._room("assistant").setdefault("tool_calls", [])
+        calls.append({"type": "function", "function": {"index": len(calls), "name": name, "arguments": arguments}})
+        self._results.append(result)
+
+    @property
+    def thinks(self) -> bool:
+        return self._role == "assistant"
+
+
+def _add(making: _Making, part: Part) -> None:
+    text = part.data.get("text")
+    if part.type in BOOKKEEPING:
+        return
+    if part.type == "text" and isinstance(text, str):
+        making.say(valid_text(text))
+    elif part.type == "reasoning" and isinstance(text, str) and making.thinks:
+        making.think(valid_text(text))
+    elif part.type == "tool" and isinstance(part.data.get("state"), dict):
+        _add_call(making, part)
+    elif part.type == "file" and (image := _image(part.data)) is not None:
+        making.say(_block("file", {key: value for key, value in part.data.items() if key != "url"}))
+        making.show(image)
+    else:
+        making.say(_block(part.type, part.data))
+
+
+def _block(kind: str, data: Json) -> str:
+    rest = {key: value for key, value in data.items() if key not in _IDS}
+    return f"[opencode_part:{valid_text(kind)}] {compact(rest)}"
+
+
+def _add_call(making: _Making, part: Part) -> None:
+    state: Json = part.data["state"]
+    name = valid_text(records.text(part.data.get("tool"))) or "unknown"
+    arguments = state.get("input")
+    if arguments is None and "input" not in state:
+        arguments = {}
+    arguments = valid(arguments if isinstance(arguments, dict) else {"_input": arguments})
+    content = [_result(state)]
+    images = []
+    attachments = state.get("attachments")
+    for attachment in attachments if isinstance(attachments, list) else []:
+        image = _image(records.table(attachment))
+        if image is None:
+            content.append(f"[opencode_part:file] {compact(attachment)}")
+        else:
+            images.append(image)
+    answer: OllamaMessage = {"role": "tool", "tool_name": name, "content": "\n".join(line for line in content if line)}
+    if images:
+        answer["images"] = images
+    making.call(name, arguments, answer)
+
+
+def _result(state: Json) -> str:
+    """What the model was shown: the output, also where OpenCode has since pruned it from the prompt, or the error."""
+    for field, status in (("error", "error"), ("output", "completed")):
+        if state.get("status") == status:
+            return _as_text(state.get(field))
+    if state.get("status") in ("pending", "running"):
+        return INTERRUPTED
+    shown = [_as_text(state[field]) for field in ("output", "error") if state.get(field)]
+    return "\n".join(shown) or INTERRUPTED
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return valid_text(value) if isinstance(value, str) else compact(value)
+
+
+def _image(file: Json) -> str | None:
+    """The base64 payload of an image's data URL; None for anything else, which is kept as JSON."""
+    url = file.get("url")
+    prefix = _DATA_URL.match(url) if isinstance(url, str) else None
+    if prefix is None:
+        return None
+    payload = prefix.string[prefix.end() :]
+    return payload if _is_base64(payload) else None
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return bool(text)
+
+
+def validate(messages: Sequence[OllamaMessage]) -> list[str]:
+    """What Ollama would not take, or would misread, in words; empty when all is well.
+
+    Checks the form of each entry and that the results behind an assistant message are its calls', one each, in order.
+    """
+    problems: list[str] = []
+    awaited: list[str] = []
+    for number, message in enumerate(messages):
+        role = message.get("role")
+        problems += [f"message {number}: {problem}" for problem in _form(message)]
+        if role == "tool":
+            if not awaited:
+                problems.append(f"message {number}: a tool result without a call")
+            elif awaited.pop(0) != message.get("tool_name"):
+                problems.append(f"message {number}: the result of another tool than the one called")
+            continue
+        if awaited:
+            problems.append(f"message {number}: {len(awaited)} tool results are missing before it")
+        calls = message.get("tool_calls") or []
+        awaited = [str(records.table(records.table(call).get("function")).get("name")) for call in calls]
+    if awaited:
+        problems.append(f"{len(awaited)} tool results are missing at the end")
+    return problems
+
+
+def _form(message: OllamaMessage) -> list[str]:
+    role = message.get("role")
+    problems = [] if role in ROLES | {"tool"} else [f"role {role!r}"]
+    if not isinstance(message.get("content"), str):
+        problems.append("content is not text")
+    if "thinking" in message and (role != "assistant" or not isinstance(message["thinking"], str)):
+        problems.append("thinking belongs to an assistant, as text")
+    if "tool_calls" in message and role != "assistant":
+        problems.append("only an assistant calls tools")
+    if role == "tool" and not message.get("tool_name"):
+        problems.append("a tool result without tool_name")
+    problems += ["an image that is not base64" for image in message.get("images", []) if not _is_base64(str(image))]
+    for number, call in enumerate(message.get("tool_calls", [])):
+        function = records.table(records.table(call).get("function"))
+        if not function.get("name") or not isinstance(function.get("arguments"), dict):
+            problems.append(f"call {number} lacks a name, or arguments that are an object")
+    try:
+        compact_form = compact(message)
+    except (TypeError, ValueError) as error:
+        return [*problems, f"not JSON: {error}"]
+    if valid(message) != message or not compact_form:
+        problems.append("text that is not valid UTF-8")
+    return problems

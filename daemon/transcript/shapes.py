@@ -1,0 +1,118 @@
+"""How a message's records are taken apart: the fields of a tool call, valid text, absolute paths.
+
+Every field of somebody else's record may be missing or of another type; these functions then answer a default. Nothing
+is looked up on the disk: a path is normalised by its text only.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from daemon import records
+from daemon.model import Json, Message, Part, Session
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST_PATH = 4096  # PATH_MAX of Linux
+PATH_KEYS = ("filePath", "path", "file_path", "filepath", "file", "filename", "target_file", "notebook_path")
+"""What tools call the file they work on: OpenCode's own names first, then those MCP servers use."""
+
+
+def valid_text(text: str) -> str:
+    """`text` as JavaScript would write it to a file: lone surrogates become U+FFFD (docs/reliability.md, S14)."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def valid(value: Any) -> Any:
+    """The same JSON value with every string, also every key, valid UTF-8."""
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, dict):
+        return {valid_text(str(key)): valid(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [valid(item) for item in value]
+    return value
+
+
+def compact(value: Any) -> str:
+    """One line of JSON, characters as they are, keys in their own order."""
+    return json.dumps(valid(value), ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def absolute(path: str, base: str) -> str | None:
+    """`path` as an absolute path without ``.``, ``..`` or doubled slashes; None where that cannot be said.
+
+    Links are not followed: the disk of today says nothing about the disk of then.
+    """
+    path = valid_text(path)
+    if not path or "\0" in path or "\n" in path or len(path) > _LONGEST_PATH:
+        return None
+    if not path.startswith("/"):
+        if not base.startswith("/"):
+            return None
+        path = f"{base}/{path}"
+    return "/" + posixpath.normpath(path).lstrip("/")
+
+
+def working_directory(message: Message, session: Session | None) -> str:
+    """What OpenCode resolves a relative path against: the message's `path.cwd`, else the session's directory."""
+    cwd = records.text(records.table(message.data.get("path")).get("cwd"))
+    return valid_text(cwd or (session.directory if session else ""))
+
+
+def worktree(message: Message, session: Session | None) -> str:
+    """What snapshot and diff paths are relative to: `path.root`, since project records mix up clones (section 9, 1)."""
+    root = records.text(records.table(message.data.get("path")).get("root"))
+    # Outside git the recorded root is "/", while file names in such a session are relative to its directory.
+    return valid_text(root) if len(root) > 1 else working_directory(message, session)
+
+
+def first_text(table: Json, keys: tuple[str, ...]) -> str:
+    """The first of these fields that is a text with something in it, or an empty one."""
+    return next((value for key in keys if isinstance(value := table.get(key), str) and value), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool part: what was asked, what came of it, when (epoch ms), and where relative paths start."""
+
+    part: Part
+    tool: str
+    status: str
+    input: Json
+    state: Json
+    metadata: Json
+    start: int
+    end: int
+    base: str
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether it was cut off half-way, so that nobody knows how far it came (formats section 9, 14)."""
+        error = records.text(self.state.get("error")).lower()
+        return self.status == "running" or (self.status == "error" and ("abort" in error or "interrupt" in error))
+
+    def path(self, keys: tuple[str, ...] = PATH_KEYS) -> str | None:
+        """The absolute path of the file it works on."""
+        return absolute(first_text(self.input, keys), self.base)
+
+
+def call(part: Part, message: Message, session: Session | None) -> Call:
+    """A tool part taken apart. The end of a call that has none is its start, then the message's time."""
+    state = records.table(part.data.get("state"))
+    time = records.table(state.get("time"))
+    start = records.integer(time.get("start")) or records.integer(time.get("end")) or message.created
+    return Call(
+        part=part,
+        tool=records.text(part.data.get("tool")),
+        status=records.text(state.get("status")),
+        input=records.table(state.get("input")),
+        state=state,
+        metadata=records.table(state.get("metadata")),
+        start=start,
+        end=max(start, records.integer(time.get("end"))),
+        base=working_directory(message, session),
+    )

@@ -1,0 +1,111 @@
+"""Which files a shell command names, as far as its text tells: a stand-in until commands are parsed.
+
+It answers candidates for "may have changed", so it would rather name one too many; what a command changes without
+naming it (a script's output, ``git checkout .``) it cannot see. Reading commands name nothing. It never raises.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from daemon.transcript.shapes import absolute
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of `text`, as a set."""
+    return frozenset(text.split())
+
+
+_READERS = words(
+    "cat head tail less more ls ll dir tree wc stat file du df diff cmp md5sum sha1sum sha256sum grep egrep fgrep rg "
+    "ag fd echo printf pwd which type whereis true false test [ sleep date env id whoami uname ps mkdir rmdir od xxd "
+    "cd hexdump strings cut uniq basename dirname realpath readlink export set unset source ."
+)
+"""Commands that change no file's content by their own arguments; a redirection still does."""
+_RUNNERS = words("python python3 node bash sh zsh ruby deno bun pytest php go cargo make npm npx uv poetry")
+"""Their first argument is the program; it is read, not written."""
+_WRITERS = words("rm mv cp touch tee truncate install ln unlink dd rsync patch")
+"""Any plain word behind these may be a file, also without a suffix."""
+_WRITING = {
+    "sed": re.compile(r"-\w*i.*|--in-place.*"),
+    "perl": re.compile(r"-\w*i.*"),
+    "awk": re.compile(r"-i|inplace"),
+    "find": re.compile(r"-delete|-exec(dir)?|-ok(dir)?"),
+    "sort": re.compile(r"-o.*|--output.*"),
+    "git": re.compile(r"checkout|restore|rm|mv|stash|reset|apply|am|clean|revert|merge|pull|switch|rebase|cherry-pick"),
+}
+"""Commands that write only when one of their words is like this."""
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)?[ \t]*\2[ \t]*(?=\n|$)", re.DOTALL)
+_BREAKS = frozenset({";", "&&", "||", "|", "&", "\n", "(", ")", ";;", "|&"})
+_LIKE_FILE = re.compile(r"(?:[\w.@+~ -]*/)*[\w.@+~ -]*[\w-]\.[A-Za-z][\w-]{0,9}")
+_NO_FILES = re.compile(r"[$`*?\[\]{}!<>|;&()=:,'\"\\\n]|^-|^~")
+_MOST = 64
+
+
+def named_files(command: str, base: str) -> list[str]:
+    """Absolute paths that `command` names and may have changed, run in `base`; in order, each once, bounded."""
+    found: dict[str, None] = {}
+    segment: list[str] = []
+    for token in [*_tokens(_HEREDOC.sub(r"<<\2\3\n", command)), ";"]:
+        if token not in _BREAKS:
+            segment.append(token)
+            continue
+        if segment[:1] == ["cd"] and len(segment) == 2 and not _NO_FILES.search(segment[1]):
+            base = absolute(segment[1], base) or base
+        for name in _candidates(segment):
+            path = absolute(name, base)
+            if path in (None, "/") or path.startswith(("/dev/", "/proc/", "/sys/")):
+                continue
+            # A folder that holds the working directory is named to say where, unless it is being taken away.
+            if not f"{base}/".startswith(f"{path}/") or segment[0] in ("rm", "mv"):
+                found[path] = None
+        segment = []
+    return list(found)[:_MOST]
+
+
+def _tokens(command: str) -> list[str]:
+    lexer = shlex.shlex(command.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:  # an open quote: take the words as they stand
+        return re.findall(r"[();<>|&]+|[^\s();<>|&'\"]+", command)
+
+
+def _candidates(segment: list[str]) -> list[str]:
+    """Words of one simple command that may be files it changes."""
+    names = []
+    spoken: list[str] = []
+    is_target = False
+    for token in segment:
+        if set(token) <= set("<>&|"):
+            is_target = ">" in token and "<" not in token
+        elif is_target:
+            names += [] if token.isdigit() else [token]
+            is_target = False
+        else:
+            spoken.append(token)
+    while spoken and re.fullmatch(r"\w+=.*|sudo|time|env|command|exec|nohup", spoken[0], re.DOTALL):
+        spoken = spoken[1:]
+    if spoken:
+        names += _arguments(spoken[0].rsplit("/", 1)[-1], spoken[1:])
+    return [name for name in names if not _NO_FILES.search(name) and name not in (".", "..", "/")]
+
+
+def _arguments(verb: str, given: list[str]) -> list[str]:
+    """The arguments of one command that may be files it changes."""
+    plain = [word for word in given if not word.startswith("-")]
+    if verb in ("cp", "ln", "install", "rsync"):
+        return plain[-1:]  # the others are only read
+    if verb in _WRITERS:
+        return plain
+    if verb in _WRITING:
+        if not any(_WRITING[verb].fullmatch(word) for word in given):
+            return []
+        return plain[1:] if verb in ("sed", "perl", "git") and not {"-e", "-f"} & set(given) else plain
+    if verb in _READERS:
+        return []
+    rest = plain[1:] if verb in _RUNNERS else plain  # the program, or the module behind -m
+    return [word for word in rest if "/" in word or _LIKE_FILE.fullmatch(word)]

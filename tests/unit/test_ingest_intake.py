@@ -1,0 +1,350 @@
+"""What changes at the source arrives in the archive, once, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from daemon.archive import Archive
+from daemon.errors import Retry, SourceMissing
+from daemon.ingest.intake import Intake, Taken
+from daemon.opencode import Source
+from daemon.opencode.connection import Connection
+from daemon.opencode.database import Database as DatabaseSource
+from daemon.opencode.discover import Sources
+from daemon.opencode.json_tree import JsonTree
+from tests.conftest import Sample
+from tests.make_opencode import Database, JsonStore, assistant, session, text, tool, user
+
+
+def intake_of(archive: Archive, **more: object) -> Intake:
+    return Intake(archive, **{"quiet_s": 0.3, "free_mb": 1} | more)  # type: ignore[arg-type]
+
+
+def take_all(archive: Archive, sources: Sources) -> Taken:
+    total, intake = Taken(), intake_of(archive)
+    for source in sources.refresh():
+        total += intake.take(source)
+    return total
+
+
+def contents(archive: Archive) -> dict[str, object]:
+    """Everything that was said, whoever holds it and in whatever order it came."""
+    found: dict[str, object] = {}
+    for message_id in archive.all_message_ids():
+        message = archive.message(message_id)
+        assert message is not None
+        found[message_id] = (
+            message.role,
+            message.created,
+            [(part.id, part.data) for part in message.parts],
+            archive.is_deleted(message_id),
+        )
+    return found
+
+
+@pytest.fixture
+def archive(tmp_path: Path):
+    with Archive(tmp_path / "archive") as opened:
+        yield opened
+
+
+def test_a_second_pass_over_an_unchanged_store_takes_nothing(any_sample: Sample, archive: Archive) -> None:
+    sources = Sources(any_sample.data_dir, 64)
+    first = take_all(archive, sources)
+    before = contents(archive)
+    second = take_all(archive, sources)
+    sources.close()
+    assert first.changed > 100
+    assert (second.changed, second.removed, second.quarantined) == (0, 0, 0)
+    assert contents(archive) == before
+
+
+def test_a_migrated_store_yields_each_record_once_and_also_what_the_import_left_behind(
+    sample: Callable[[str], Sample], archive: Archive
+) -> None:
+    found = sample("migrated")
+    sources = Sources(found.data_dir, 64)
+    take_all(archive, sources)
+    sources.close()
+    parts = [
+        part_id for message_id in archive.all_message_ids() for part_id in (archive.state(message_id) or {})["parts"]
+    ]
+    on_disk = {path.stem for path in (found.data_dir / "storage" / "part").glob("*/*.json")}
+    assert len(parts) == len(set(parts))
+    assert set(parts) == on_disk
+    sizes = archive.figures()
+    assert (sizes["messages"], sizes["parts"]) == (len(list(archive.all_message_ids())), len(on_disk))
+
+
+def test_the_order_in_which_the_generations_are_read_makes_no_difference(
+    sample: Callable[[str], Sample], tmp_path: Path
+) -> None:
+    results = []
+    for turn in (1, -1):
+        sources = Sources(
+            sample("migrated").data_dir if turn == 1 else tmp_path / "sample-migrated" / "migrated-A" / "opencode", 64
+        )
+        with Archive(tmp_path / f"archive{turn}") as archive:
+            intake = intake_of(archive)
+            for source in sources.refresh()[::turn]:
+                intake.take(source)
+            results.append(contents(archive))
+        sources.close()
+    assert results[0] == results[1]
+
+
+def test_an_unfinished_message_is_taken_when_it_has_been_quiet_and_again_when_it_is_complete(
+    tmp_path: Path, archive: Archive
+) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    store.message(
+        assistant("msg_1", "ses_1", completed=None), text("prt_1", "msg_1", "ses_1", "The ans", time={"start": 1})
+    )
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    assert intake.take(tree).postponed == {"ses_1"}
+    assert archive.message("msg_1") is None
+    time.sleep(0.35)
+    assert intake.take(tree).changed == 1
+    store.part(text("prt_1", "msg_1", "ses_1", "The answer.", time={"start": 1, "end": 2}))
+    store.message(assistant("msg_1", "ses_1"))
+    assert intake.take(tree).changed == 1
+    message = archive.message("msg_1")
+    assert message is not None
+    assert message.is_complete
+    assert message.parts[0].data["text"] == "The answer."
+    assert archive.figures()["parts"] == 1
+
+
+def test_a_message_that_never_comes_to_rest_is_taken_in_all_the_same(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    now = [time.time()]
+    intake = intake_of(archive, clock=lambda: now[0])
+    tree = JsonTree(store.storage)
+    taken = 0
+    for number in range(14):
+        store.message(
+            assistant("msg_1", "ses_1", completed=None),
+            text("prt_1", "msg_1", "ses_1", "word " * (number + 1), time={"start": 1}),
+        )
+        for path in store.storage.rglob("*.json"):
+            os.utime(path, (now[0], now[0]))
+        taken += intake.take(tree).changed > 0
+        now[0] += 0.5
+    assert taken >= 2
+
+
+def test_a_title_that_changes_sends_the_first_message_to_the_indexes_again(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1", title="New session"))
+    store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    intake.take(tree)
+    archive.done("lexical", archive.outbox("lexical", 10))
+    store.session(session("ses_1", title="Fix the importer"))
+    intake.take(tree)
+    assert [message_id for message_id, _, _ in archive.outbox("lexical", 10)] == ["msg_1"]
+
+
+def test_what_the_source_deletes_gets_a_tombstone_and_stays(tmp_path: Path, archive: Archive) -> None:
+    database = Database(tmp_path / "opencode.db")
+    database.session(session("ses_1"))
+    database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "precious"))
+    database.message(user("msg_2", "ses_1"), text("prt_2", "msg_2", "ses_1", "also"))
+    source, intake = DatabaseSource(Connection(database.path)), intake_of(archive)
+    intake.take(source)
+    database.execute("DELETE FROM part WHERE message_id = 'msg_1'")
+    database.execute("DELETE FROM message WHERE id = 'msg_1'")
+    assert intake.take(source).removed == 1
+    assert archive.is_deleted("msg_1")
+    for table in ("part", "message", "session"):
+        database.execute(f"DELETE FROM {table}")
+    assert intake.take(source).removed == 2
+    assert (archive.session_state("ses_1") or {})["deleted"]
+    assert [message.parts[0].data["text"] for message in archive.messages("ses_1")] == ["precious", "also"]
+    source.close()
+    database.close()
+
+
+def test_a_source_that_vanishes_as_a_whole_deletes_nothing(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path / "data")
+    store.session(session("ses_1"))
+    store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "here"))
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    intake.take(tree)
+    (tmp_path / "data").rename(tmp_path / "unmounted")
+    with pytest.raises(SourceMissing):
+        intake.take(tree)
+    assert not archive.is_deleted("msg_1")
+
+
+def test_a_bad_record_is_set_aside_retried_when_it_changes_and_released_when_it_is_good(
+    tmp_path: Path, archive: Archive
+) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    store.message(
+        assistant("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "good"), text("prt_2", "msg_1", "ses_1", "bad")
+    )
+    path = store.storage / "part" / "msg_1" / "prt_2.json"
+    path.write_text("\0" * 40)
+    for each in store.storage.rglob("*.json"):
+        os.utime(each, (9, 9))
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    assert intake.take(tree).quarantined == 1
+    (entry,) = archive.quarantined(tree.name).values()
+    assert str(path) in entry["reason"]
+    assert intake.take(tree).quarantined == 0
+    assert intake.counts(tree).quarantined == 1
+    store.part(text("prt_2", "msg_1", "ses_1", "mended"))
+    intake.take(tree)
+    assert archive.quarantined(tree.name) == {}
+    message = archive.message("msg_1")
+    assert message is not None
+    assert [part.data["text"] for part in message.parts] == ["good", "mended"]
+
+
+def test_an_unknown_part_type_is_kept_and_counted(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    ids = {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1"}
+    store.message(assistant("msg_1", "ses_1"), {**ids, "type": "hologram", "beams": [1, 2]})
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    intake.take(tree)
+    assert intake.counts(tree).unknown == {"hologram": 1}
+    assert any(
+        "hologram" in entry.get("content", "") and "beams" in entry["content"] for entry in archive.replay("msg_1")
+    )
+
+
+def test_a_nearly_full_disk_stops_reading_before_anything_is_written(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    with pytest.raises(Retry, match=r"limits\.free_mb"):
+        intake_of(archive, free_mb=1 << 40).take(JsonTree(store.storage))
+    assert archive.figures()["sessions"] == 0
+
+
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["message", "part", "update", "same-ms", "drop-part", "drop-message", "drop-session", "title", "take"]
+        ),
+        st.integers(0, 2),
+        st.integers(0, 2),
+        st.text(alphabet="abc", min_size=1, max_size=5),
+    ),
+    max_size=25,
+)
+
+
+def _apply(database: Database, step: str, one: int, two: int, word: str) -> None:
+    session_id, message_id, part_id = f"ses_{one}", f"msg_{one}{two}", f"prt_{one}{two}"
+    match step:
+        case "message":
+            database.session(session(session_id))
+            database.message(user(message_id, session_id, 10 + two), text(part_id, message_id, session_id, word))
+        case "part" | "update":
+            database.part(text(part_id + ("x" if step == "part" else ""), message_id, session_id, word))
+        case "same-ms":
+            database.part(text(part_id, message_id, session_id, word), updated=database.now)
+        case "drop-part":
+            database.execute("DELETE FROM part WHERE id = ?", part_id)
+        case "drop-message":
+            database.execute("DELETE FROM part WHERE message_id = ?", message_id)
+            database.execute("DELETE FROM message WHERE id = ?", message_id)
+        case "drop-session":
+            for table in ("part", "message"):
+                database.execute(f"DELETE FROM {table} WHERE session_id = ?", session_id)
+            database.execute("DELETE FROM session WHERE id = ?", session_id)
+        case "title":
+            database.execute(
+                "UPDATE session SET title = ?, time_updated = ? WHERE id = ?", word, database.now, session_id
+            )
+
+
+def _live(database: Database) -> dict[str, dict[str, str]]:
+    """message id -> part id -> text, as the database has it."""
+    found: dict[str, dict[str, str]] = {}
+    for (message_id,) in database.connection.execute("SELECT id FROM message"):
+        found[message_id] = {}
+    for part_id, message_id, data in database.connection.execute("SELECT id, message_id, data FROM part"):
+        if message_id in found:
+            found[message_id][part_id] = data
+    return found
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_STEPS)
+def test_following_the_changes_ends_with_all_that_is_live_and_a_tombstone_for_the_rest(
+    tmp_path_factory: pytest.TempPathFactory, steps
+) -> None:
+    root = tmp_path_factory.mktemp("follow")
+    database = Database(root / "opencode.db")
+    source: Source = DatabaseSource(Connection(database.path))
+    with Archive(root / "archive") as archive:
+        intake = intake_of(archive)
+        ever: set[str] = set()
+        for step, one, two, word in steps:
+            if step == "take":
+                intake.take(source, source.touched())
+                ever |= set(archive.all_message_ids())
+            else:
+                _apply(database, step, one, two, word)
+        intake.take(source)
+        live = _live(database)
+        archived = set(archive.all_message_ids())
+        assert archived >= ever | set(live)
+        for message_id in archived:
+            assert archive.is_deleted(message_id) == (message_id not in live)
+        for message_id, parts in live.items():
+            message = archive.message(message_id)
+            assert message is not None
+            kept = {part.id: part for part in message.parts}
+            everything = b"".join([*(part.raw for part in message.parts), *archive.versions(message_id)])
+            for part_id, data in parts.items():
+                assert part_id in kept
+                assert data.encode()[1:-1] in everything or data.split('"')[-2].encode() in everything
+    source.close()
+    database.close()
+
+
+def test_a_message_rewritten_within_the_same_millisecond_is_seen(tmp_path: Path, archive: Archive) -> None:
+    database = Database(tmp_path / "opencode.db")
+    database.now = int(time.time() * 1000)
+    database.session(session("ses_1"))
+    database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "short"))
+    source, intake = DatabaseSource(Connection(database.path)), intake_of(archive)
+    intake.take(source)
+    database.part(text("prt_1", "msg_1", "ses_1", "short, and then some"), updated=database.now)
+    intake.take(source, source.touched())
+    message = archive.message("msg_1")
+    assert message is not None
+    assert message.parts[0].data["text"] == "short, and then some"
+    source.close()
+    database.close()
+
+
+def test_the_replay_and_the_file_edits_of_a_message_are_in_the_same_commit(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1", directory="/home/dev/p"))
+    state = {
+        "status": "completed",
+        "input": {"filePath": "/home/dev/p/a.txt", "content": "hello\n"},
+        "output": "Wrote file successfully.",
+        "metadata": {"exists": False},
+        "time": {"start": 5, "end": 6},
+    }
+    store.message(assistant("msg_1", "ses_1"), tool("prt_1", "msg_1", "ses_1", "write", state))
+    taken = intake_of(archive).take(JsonTree(store.storage))
+    assert [entry["role"] for entry in archive.replay("msg_1")] == ["assistant", "tool"]
+    assert [edit.content for edit in archive.file_edits("/home/dev/p/a.txt")] == ["hello\n"]
+    assert taken.places == {"/home/dev/p", "/home/dev/p/a.txt"}
