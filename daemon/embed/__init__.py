@@ -31,6 +31,9 @@ class Embedder(Protocol):
     def name(self) -> str:
         """For people: ``all-MiniLM-L6-v2 (built in)`` or ``qwen3-embedding:8b (Ollama)``."""
 
+    def close(self) -> None:
+        """Release connections; harmless when there are none."""
+
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """Unit vectors, one per text, in order.
 

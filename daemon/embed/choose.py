@@ -1,0 +1,39 @@
+"""Which embedder a configuration means. The same choice has the same fingerprint after every restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daemon import config
+from daemon.embed import Embedder
+from daemon.embed.builtin import Builtin
+from daemon.errors import ModelUnavailable
+
+PROBE_S = 1.0
+"""For each of connecting and answering: auto decides within about two seconds."""
+
+
+def choose(embedding: config.Embedding, *, was_ollama: bool = False) -> tuple[Embedder, str]:
+    """The embedder, and a sentence that says which one and why. Raises nothing: a named server may come up later.
+
+    `was_ollama`: the archive's vectors are Ollama's so far. Then auto waits for a server that is down, instead of
+    embedding everything anew with another model each time the machine starts before the server does.
+    """
+    builtin = Builtin(Path(embedding.model_dir).expanduser() if embedding.model_dir else None)
+    if embedding.provider == "builtin":
+        return builtin, f"{builtin.name}: embedding.provider is builtin"
+    # Late: the client takes 0.4 s to import, which the built-in embedder does not need.
+    from daemon.embed.ollama import OllamaEmbedder, find  # noqa: PLC0415
+
+    remote = OllamaEmbedder(embedding.url, embedding.model, embedding.num_ctx, embedding.batch)
+    if embedding.provider == "ollama":
+        return remote, f"{remote.name} at {embedding.url}: embedding.provider is ollama"
+    try:
+        find(embedding.url, embedding.model, PROBE_S)
+    except ModelUnavailable as error:
+        if was_ollama:
+            fix = 'set embedding.provider = "builtin" to change over'
+            return remote, f"{remote.name}: {error}; waiting for it, since the archive is embedded with it; {fix}"
+        remote.close()
+        return builtin, f"{builtin.name}: {error}"
+    return remote, f"{remote.name}: {embedding.url} answers and has the model"

@@ -1,0 +1,287 @@
+"""Embeddings from an Ollama server, over its official client: the only importer of it.
+
+One request at a time. A text the model cannot take costs that text only (docs/reliability.md, O1, O2, O4): the batch
+is halved until it is alone. A server that is down, changed or wrong for everything raises ModelUnavailable and nothing
+is lost (O6). It never sends a blank text, never trusts a vector it has not checked, and never pulls a model itself.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import numpy as np
+import ollama
+
+from daemon.embed import BadInput, Vector
+from daemon.errors import ConfigError, ModelUnavailable
+
+KEEP_ALIVE = "10m"
+"""A duration string: Ollama rejects a bare number in quotes (docs/reliability.md, O6)."""
+
+_CANARY = "The quick brown fox jumps over the lazy dog."
+_HALVINGS = 6
+_TOO_LONG = re.compile(r"context length|too long|too large|exceed|maximum (?:length|context)", re.IGNORECASE)
+_BUSY = (408, 429, 502, 503, 504)
+
+
+class _BadAnswer(Exception):  # noqa: N818 - a verdict on an answer, never leaves this module
+    """The server answered, but these texts have no usable vectors."""
+
+
+class _TooLong(_BadAnswer):
+    """Because they do not fit into the model's context."""
+
+
+class OllamaEmbedder:
+    """Embedder behind `url`. What it says of itself is asked of the server on first use, and fixed from then on.
+
+    Args:
+        num_ctx: context length asked for, tokens.
+        batch: texts per request.
+        timeout_s: how long one request may take; a cold model of some GB loads for a while.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        num_ctx: int = 32768,
+        batch: int = 32,
+        *,
+        timeout_s: float = 300,
+        chunker: str = "c1",
+    ) -> None:
+        self._url, self._model, self._num_ctx, self._batch = url, model, num_ctx, batch
+        self._chunker = chunker
+        self._client = _client(url, timeout_s)
+        self._lock = threading.RLock()
+        self._digest = ""
+        self._dims = 0
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self._model} (Ollama)"
+
+    @property
+    def dims(self) -> int:
+        """Length of the vectors, learnt by embedding one sentence.
+
+        Raises:
+            ModelUnavailable: the server is down or lacks the model.
+        """
+        self._identify()
+        return self._dims
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, digest, dims, chunker: the same after a restart, another after a pull that changed the model.
+
+        Raises:
+            ModelUnavailable: the server is down or lacks the model.
+        """
+        self._identify()
+        slug = re.sub(r"[^a-z0-9]+", "-", self._model.lower().rsplit("/", 1)[-1]).strip("-")[:18].strip("-")
+        return f"{slug or 'model'}-{self._digest[:8]}-{self._dims}-{self._chunker}"
+
+    @staticmethod
+    def probe(url: str, model: str, timeout_s: float = 2.0) -> str | None:
+        """The model's digest, or None when nothing answers within `timeout_s` or the model is not there."""
+        try:
+            return find(url, model, timeout_s)
+        except ModelUnavailable:
+            return None
+
+    def close(self) -> None:
+        """Release connections."""
+        _close(self._client)
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """Unit vectors, one per text, in order; BadInput with the reason for a text the model cannot take.
+
+        Raises:
+            ModelUnavailable: the server is down, lacks the model, holds another one by now, or fails for any text.
+        """
+        with self._lock:
+            self._identify()
+            found: dict[str, Vector | BadInput] = {}
+            waiting = sorted({text for text in texts if text.strip()}, key=len)
+            if waiting:
+                self._same_model()
+            for start in range(0, len(waiting), self._batch):
+                some = waiting[start : start + self._batch]
+                found.update(zip(some, self._bisected(some), strict=True))
+            blank = BadInput("the text is blank: nothing to embed")
+            return [found.get(text, blank) for text in texts]
+
+    def _identify(self) -> None:
+        with self._lock:
+            if not self._dims:
+                digest = digest_of(self._client, self._url, self._model)
+                self._dims = len(self._canary())
+                self._digest = digest
+
+    def _same_model(self) -> None:
+        """Vectors of two models never mix: a model pulled anew under the same name stops us (C11)."""
+        digest = digest_of(self._client, self._url, self._model)
+        if digest != self._digest:
+            raise ModelUnavailable(
+                f"{self._url}: {self._model} was replaced while in use; restart reconstitute to use the new one"
+            )
+
+    def _canary(self) -> Vector:
+        """A plain sentence; when even that fails, it is not the texts' fault."""
+        try:
+            return self._request([_CANARY])[0]
+        except _BadAnswer as error:
+            raise ModelUnavailable(
+                f"{self._url}: {self._model} cannot embed a plain sentence: {error}; "
+                f"is it an embedding model? see Ollama's log, or ollama pull {self._model}"
+            ) from None
+
+    def _bisected(self, texts: list[str]) -> list[Vector | BadInput]:
+        try:
+            return list(self._request(texts))
+        except _BadAnswer as error:
+            if len(texts) > 1:
+                half = len(texts) // 2
+                return self._bisected(texts[:half]) + self._bisected(texts[half:])
+            return [self._single(texts[0], error)]
+
+    def _single(self, text: str, error: _BadAnswer) -> Vector | BadInput:
+        """The last ways for a text that failed alone: halves when it is too long, a trivial variant otherwise."""
+        if isinstance(error, _TooLong):
+            return self._averaged(text, _HALVINGS)
+        try:
+            return self._request([f"{' '.join(text.split())} ."])[0]
+        except _BadAnswer as again:
+            self._canary()
+            return BadInput(f"{self._model} has no vector for this text of {len(text)} characters: {again}")
+
+    def _averaged(self, text: str, halvings: int) -> Vector | BadInput:
+        """Mean of the halves' vectors by length, halved again where a half is still too long."""
+        if halvings == 0 or len(text) < 2:
+            return BadInput(
+                f"{self._model}: the text is still too long after {_HALVINGS} halvings; make chunks smaller"
+            )
+        cut = text.rfind(" ", len(text) // 4, len(text) // 2) + 1 or len(text) // 2
+        total = np.zeros(self._dims, dtype=np.float32)
+        for half in (text[:cut], text[cut:]):
+            if not half.strip():
+                continue
+            try:
+                vector: Vector | BadInput = self._request([half])[0]
+            except _TooLong:
+                vector = self._averaged(half, halvings - 1)
+            except _BadAnswer as error:
+                vector = self._single(half, error)
+            if isinstance(vector, BadInput):
+                return vector
+            total += vector * len(half)
+        norm = float(np.linalg.norm(total))
+        return total / norm if norm > 0 else BadInput(f"{self._model}: the halves' vectors cancel out")
+
+    def _request(self, texts: list[str]) -> list[Vector]:
+        """One call. Raises _BadAnswer for these texts, ModelUnavailable for the server."""
+        safe = [text.encode("utf-8", "replace").decode() for text in texts]
+        try:
+            # truncate=False: a cut text would be embedded as if it were whole.
+            answer = self._client.embed(
+                self._model, safe, truncate=False, options={"num_ctx": self._num_ctx}, keep_alive=KEEP_ALIVE
+            )
+        except ollama.ResponseError as error:
+            raise self._verdict(error) from None
+        except (httpx.TransportError, ConnectionError) as error:
+            raise _down(self._url, error) from None
+        except ValueError as error:  # null, {} or no JSON where vectors should be
+            raise _BadAnswer(f"the answer holds no vectors ({type(error).__name__})") from None
+        return self._checked(answer.embeddings, len(texts))
+
+    def _verdict(self, error: ollama.ResponseError) -> Exception:
+        reason = str(error.error)[:300]
+        if error.status_code == 404:
+            return _missing(self._url, self._model)
+        if error.status_code in _BUSY:
+            return ModelUnavailable(f"{self._url}: busy ({error.status_code}: {reason}); it is asked again later")
+        if error.status_code == 400 and _TOO_LONG.search(reason):
+            return _TooLong(reason)
+        if error.status_code in {400, 500}:
+            return _BadAnswer(f"HTTP {error.status_code}: {reason}")
+        return ModelUnavailable(f"{self._url}: HTTP {error.status_code}: {reason}; is this an Ollama server?")
+
+    def _checked(self, answer: Any, count: int) -> list[Vector]:
+        if len(answer) != count:
+            raise _BadAnswer(f"{len(answer)} vectors for {count} texts")
+        vectors = []
+        for raw in answer:
+            vector = np.asarray(raw, dtype=np.float32)
+            norm = float(np.linalg.norm(vector)) if vector.size else 0.0
+            if vector.ndim != 1 or not np.isfinite(norm) or norm <= 0:
+                raise _BadAnswer("a vector is empty, zero or not finite")
+            if self._dims and len(vector) != self._dims:
+                raise _BadAnswer(f"a vector of {len(vector)} dimensions where {self._dims} were expected")
+            vectors.append(vector / norm)
+        return vectors
+
+
+def find(url: str, model: str, timeout_s: float) -> str:
+    """The digest of `model` on the server at `url`.
+
+    Raises:
+        ModelUnavailable: naming the address, the cause and the fix.
+    """
+    client = _client(url, timeout_s)
+    try:
+        return digest_of(client, url, model)
+    finally:
+        _close(client)
+
+
+def digest_of(client: ollama.Client, url: str, model: str) -> str:
+    """`find` over a client that is there already. Raises as it does."""
+    wanted = model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
+    try:
+        models = client.list().models
+    except ollama.ResponseError as error:
+        raise ModelUnavailable(
+            f"{url}: HTTP {error.status_code} instead of a list of models; is this Ollama?"
+        ) from None
+    except (httpx.TransportError, ConnectionError) as error:
+        raise _down(url, error) from None
+    except ValueError:
+        raise ModelUnavailable(f"{url}: answers, but not as Ollama does; check embedding.url") from None
+    for entry in models:
+        if entry.model in {model, wanted}:
+            return re.sub(r"^sha256:", "", entry.digest or "") or "unknown0"
+    raise _missing(url, model)
+
+
+def _client(url: str, timeout_s: float) -> ollama.Client:
+    timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 5.0))
+    try:
+        # A proxy set in the environment must not be asked for this machine's own server.
+        local = urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
+        return ollama.Client(url, timeout=timeout, trust_env=not local)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise ConfigError(
+            f"embedding.url: {url!r} is no address: {error}; the default is http://127.0.0.1:11434"
+        ) from None
+
+
+def _close(client: Any) -> None:
+    client.close()  # not annotated there
+
+
+def _down(url: str, error: Exception) -> ModelUnavailable:
+    slow = isinstance(error, httpx.TimeoutException)
+    cause = "did not answer in time" if slow else "nothing answers"
+    return ModelUnavailable(f"{url}: {cause} ({type(error).__name__}); start it with: ollama serve")
+
+
+def _missing(url: str, model: str) -> ModelUnavailable:
+    return ModelUnavailable(f"{url}: does not have {model}; get it with: ollama pull {model}")

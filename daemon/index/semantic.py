@@ -1,0 +1,345 @@
+"""The semantic index: one Chroma collection for each fingerprint. The only importer of chromadb, and a late one.
+
+Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
+checked vectors, bounded pages, metadata without leftovers, one caller at a time, no mixing of models or versions. It
+opens what it is given: `guard` must have proven a directory first, because a damaged one kills the process. Whatever
+Chroma raises becomes IndexBroken; three equal failures in a row and it is not asked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import threading
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from daemon.errors import BadInput, IndexBroken, ReconstituteError, Retry
+from daemon.fsio import atomic_write
+from daemon.index import Filters, Match, VectorRow
+from daemon.vectors import Vector
+
+PREFIX = "opencode_messages_v1-"
+PAGE = 500
+"""Rows of one call; Chroma refuses more than 5461, and SQLite more than some thousand variables."""
+
+HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": 200}
+"""Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
+
+NUDGE = 3e-3
+"""How far each stored vector is moved, in a direction that its id gives; similarity changes by 0.000005.
+
+Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", one file read again and again) Chroma
+1.5.9 found none of three others, with a filter neither (measured). Moved apart, all are found.
+"""
+
+_MOST_PATHS = 64
+_PATIENCE = 3
+_NEAREST = (10, 200)
+_SAME = 1e-3
+_TOLERATED = 40  # one in so many may hide: the graph is approximate in the best of health
+_OPTIONAL = ("paths", "kinds", "tools")
+
+
+class Semantic:
+    """SemanticIndex over a directory (embedded Chroma) or the URL of a Chroma server.
+
+    Raises:
+        IndexBroken: unreadable, or written by another chromadb version.
+        Retry: the server does not answer.
+    """
+
+    def __init__(self, place: Path | str, fingerprint: str, dims: int) -> None:
+        self._place = place
+        self._dims = dims
+        self._lock = threading.RLock()
+        self._failures: list[str] = []
+        self._client: Any = None
+        with self._named("opening it"):
+            self._client = self._connect()
+            self._collection = self._client.get_or_create_collection(
+                f"{PREFIX}{fingerprint}",
+                configuration={"hnsw": HNSW},
+                embedding_function=None,  # never theirs: it downloads a model (C10)
+            )
+
+    def upsert(self, rows: Sequence[VectorRow]) -> None:
+        """Put these chunks in; unchanged ids are overwritten, of equal ids the last counts.
+
+        Raises:
+            BadInput: a vector of wrong length, not finite or zero: Chroma would take it and never find it.
+        """
+        latest = {row.chunk.id: row for row in rows}
+        for row in latest.values():
+            self._check(row.chunk.id, row.vector)
+        unique = list(latest.values())
+        for start in range(0, len(unique), PAGE):
+            page = unique[start : start + PAGE]
+            with self._named("writing to it"):
+                self._collection.upsert(
+                    ids=[row.chunk.id for row in page],
+                    embeddings=[_nudged(row.chunk.id, row.vector) for row in page],
+                    documents=[_clean(row.chunk.text) for row in page],
+                    metadatas=[_metadata(row) for row in page],
+                )
+
+    def remove(self, message_id: str, keep: int = 0) -> None:
+        """Forget this message's chunks numbered `keep` and above."""
+        with self._named("removing from it"):
+            found = self._collection.get(where={"message_id": message_id}, include=[])["ids"]
+            stale = [record for record in found if int(record.rpartition("#")[2]) >= keep]
+            for start in range(0, len(stale), PAGE):
+                self._collection.delete(ids=stale[start : start + PAGE])
+
+    def query(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
+        """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
+
+        A filter costs Chroma time for every row that matches it, so a broad one is applied to a larger answer
+        afterwards; only when that leaves too few does Chroma filter, and then it is asked until it has no more.
+        """
+        if limit < 1:
+            return []
+        self._check("the query", vector)
+        with self._named("searching it"):
+            total = self._collection.count()
+            where: Any = {"session_id": filters.session_id} if filters.session_id else None
+            wanted, full = max(50, limit * 4), _where(filters)
+            while total:
+                asked = min(wanted, total)
+                found, seen = self._nearest(vector, where, asked, filters)
+                if len(found) >= limit or (where == full and (seen < asked or asked == total)):
+                    return found[:limit]
+                if where == full:
+                    wanted *= 4
+                where = full
+            return []
+
+    def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
+        """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read (C2).
+
+        Raises:
+            IndexBroken: naming what failed.
+        """
+        with self._named("probing it"):
+            self._collection.count()
+            for start in range(0, len(sample), PAGE):
+                page = dict(sample[start : start + PAGE])
+                found = self._collection.get(ids=list(page), include=["embeddings", "documents", "metadatas"])
+                stored = dict(zip(found["ids"], found["embeddings"], strict=True))
+                texts = dict(zip(found["ids"], found["documents"], strict=True))
+                for record, vector in page.items():
+                    if record not in stored or not texts[record]:
+                        raise IndexBroken(f"{self._place}: the probe misses record {record}; it must be rebuilt")
+                    if float(np.linalg.norm(_unit(stored[record]) - _unit(vector))) > 3 * NUDGE:
+                        raise IndexBroken(f"{self._place}: record {record} holds another vector; it must be rebuilt")
+            hidden = [record for record, vector in sample if not self._finds_itself(record, vector)]
+            if len(hidden) > len(sample) // _TOLERATED:
+                raise IndexBroken(
+                    f"{self._place}: {len(hidden)} of {len(sample)} records, {hidden[0]} among them, are not found by "
+                    "their own vectors; it must be rebuilt"
+                )
+
+    def count(self) -> int:
+        """How many chunks it holds (from Chroma's SQLite, so no proof of health)."""
+        with self._named("counting"):
+            return int(self._collection.count())
+
+    def close(self) -> None:
+        """Release files. Never fails: what is broken is parked by the caller all the same."""
+        with self._lock:
+            client, self._client = self._client, None
+            if client is not None:
+                with contextlib.suppress(Exception):
+                    # chromadb 1.5.9 leaves the connections of its two HTTP clients open.
+                    servers = [
+                        getattr(part, "_server", None) for part in (client, getattr(client, "_admin_client", None))
+                    ]
+                    client.close()
+                    for session in (getattr(server, "_session", None) for server in servers):
+                        if session is not None:
+                            session.close()
+
+    def _connect(self) -> Any:
+        # Late: 0.9 s and 76 MB, which only searching by meaning is worth.
+        import chromadb  # noqa: PLC0415
+        from chromadb.config import Settings  # noqa: PLC0415
+
+        settings = Settings(anonymized_telemetry=False)
+        if isinstance(self._place, str):
+            parts = urlsplit(self._place)
+            secure = parts.scheme == "https"
+            port = parts.port or (443 if secure else 8000)
+            return chromadb.HttpClient(host=parts.hostname or "", port=port, ssl=secure, settings=settings)
+        self._stamp(self._place)
+        return chromadb.PersistentClient(str(self._place), settings=settings)
+
+    def _stamp(self, place: Path) -> None:
+        """Stores do not survive a change of Chroma's version, so another one's is not opened (C9)."""
+        mark, ours = place / "version", f"chromadb {version('chromadb')}\n"
+        if (place / "chroma.sqlite3").exists():
+            found = mark.read_text("utf-8", "replace") if mark.is_file() else "no version"
+            if found != ours:
+                raise IndexBroken(f"{place}: written by {found.strip()}, this is {ours.strip()}; it must be rebuilt")
+        else:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            atomic_write(mark, ours.encode())
+
+    def _nearest(self, vector: Vector, where: Any, wanted: int, filters: Filters) -> tuple[list[Match], int]:
+        """Matches among the `wanted` nearest rows, and how many rows there were."""
+        include = ["metadatas", "documents", "distances"]
+        answer = self._collection.query(query_embeddings=[vector], n_results=wanted, where=where, include=include)
+        rows = zip(
+            answer["ids"][0], answer["metadatas"][0], answer["documents"][0], answer["distances"][0], strict=True
+        )
+        found = [
+            Match(
+                message_id=str(data["message_id"]),
+                score=1.0 - float(distance),
+                kind=str((data.get("kinds") or [""])[0]),
+                tool=str((data.get("tools") or [""])[0]),
+                text=str(text or ""),
+            )
+            for _, data, text, distance in rows
+            if data is not None and _passes(data, filters)
+        ]
+        return found, len(answer["ids"][0])
+
+    def _finds_itself(self, record: str, vector: Vector) -> bool:
+        query = [np.asarray(vector, dtype=np.float32)]
+        for wanted in _NEAREST:
+            answer = self._collection.query(query_embeddings=query, n_results=wanted, include=["distances"])
+            distances = answer["distances"][0]
+            # Enough equal texts push one out of its own answer, all at no distance.
+            crowded = len(distances) == wanted and distances[-1] < _SAME
+            if record in answer["ids"][0] or crowded:
+                return True
+        return False
+
+    def _check(self, name: str, vector: Vector) -> None:
+        if vector.shape != (self._dims,) or not np.isfinite(vector).all() or not float(np.linalg.norm(vector)) > 0:
+            raise BadInput(
+                f"{name}: a vector of shape {vector.shape} that is not {self._dims} finite numbers, not all 0"
+            )
+
+    @contextlib.contextmanager
+    def _named(self, doing: str) -> Iterator[None]:
+        """One caller at a time; Chroma's errors get a name; after some equal ones it is left alone (C4)."""
+        with self._lock:
+            if len(self._failures) >= _PATIENCE:
+                raise IndexBroken(
+                    f"{self._place}: not asked any more after {_PATIENCE} equal failures: {self._failures[0]}"
+                )
+            if self._client is None and doing != "opening it":
+                raise IndexBroken(f"{self._place}: the semantic index is closed; open it again")
+            try:
+                yield
+            except ReconstituteError:
+                raise
+            except BaseException as error:
+                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                    raise
+                raise self._failed(doing, error) from error
+            self._failures.clear()
+
+    def _failed(self, doing: str, error: BaseException) -> Exception:
+        cause = f"{type(error).__name__}: {error}"
+        if isinstance(self._place, str) and _is_connection(error):
+            return Retry(
+                f"{self._place}: the Chroma server does not answer ({cause}); start it, or use index.chroma = embedded"
+            )
+        if self._failures and self._failures[0] != cause:
+            self._failures.clear()
+        self._failures.append(cause)
+        return IndexBroken(f"{self._place}: Chroma failed while {doing}: {cause}; it is rebuilt from the archive")
+
+
+def _clean(text: str) -> str:
+    # A lone surrogate makes Chroma raise (docs/reliability.md, S14).
+    return text.encode("utf-8", "replace").decode()
+
+
+def _nudged(record: str, vector: Vector) -> Vector:
+    seed = int.from_bytes(blake2b(record.encode(), digest_size=8).digest(), "little")
+    direction = np.random.default_rng(seed).standard_normal(len(vector), dtype=np.float32)
+    return _unit(_unit(vector) + NUDGE * _unit(direction))
+
+
+def _unit(vector: Any) -> Vector:
+    values = np.asarray(vector, dtype=np.float32)
+    return values / max(float(np.linalg.norm(values)), 1e-12)
+
+
+def _metadata(row: VectorRow) -> dict[str, Any]:
+    """Design section 5. An upsert merges: a key that no longer applies stays unless it is set to None (measured)."""
+    entry = row.entry
+    lists = {
+        "paths": [_clean(path) for path in entry.document.paths[:_MOST_PATHS]],
+        "kinds": list(row.chunk.kinds),
+        "tools": list(row.chunk.tools),
+    }
+    return {
+        "session_id": entry.document.session_id,
+        "session_title": _clean(entry.session_title),
+        "message_id": entry.document.message_id,
+        "message_index": entry.message_index,
+        "role": entry.role,
+        "created_at": entry.created,
+        "project_id": entry.project_id,
+        "directory": _clean(entry.directory),
+        **{key: lists[key] or None for key in _OPTIONAL},
+    }
+
+
+def _where(filters: Filters) -> dict[str, Any] | None:
+    """As much of the filters as Chroma can evaluate; a directory's children it cannot."""
+    exact = {"session_id": filters.session_id, "project_id": filters.project_id, "role": filters.role}
+    clauses: list[dict[str, Any]] = [{key: value} for key, value in exact.items() if value]
+    if filters.tool:
+        clauses.append({"tools": {"$contains": filters.tool}})
+    if filters.kinds:
+        kinds = [{"kinds": {"$contains": kind}} for kind in filters.kinds]
+        clauses.append({"$or": kinds} if len(kinds) > 1 else kinds[0])
+    if filters.after is not None:
+        clauses.append({"created_at": {"$gte": filters.after}})
+    if filters.before is not None:
+        clauses.append({"created_at": {"$lt": filters.before}})
+    if len(clauses) > 1:
+        return {"$and": clauses}
+    return clauses[0] if clauses else None
+
+
+def _passes(data: Any, filters: Filters) -> bool:
+    created = int(data.get("created_at", 0))
+    exact = (
+        ("session_id", filters.session_id),
+        ("project_id", filters.project_id),
+        ("role", filters.role),
+    )
+    return (
+        all(not value or data.get(key) == value for key, value in exact)
+        and (not filters.kinds or not set(filters.kinds).isdisjoint(data.get("kinds") or ()))
+        and (not filters.tool or filters.tool in (data.get("tools") or ()))
+        and (filters.after is None or created >= filters.after)
+        and (filters.before is None or created < filters.before)
+        and _is_within(str(data.get("directory", "")), filters.directory)
+    )
+
+
+def _is_within(directory: str, top: str) -> bool:
+    if not top:
+        return True
+    if not directory:
+        return False
+    directory, top = posixpath.normpath(directory), posixpath.normpath(top)
+    return directory == top or directory.startswith(top.rstrip("/") + "/")
+
+
+def _is_connection(error: BaseException) -> bool:
+    named = f"{type(error).__module__}.{type(error).__name__}"
+    return named.startswith(("httpx.", "httpcore.")) or "Could not connect" in str(error)

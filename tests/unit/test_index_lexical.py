@@ -1,0 +1,419 @@
+"""The lexical index over a real tantivy directory: what is found, in which order, and what damage does."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from daemon.errors import ArchiveLocked, IndexBroken
+from daemon.index import Entry, Filters
+from daemon.index.lexical import Lexical
+from daemon.model import Document, Kind, Section
+
+ANY = Filters()
+
+
+def entry(
+    mid,
+    *texts,
+    kind=Kind.PROMPT,
+    created=0,
+    session="ses_1",
+    role="user",
+    directory="/home/ann/shop",
+    project="prj",
+    tool="",
+):
+    sections = tuple(
+        text if isinstance(text, Section) else Section(f"prt_{mid}_{n}", kind, text, tool)
+        for n, text in enumerate(texts)
+    )
+    return Entry(Document(mid, session, sections), role, created, 0, "a title", project, directory)
+
+
+@pytest.fixture
+def index(tmp_path):
+    made = Lexical(tmp_path / "lexical")
+    yield made
+    made.close()
+
+
+def ids(matches):
+    return [match.message_id for match in matches]
+
+
+def search(index, query, filters=ANY, limit=10):
+    return ids(index.search(query, filters, limit))
+
+
+@pytest.mark.parametrize("query", ["rateLimit", "rate-limit", "rate_limit", "RATE_LIMIT", "rateLimit()", "rate limit"])
+@pytest.mark.parametrize(
+    "text", ["see rateLimit(app)", "the rate-limit header", "RATE_LIMIT=5", "a rate limit of five"]
+)
+def test_every_spelling_of_an_identifier_finds_every_other(index, query, text):
+    index.replace([entry("m1", text), entry("m2", "nothing of the kind")])
+    assert search(index, query) == ["m1"]
+
+
+@pytest.mark.parametrize(
+    "query", ["rateLimiter", "rate_limits", "fooRateLimit", "rateLimitFoo", "src/apps.py", "KX-7f3b"]
+)
+def test_an_absent_identifier_finds_nothing_rather_than_another(index, query):
+    index.replace([entry("m1", "rateLimit rate_limit src/app.py KX-7f3a limiter")])
+    assert search(index, query) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("app.py", ["m1"]),
+        ("src/app.py", ["m1"]),
+        (r"src\app.py", ["m1"]),
+        ("/home/ann/shop/src/app.py", ["m1"]),
+        ("app", ["m1", "m2"]),
+        ("limiting", ["m3"]),
+        ("限制", ["m4"]),
+        ("速率限制器", ["m4"]),
+        ("限度", []),
+        ("率", ["m4"]),
+        ("größe", ["m5"]),
+        ("GRÖSSE", ["m5"]),
+        ("the", ["m3"]),
+        ("...", []),
+        ("", []),
+        ('a" AND (NOT x:*^~', []),
+    ],
+)
+def test_words_paths_and_scripts_are_found(index, query, expected):
+    index.replace(
+        [
+            entry("m1", "edited /home/ann/shop/src/app.py:12 today"),
+            entry("m2", "the-app is slow", directory="/x"),
+            entry("m3", "we limit the number of calls"),
+            entry("m4", "速率限制器的测试"),
+            entry("m5", "Die Größe zählt"),
+        ]
+    )
+    found = search(index, query)
+    assert found[: len(expected)] == expected if query == "the" else sorted(found) == expected
+
+
+def test_complete_matches_come_before_partial_ones(index):
+    index.replace(
+        [
+            entry("some", "cache cache cache cache"),
+            entry(
+                "all",
+                "it took a while, but in the end the cache of the whole system became properly invalid again " * 3,
+            ),
+            entry("phrase", "the invalid cache"),
+        ]
+    )
+    assert search(index, "invalid cache") == ["phrase", "all", "some"]
+
+
+def test_what_was_said_ranks_above_what_a_tool_printed(index):
+    index.replace(
+        [
+            entry("out", "migration failed: migration", kind=Kind.TOOL_OUTPUT, tool="bash"),
+            entry("dump", "migration " + "line of output " * 3000, kind=Kind.TOOL_OUTPUT, tool="bash"),
+            entry("said", "should we run that migration tomorrow or rather on monday, what do you think?"),
+        ]
+    )
+    assert search(index, "migration") == ["said", "out", "dump"]
+
+
+def test_tool_output_cannot_crowd_out_a_prompt(index):
+    noise = "quota reached, quota " + "and the usual lines of a long build log " * 8
+    index.replace([entry(f"out{n}", noise, kind=Kind.TOOL_OUTPUT) for n in range(60)])
+    index.replace([entry("said", "is there any limit to how much disk a user may take, some kind of quota perhaps?")])
+    assert search(index, "quota", limit=3)[0] == "said"
+
+
+def test_a_part_is_one_hit_however_many_of_its_sections_match(index):
+    both = (Section("prt_1", Kind.TOOL_INPUT, "grep needle"), Section("prt_1", Kind.TOOL_OUTPUT, "a needle"))
+    index.replace([entry("m1", *both), entry("m2", "needle")])
+    assert sorted(search(index, "needle")) == ["m1", "m2"]
+    assert sorted(ids(index.literal("needle", ANY, 10))) == ["m1", "m2"]
+    assert index.count() == 3
+
+
+def test_a_match_tells_part_kind_tool_text_and_the_words_it_holds(index):
+    index.replace([entry("m1", "Running pytest\nfailed", kind=Kind.TOOL_OUTPUT, tool="bash")])
+    (match,) = index.search("why did pytest run the zebra", ANY, 5)
+    assert (match.part_id, match.kind, match.tool, match.text) == (
+        "prt_m1_0",
+        "tool_output",
+        "bash",
+        "Running pytest\nfailed",
+    )
+    assert match.terms == ("pytest", "run")
+    assert match.score > 0
+
+
+FILTERED = {
+    "a": entry("a", "needle", created=10, directory="/p/one"),
+    "b": entry("b", "needle", created=20, session="ses_2", role="assistant", kind=Kind.ANSWER, directory="/p/one/sub"),
+    "c": entry("c", "needle", created=30, kind=Kind.TOOL_OUTPUT, tool="bash", directory="/p/onetwo", project="other"),
+}
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(session_id="ses_2"), "b"),
+        (Filters(project_id="other"), "c"),
+        (Filters(directory="/p/one"), "ab"),
+        (Filters(directory="/p/one/"), "ab"),
+        (Filters(directory="/p"), "abc"),
+        (Filters(directory="/"), "abc"),
+        (Filters(directory="/p/one/sub/x"), ""),
+        (Filters(role="user"), "ac"),
+        (Filters(kinds=("answer", "tool_output")), "bc"),
+        (Filters(kinds=("reasoning",)), ""),
+        (Filters(tool="bash"), "c"),
+        (Filters(after=20), "bc"),
+        (Filters(before=20), "a"),
+        (Filters(after=10, before=30, role="assistant"), "b"),
+    ],
+)
+def test_filters_hold_in_both_searches(index, filters, expected):
+    index.replace(FILTERED.values())
+    assert sorted(search(index, "needle", filters)) == list(expected)
+    assert sorted(ids(index.literal("eedl", filters, 10))) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("needle", "expected"),
+    [
+        ("if (a[i] != b)", ["new"]),
+        ("IF (A[I]", ["new"]),
+        ("a", ["new", "old", "tiny"]),
+        ("b)", ["new"]),
+        ("x\n\ty", ["old"]),
+        ("y\0", []),
+        ("straSSE", ["old"]),
+        ("東", ["old"]),
+        ("", []),
+        ("(.*)", []),
+        ("ab", []),
+        ("if (a[i] != b) {", []),
+    ],
+)
+def test_a_literal_is_found_as_it_stands_newest_first(index, needle, expected):
+    index.replace(
+        [
+            entry("tiny", "a", created=1),
+            entry("new", "if (a[i] != b)\n", created=9),
+            entry("old", "a x\n\ty Straße 東", created=5),
+        ]
+    )
+    assert ids(index.literal(needle, ANY, 10)) == expected
+
+
+def test_literal_pages_on_until_it_has_enough(index):
+    # every document has the needle's trigrams, only the oldest has the needle
+    index.replace(
+        [entry(f"m{n}", "abc bcd cde", created=n) for n in range(1, 150)] + [entry("m0", "xabcdex", created=0)]
+    )
+    assert ids(index.literal("abcde", ANY, 5)) == ["m0"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(max_size=12), max_size=4), st.text(min_size=1, max_size=4))
+def test_literal_agrees_with_python(index, texts, needle):
+    index.remove([f"m{n}" for n in range(4)])
+    index.replace([entry(f"m{n}", text, created=n) for n, text in enumerate(texts)])
+    stored = [text.encode("utf-8", "replace").decode() for text in texts]
+    expected = [f"m{n}" for n, text in enumerate(stored) if needle.casefold() in text.casefold()]
+    assert ids(index.literal(needle, ANY, 10)) == expected[::-1]
+
+
+def test_replacing_a_message_leaves_nothing_of_its_old_text(index):
+    index.replace([entry("m1", "old words", "more"), entry("m2", "kept")])
+    index.replace([entry("m1", "fresh")])
+    assert (search(index, "old"), search(index, "fresh"), search(index, "kept")) == ([], ["m1"], ["m2"])
+    assert index.count() == 2
+
+
+def test_a_message_given_twice_in_one_call_counts_once(index):
+    index.replace([entry("m1", "first"), entry("m1", "second")])
+    assert (search(index, "first"), search(index, "second"), index.count()) == ([], ["m1"], 1)
+
+
+def test_removed_messages_are_gone_after_reopening(tmp_path):
+    index = Lexical(tmp_path / "lexical")
+    index.replace([entry("m1", "needle"), entry("m2", "needle")])
+    index.remove(["m1", "unknown"])
+    index.close()
+    index.close()
+    again = Lexical(tmp_path / "lexical")
+    assert search(again, "needle") == ["m2"]
+    again.close()
+
+
+def test_a_failing_batch_leaves_nothing_behind(index):
+    def broken():
+        yield entry("m1", "half")
+        raise RuntimeError("source went away")
+
+    with pytest.raises((RuntimeError, IndexBroken)):
+        index.replace(broken())
+    index.replace([entry("m2", "whole")])
+    assert (search(index, "half"), search(index, "whole")) == ([], ["m2"])
+
+
+def test_searching_goes_on_while_another_thread_writes(index):
+    index.replace([entry("m", "constant needle")])
+    failures = []
+
+    def read():
+        failures.extend(n for n in range(60) if "m" not in search(index, "constant"))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for n in range(15):
+        index.replace([entry(f"n{n}", "other")])
+    reader.join()
+    assert failures == []
+
+
+def test_a_second_process_is_told_that_the_index_is_taken(index, tmp_path):
+    code = f"from pathlib import Path; from daemon.index.lexical import Lexical; Lexical(Path({str(tmp_path / 'lexical')!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ArchiveLocked" in done.stderr
+    with pytest.raises(ArchiveLocked):
+        Lexical(tmp_path / "lexical")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "lexical"
+    made = Lexical(path)
+    for batch in range(3):
+        made.replace([entry(f"m{batch}_{n}", f"needle word{n} batch{batch} and some more text") for n in range(40)])
+    made.remove(["m0_1"])
+    made.close()
+    return path
+
+
+def files(path):
+    return sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
+
+
+def broken_or_intact(path):
+    """What opening says; when it opens, everything must be there."""
+    try:
+        index = Lexical(path)
+    except IndexBroken as error:
+        return "broken" if str(path) in str(error) else f"unnamed: {error}"
+    try:
+        assert index.count() == 119
+        assert len(index.search("needle", ANY, 200)) == 119
+        assert len(index.literal("ome mor", ANY, 200)) == 119
+    finally:
+        index.close()
+    return "intact"
+
+
+@pytest.mark.parametrize("harm", ["delete", "truncate", "empty"])
+def test_a_file_deleted_or_cut_is_found_on_opening(whole, tmp_path, harm):
+    verdicts = {}
+    for name in files(whole):
+        path = tmp_path / name.replace(".", "_")
+        shutil.copytree(whole, path)
+        victim = path / name
+        if harm == "delete":
+            victim.unlink()
+        else:
+            os.truncate(victim, victim.stat().st_size // 2 if harm == "truncate" else 0)
+        verdicts[name] = broken_or_intact(path)
+    assert set(verdicts.values()) == {"broken"}, verdicts
+
+
+def test_a_flipped_byte_anywhere_is_found_or_harmless(whole, tmp_path):
+    chance = random.Random(7)
+    verdicts = []
+    for name in files(whole):
+        for _ in range(4):
+            path = tmp_path / f"{len(verdicts)}"
+            shutil.copytree(whole, path)
+            data = bytearray((path / name).read_bytes())
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            (path / name).write_bytes(data)
+            verdicts.append((name, broken_or_intact(path)))
+            shutil.rmtree(path)
+    assert {verdict for name, verdict in verdicts if not name.endswith(".json")} == {"broken"}, verdicts
+
+
+@pytest.mark.parametrize("key", ["max_doc", "num_deleted_docs"])
+def test_a_wrong_number_in_the_list_of_segments_is_found_or_harmless(whole, tmp_path, key):
+    path = tmp_path / "lexical"
+    shutil.copytree(whole, path)
+    meta = (path / "meta.json").read_text()
+    start = meta.index(f'"{key}":') + len(key) + 4
+    (path / "meta.json").write_text(meta[:start] + "3" + meta[start + 1 :].lstrip("0123456789"))
+    assert broken_or_intact(path) == ("broken" if key == "max_doc" else "intact")
+
+
+def test_an_index_of_another_version_is_refused(whole, tmp_path):
+    path = tmp_path / "lexical"
+    shutil.copytree(whole, path)
+    (path / "version").write_text("0 0.20.0 abc\n")
+    with pytest.raises(IndexBroken, match="another version"):
+        Lexical(path)
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path):
+    (tmp_path / "lexical").mkdir()
+    (tmp_path / "lexical" / "notes.txt").write_text("mine")
+    with pytest.raises(IndexBroken):
+        Lexical(tmp_path / "lexical")
+
+
+WRITER = """
+    import sys
+    from pathlib import Path
+    from daemon.index import Entry
+    from daemon.index.lexical import Lexical
+    from daemon.model import Document, Kind, Section
+
+    index = Lexical(Path(sys.argv[1]))
+    for n in range(10_000):
+        batch = [
+            Entry(Document(f"m{n}_{k}", "s", (Section(f"p{n}_{k}", Kind.PROMPT, f"needle n{n}"),)), "user", n, 0, "", "", "/")
+            for k in range(5)
+        ]
+        index.replace(batch)
+        print(n, flush=True)
+"""
+
+
+def test_after_a_kill_during_writing_every_acknowledged_batch_is_there(tmp_path):
+    path = tmp_path / "lexical"
+    for trial, wanted in enumerate((3, 11, 6)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(WRITER), str(path)], stdout=subprocess.PIPE, text=True
+        )
+        acknowledged = -1
+        for line in process.stdout:
+            acknowledged = int(line)
+            if acknowledged >= wanted + trial:
+                process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        index = Lexical(path)
+        for n in range(acknowledged + 1):
+            assert len(index.search(f"n{n}", ANY, 10)) == 5
+        assert index.count() % 5 == 0, "a batch is whole or absent"
+        index.close()

@@ -1,0 +1,310 @@
+"""The semantic index over a real embedded Chroma: what is found, what is refused, what a failure becomes."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import chromadb
+import numpy as np
+import pytest
+from chromadb.config import Settings
+
+from daemon.errors import BadInput, IndexBroken, Retry
+from daemon.index import Entry, Filters, VectorRow
+from daemon.index.semantic import PREFIX, Semantic
+from daemon.model import Chunk, Document
+
+DIMS = 16
+ANY = Filters()
+
+
+def unit(seed, dims=DIMS):
+    vector = np.random.default_rng(seed).standard_normal(dims).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def row(
+    mid, number=0, *, seed=None, text="some text", kinds=("prompt",), tools=(), paths=(), session="ses_1", **fields
+):
+    values = {
+        "role": "user",
+        "created": 5,
+        "message_index": 2,
+        "session_title": "",
+        "project_id": "prj",
+        "directory": "/p",
+    }
+    entry = Entry(Document(mid, session, (), paths), **{**values, **fields})
+    vector = unit(zlib.crc32(f"{mid} {number}".encode()) if seed is None else seed)
+    return VectorRow(Chunk(mid, number, text, kinds, tools), vector, entry)
+
+
+@pytest.fixture
+def index(tmp_path):
+    made = Semantic(tmp_path / "semantic", "model-1", DIMS)
+    yield made
+    made.close()
+
+
+def stored(index, *records):
+    return dict(zip(records, index._collection.get(ids=list(records))["metadatas"], strict=True))
+
+
+def test_the_nearest_chunk_comes_first_with_its_similarity(index):
+    index.upsert([row(f"m{n}", seed=n, text=f"text {n}", tools=("bash",)) for n in range(20)])
+    best, *others = index.query(unit(7), ANY, 5)
+    assert (best.message_id, best.text, best.kind, best.tool) == ("m7", "text 7", "prompt", "bash")
+    assert best.score == pytest.approx(1, abs=1e-5)
+    assert [m.score for m in others] == sorted((m.score for m in others), reverse=True)
+
+
+def test_an_empty_index_answers_nothing(index):
+    assert index.query(unit(1), ANY, 5) == []
+    assert index.count() == 0
+    index.probe([])
+
+
+def test_metadata_is_as_designed_and_leaves_no_stale_keys(index):
+    index.upsert(
+        [row("m1", paths=("/p/a.py", "/p/b.py"), kinds=("prompt", "title"), tools=("edit",), session_title="T")]
+    )
+    assert stored(index, "m1#0")["m1#0"] == {
+        "session_id": "ses_1",
+        "session_title": "T",
+        "message_id": "m1",
+        "message_index": 2,
+        "role": "user",
+        "created_at": 5,
+        "project_id": "prj",
+        "directory": "/p",
+        "paths": ["/p/a.py", "/p/b.py"],
+        "kinds": ["prompt", "title"],
+        "tools": ["edit"],
+    }
+    index.upsert([row("m1", kinds=("answer",))])
+    assert {k: v for k, v in stored(index, "m1#0")["m1#0"].items() if k in {"paths", "kinds", "tools"}} == {
+        "kinds": ["answer"]
+    }
+
+
+def test_an_upsert_replaces_text_and_vector_and_the_last_of_equal_ids_counts(index):
+    index.upsert([row("m1", seed=1, text="old")])
+    index.upsert([row("m1", seed=2, text="newer"), row("m1", seed=3, text="newest")])
+    (match,) = index.query(unit(3), ANY, 5)
+    assert (match.text, index.count()) == ("newest", 1)
+    assert match.score == pytest.approx(1, abs=1e-5)
+
+
+def test_more_rows_than_chroma_takes_at_once_are_paged(index):
+    index.upsert([row(f"m{n}", seed=n) for n in range(1300)])
+    assert index.count() == 1300
+    index.probe([(f"m{n}#0", unit(n)) for n in range(0, 1300, 13)])
+
+
+def test_remove_forgets_the_chunks_from_a_number_on(index):
+    index.upsert([row("m1", n) for n in range(12)] + [row("m10", 0)])
+    index.remove("m1", keep=3)
+    assert index.count() == 4
+    index.remove("m1")
+    assert index.count() == 1
+    index.remove("unknown")
+    assert [m.message_id for m in index.query(unit(1), ANY, 5)] == ["m10"]
+
+
+FILTERED = [
+    row("a", created=10, directory="/p/one"),
+    row("b", created=20, session="ses_2", role="assistant", kinds=("answer", "reasoning"), directory="/p/one/sub"),
+    row("c", created=30, kinds=("tool_output",), tools=("bash", "grep"), directory="/p/onetwo", project_id="other"),
+]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (ANY, "abc"),
+        (Filters(session_id="ses_2"), "b"),
+        (Filters(project_id="other"), "c"),
+        (Filters(directory="/p/one"), "ab"),
+        (Filters(directory="/p/one/"), "ab"),
+        (Filters(directory="/"), "abc"),
+        (Filters(role="user"), "ac"),
+        (Filters(kinds=("reasoning", "tool_output")), "bc"),
+        (Filters(kinds=("title",)), ""),
+        (Filters(tool="grep"), "c"),
+        (Filters(after=20), "bc"),
+        (Filters(before=20), "a"),
+        (Filters(after=10, before=30, role="assistant", session_id="ses_2"), "b"),
+    ],
+)
+@pytest.mark.parametrize("crowd", [0, 400])
+def test_filters_hold_and_find_even_what_is_far_away(index, filters, expected, crowd):
+    # the crowd is nearer to the question than what the filter wants
+    index.upsert(
+        [
+            row(
+                f"x{n}",
+                seed=1,
+                role="system",
+                kinds=("task",),
+                directory="/elsewhere",
+                created=40,
+                session="ses_9",
+                project_id="x",
+            )
+            for n in range(crowd)
+        ]
+    )
+    index.upsert(FILTERED)
+    found = {m.message_id for m in index.query(unit(1), filters, 1000)}
+    assert {mid for mid in found if not mid.startswith("x")} == set(expected)
+    if filters not in (ANY, Filters(directory="/"), Filters(after=20)):
+        assert found == set(expected)
+        assert {m.message_id for m in index.query(unit(1), filters, 3)} == set(expected)
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [np.zeros(DIMS), np.full(DIMS, np.nan), np.full(DIMS, np.inf), np.ones(DIMS - 1), np.ones((1, DIMS))],
+    ids=["zero", "nan", "inf", "short", "nested"],
+)
+def test_a_vector_that_could_never_be_found_is_refused_and_nothing_is_written(index, vector):
+    good = row("good")
+    bad = VectorRow(Chunk("bad", 0, "t"), vector.astype(np.float32), good.entry)
+    with pytest.raises(BadInput, match="bad#0"):
+        index.upsert([good, bad])
+    with pytest.raises(BadInput):
+        index.query(vector.astype(np.float32), ANY, 5)
+    assert index.count() == 0
+
+
+def test_text_that_is_no_utf8_does_not_stop_the_others(index):
+    index.upsert([row("m1", text="lone \ud800 surrogate", session_title="\udfff"), row("m2")])
+    assert index.count() == 2
+
+
+def test_two_fingerprints_never_mix(tmp_path):
+    one, two = (Semantic(tmp_path / "semantic", f"model-{n}", DIMS + n) for n in (1, 2))
+    one.upsert([VectorRow(row("m1").chunk, unit(1, DIMS + 1), row("m1").entry)])
+    assert (one.count(), two.count()) == (1, 0)
+    one.close()
+    two.close()
+
+
+def test_what_was_put_in_is_there_after_reopening(tmp_path):
+    for _ in range(2):
+        index = Semantic(tmp_path / "semantic", "model-1", DIMS)
+        index.upsert([row("m1", seed=1)])
+        index.close()
+        index.close()
+    index = Semantic(tmp_path / "semantic", "model-1", DIMS)
+    assert index.count() == 1
+    index.probe([("m1#0", unit(1))])
+    index.close()
+
+
+def test_the_probe_notices_a_missing_record_another_vector_and_a_lost_text(index):
+    index.upsert([row("m1", seed=1), row("m2", seed=2), row("m3", seed=3, text="")])
+    with pytest.raises(IndexBroken, match="misses record m9#0"):
+        index.probe([("m1#0", unit(1)), ("m9#0", unit(9))])
+    with pytest.raises(IndexBroken, match="m2#0 holds another vector"):
+        index.probe([("m2#0", unit(1))])
+    with pytest.raises(IndexBroken, match="m3#0"):
+        index.probe([("m3#0", unit(3))])
+
+
+def test_many_equal_texts_hide_no_other(index):
+    index.upsert([row(f"same{n}", seed=1) for n in range(400)] + [row(f"other{n}", seed=10 + n) for n in range(3)])
+    for n in range(3):
+        assert index.query(unit(10 + n), ANY, 1)[0].message_id == f"other{n}"
+    assert len(index.query(unit(1), ANY, 1000)) == 403
+
+
+def test_many_equal_texts_do_not_fail_the_probe(index):
+    index.upsert([row(f"m{n}", seed=1) for n in range(60)])
+    index.probe([(f"m{n}#0", unit(1)) for n in range(60)])
+
+
+def test_a_store_of_another_chromadb_version_is_not_opened(tmp_path):
+    place = tmp_path / "semantic"
+    Semantic(place, "model-1", DIMS).close()
+    (place / "version").write_text("chromadb 0.6.3\n")
+    with pytest.raises(IndexBroken, match=r"0\.6\.3"):
+        Semantic(place, "model-1", DIMS)
+    (place / "version").unlink()
+    with pytest.raises(IndexBroken, match="no version"):
+        Semantic(place, "model-1", DIMS)
+
+
+def test_a_failure_of_chroma_is_named_and_three_equal_ones_end_the_asking(tmp_path):
+    place = tmp_path / "semantic"
+    index = Semantic(place, "model-1", DIMS)
+    client = chromadb.PersistentClient(str(place), settings=Settings(anonymized_telemetry=False))
+    client.delete_collection(f"{PREFIX}model-1")
+    for _ in range(3):
+        with pytest.raises(IndexBroken, match=r"failed while counting") as first:
+            index.count()
+    assert str(place) in str(first.value)
+    with pytest.raises(IndexBroken, match="not asked any more"):
+        index.query(unit(1), ANY, 5)
+    client.close()
+    index.close()
+
+
+def test_a_closed_index_says_so(index):
+    index.close()
+    with pytest.raises(IndexBroken, match="closed"):
+        index.count()
+
+
+def test_importing_the_module_does_not_import_chroma():
+    code = "import sys, daemon.index.semantic, daemon.index.guard; print('chromadb' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_server_that_is_not_there_is_tried_again_later_not_rebuilt(tmp_path):
+    with pytest.raises(Retry, match="does not answer"):
+        Semantic("http://127.0.0.1:9", "model-1", DIMS)
+
+
+def test_a_chroma_server_serves_like_a_directory_and_its_absence_is_no_damage(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    chroma = Path(sys.executable).with_name("chroma")
+    command = [chroma, "run", "--path", tmp_path / "server", "--host", "127.0.0.1", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
+    try:
+        index = opened(f"http://127.0.0.1:{port}")
+        index.upsert([row(f"m{n}", seed=n, tools=("bash",)) for n in range(30)] + FILTERED)
+        index.upsert([row("m7", seed=7)])
+        assert stored(index, "m7#0")["m7#0"].get("tools") is None
+        assert index.query(unit(7), ANY, 3)[0].message_id == "m7"
+        assert {m.message_id for m in index.query(unit(1), Filters(kinds=("reasoning", "tool_output")), 5)} == {
+            "b",
+            "c",
+        }
+        index.remove("m7")
+        index.probe([("m3#0", unit(3))])
+        assert index.count() == 32
+    finally:
+        server.kill()
+        server.wait()
+    for _ in range(4):
+        with pytest.raises(Retry, match="does not answer"):
+            index.count()
+    index.close()
+
+
+def opened(url):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return Semantic(url, "model-1", DIMS)
+        except Retry:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
