@@ -1,0 +1,89 @@
+"""Secrets are taken out of text before it leaves the archive: index, pages, socket, logs, model requests.
+
+`redact` is deterministic, idempotent and linear; the same secret always becomes the same marker, so that redacted texts
+can still be compared (docs/reliability.md, X1 to X4). It goes by shape and by name, never by randomness alone, so code,
+hashes and ids come back as they were; a text with nothing in it comes back as the same object. It cannot know a secret
+that has neither shape nor name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from daemon.redact import assignments
+from daemon.redact.rules import SHAPES, Rule
+
+_TERMINAL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def redact(text: str) -> str:
+    """`text` with every secret replaced by ``[REDACTED:kind:hash8]``; the same object where there is none."""
+    for rule in SHAPES:
+        if any(word in text for word in rule.words):
+            text = _apply(rule, text)
+    lowered = _lower(text)
+    if not any(word in lowered for word in assignments.WORDS):
+        return text
+    pieces, done = [], 0
+    for start, end, kind in assignments.find(text, lowered):
+        pieces += [text[done:start], _marker(kind, text[start:end])]
+        done = end
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def redact_value(value: Any) -> Any:
+    """A JSON value with every string in it redacted; keys stay. A name and its secret are seen together:
+    ``{"password": "..."}`` is redacted as the text ``password: ...`` would be.
+    """
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_value(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _member(key, item) for key, item in value.items()}
+    return value
+
+
+def for_terminal(text: str) -> str:
+    """`text` without C0 and C1 controls but newline and tab: no escape sequence reaches a terminal
+    (docs/reliability.md, T2). Lone surrogates, which cannot be printed, become ``?``.
+    """
+    shown = text.translate(_TERMINAL)
+    return shown.encode("utf-8", "replace").decode() if not shown.isascii() else shown
+
+
+def _member(key: Any, item: Any) -> Any:
+    if not isinstance(item, str):
+        return redact_value(item)
+    item = redact(item)
+    line = f'"{key}": "'
+    found = list(assignments.find(f'{line}{item}"', _lower(f'{line}{item}"')))
+    if len(found) == 1 and found[0][0] == len(line) and found[0][1] == len(line) + len(item):
+        return _marker(found[0][2], item)
+    return item
+
+
+def _apply(rule: Rule, text: str) -> str:
+    group = "secret" if "secret" in rule.pattern.groupindex else 0
+
+    def replace(match: re.Match[str]) -> str:
+        if rule.check is not None and not rule.check(match):
+            return match[0]
+        start, end = (edge - match.start() for edge in match.span(group))
+        return f"{match[0][:start]}{_marker(rule.kind, match[group])}{match[0][end:]}"
+
+    return rule.pattern.sub(replace, text)
+
+
+def _marker(kind: str, secret: str) -> str:
+    digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"[REDACTED:{kind}:{digest[:8]}]"
+
+
+def _lower(text: str) -> str:
+    """Lower case of the same length; a few letters would grow, and then only ASCII is lowered."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)

@@ -1,0 +1,265 @@
+"""Request files: a file dropped into a directory asks for a reconstitution and gets its result beside it.
+
+A file is claimed by renaming it to ``running/`` and ends in ``done/`` or ``failed/`` with ``<name>.result.json``; the
+number of attempts is in the running file's name, so it survives a crash (docs/reliability.md, J2). Anything but a small
+regular file of this user's is moved to ``failed/`` without being opened. One process at a time (whoever holds the
+archive), one thread; watching the directory is the caller's work: call `claim` when something may have changed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon.errors import BadRequest, OutputRefused, ReconstituteError
+from daemon.fsio import Root, Step, is_git, make_private_dir, no_step
+from daemon.model import Json
+from daemon.redact import redact, redact_value
+from daemon.requests.form import Request, parse, printable
+
+__all__ = ["Claimed", "Request", "Requests", "parse"]
+
+MOST_BYTES = 64 * 1024
+MOST_ATTEMPTS = 3
+_UNFINISHED = ("~", ".tmp", ".part", ".swp", ".swx", ".crdownload")
+_RESULT = ".result.json"
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A request file that is being worked on: `name` is its name in ``done/`` or ``failed/``."""
+
+    name: str
+    attempt: int
+    requests: tuple[Request, ...]
+
+
+class Requests:
+    """The directory of request files."""
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Callable[[], float] = time.time,
+        *,
+        quiet_seconds: float = 0.3,
+        home: Path | None = None,
+        step: Step = no_step,
+    ) -> None:
+        """Make the directory and its three folders; what a crash left in ``running/`` is queued again.
+
+        `clock` gives seconds since the epoch. A file written in place is taken once it has not changed for
+        `quiet_seconds`.
+
+        Raises:
+            OutputRefused: the directory cannot be made or is not ours.
+        """
+        self._root = Root(directory, step=step)
+        for folder in ("running", "done", "failed"):
+            make_private_dir(directory / folder)
+        self._clock = clock
+        self._quiet = quiet_seconds
+        self._home = home or Path.home()
+        self._step = step
+        self._left = self._root.list("running")
+        for name in (f"{folder}/{name}" for folder in ("done", "failed") for name in self._root.list(folder)):
+            if name.endswith(".tmp") and "/." in name:  # half a result, from a crash
+                self._root.remove(name)
+        self._queue: list[str] = []
+        self._released: list[str] = []
+        self._seen: dict[str, tuple[tuple[int, int, int], float]] = {}
+        self._stuck: set[str] = set()
+
+    def close(self) -> None:
+        """Release the directory."""
+        self._root.close()
+
+    def pending(self) -> bool:
+        """Whether a request waits, or a file is not yet quiet: then `claim` is worth calling, now or shortly."""
+        return bool(self._left or self._released or self._candidates())
+
+    def claim(self) -> Claimed | None:
+        """Take a request that is ready; None when there is none. Unusable files go to ``failed/``.
+
+        What a crash left comes first, then new files, the oldest first, then what was released.
+        """
+        claimed = self._reclaim_from(self._left)
+        if claimed:
+            return claimed
+        # The directory is read once for all the files in it, not once for each.
+        self._queue = self._queue or [name for name, _ in self._candidates()]
+        while self._queue:
+            name = self._queue.pop(0)
+            found = self._root.stat(name)
+            if found and self._is_acceptable(name, found) and self._is_quiet(name, found):
+                claimed = self._take(name)
+                if claimed:
+                    return claimed
+        return self._reclaim_from(self._released)
+
+    def finish(self, claimed: Claimed, result: Json) -> None:
+        """Put the result (redacted) beside the request in ``done/``.
+
+        Raises:
+            OSError: the disk is full or fails; the request is still in ``running/``.
+        """
+        body = {"status": "done", "request": claimed.name, "attempt": claimed.attempt, "result": redact_value(result)}
+        self._end("done", claimed.attempt, claimed.name, body)
+
+    def fail(self, claimed: Claimed, error: Exception) -> None:
+        """Put the reason (redacted) beside the request in ``failed/``; raises as `finish`."""
+        self._end("failed", claimed.attempt, claimed.name, _failure(claimed.name, claimed.attempt, error))
+
+    def release(self, claimed: Claimed) -> None:
+        """Give a request back that could not be worked on now (shutdown, no model): this attempt does not count."""
+        name = f"{claimed.attempt - 1}.{claimed.name}"
+        self._root.rename(f"running/{claimed.attempt}.{claimed.name}", f"running/{name}")
+        self._released.append(name)
+
+    def _candidates(self) -> list[tuple[str, os.stat_result]]:
+        """Names in the directory that may be requests, oldest first; forgets what is gone."""
+        found = []
+        for name in self._root.list():
+            if name in {"running", "done", "failed"} or name.startswith(".") or name.lower().endswith(_UNFINISHED):
+                continue
+            entry = self._root.stat(name)
+            is_empty = entry is not None and stat.S_ISREG(entry.st_mode) and entry.st_size == 0
+            if entry is not None and not is_empty and name not in self._stuck:
+                found.append((name, entry))
+        names = {name for name, _ in found}
+        self._seen = {name: seen for name, seen in self._seen.items() if name in names}
+        return sorted(found, key=lambda item: (item[1].st_mtime_ns, item[0]))
+
+    def _is_acceptable(self, name: str, found: os.stat_result) -> bool:
+        """Refuses, without opening it, what cannot be a request file."""
+        if not stat.S_ISREG(found.st_mode):
+            reason = "is not a regular file; drop a text file"
+        elif found.st_uid != os.geteuid():
+            reason = f"belongs to user id {found.st_uid}; drop a file of your own"
+        elif found.st_size > MOST_BYTES:
+            reason = f"is larger than {MOST_BYTES // 1024} KiB; a request is a short text"
+        else:
+            return True
+        self._set_aside(name, BadRequest(f"{_shown(name)}: {reason}"))
+        return False
+
+    def _is_quiet(self, name: str, found: os.stat_result) -> bool:
+        now, mark = self._clock(), (found.st_size, found.st_mtime_ns, found.st_ino)
+        if now - found.st_mtime >= self._quiet:
+            return True
+        # A time stamp in the future, or a clock set back: then what counts is how long we have seen it unchanged.
+        seen, since = self._seen.get(name, (None, now))
+        if seen != mark or now < since:
+            since = now
+        self._seen[name] = (mark, since)
+        return now - since >= self._quiet
+
+    def _take(self, name: str) -> Claimed | None:
+        goal = self._free_name(name)
+        try:
+            self._root.rename(name, f"running/1.{goal}")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._give_up(name, error)
+            return None
+        self._step("requests.claimed")
+        return self._read(1, goal)
+
+    def _reclaim_from(self, running: list[str]) -> Claimed | None:
+        while running:
+            claimed = self._reclaim(running.pop(0))
+            if claimed:
+                return claimed
+        return None
+
+    def _reclaim(self, running: str) -> Claimed | None:
+        number, _, name = running.partition(".")
+        if not (name and number.isascii() and number.isdigit()):
+            error = BadRequest(f"running/{_shown(running)}: not put there by us; drop it one folder above")
+            goal = self._free_name(running)
+            self._finish_in("failed", running, goal, _failure(goal, 0, error))
+            return None
+        attempts = int(number)
+        for folder in ("done", "failed"):
+            if self._root.stat(f"{folder}/{name}{_RESULT}"):
+                # The crash came between the result and the move.
+                self._root.rename(f"running/{running}", f"{folder}/{name}")
+                return None
+        if attempts >= MOST_ATTEMPTS:
+            error = BadRequest(f"{name}: was started {attempts} times and never ended; see the log, then drop it again")
+            self._finish_in("failed", running, name, _failure(name, attempts, error))
+            return None
+        self._root.rename(f"running/{running}", f"running/{attempts + 1}.{name}")
+        self._step("requests.claimed")
+        return self._read(attempts + 1, name)
+
+    def _read(self, attempt: int, name: str) -> Claimed | None:
+        try:
+            data = self._root.read(f"running/{attempt}.{name}", MOST_BYTES)
+            return Claimed(name, attempt, parse(name, data or b"", self._home))
+        except (BadRequest, OutputRefused) as error:
+            self._end("failed", attempt, name, _failure(name, attempt, error))
+            return None
+
+    def _set_aside(self, name: str, error: BadRequest) -> None:
+        goal = self._free_name(name)
+        try:
+            self._root.rename(name, f"failed/{goal}")
+            self._root.write(f"failed/{goal}{_RESULT}", _json(_failure(goal, 0, error)))
+        except OSError as failure:
+            self._give_up(name, failure)
+
+    def _give_up(self, name: str, error: OSError) -> None:
+        self._stuck.add(name)
+        text = "request file %s cannot be moved (%s) and is left; remove it by hand"
+        logging.getLogger(__name__).warning(text, _shown(name), error.strerror)
+
+    def _end(self, folder: str, attempt: int, name: str, body: Json) -> None:
+        self._finish_in(folder, f"{attempt}.{name}", name, body)
+
+    def _finish_in(self, folder: str, running: str, name: str, body: Json) -> None:
+        """The result first, then the move: a crash between the two is completed by `_reclaim`."""
+        self._root.write(f"{folder}/{name}{_RESULT}", _json(body))
+        self._step("requests.result")
+        self._root.rename(f"running/{running}", f"{folder}/{name}")
+
+    def _free_name(self, name: str) -> str:
+        """`name` made harmless, with a number where an earlier request of that name is still about."""
+        stem, dot, suffix = _shown(name).rpartition(".")
+        if not stem or len(suffix) > 16:
+            stem, dot, suffix = _shown(name), "", ""
+        stem = stem.encode()[:_LONGEST_NAME].decode("utf-8", "ignore")
+        chosen, number = f"{stem}{dot}{suffix}", 1
+        while self._is_used(chosen):
+            number += 1
+            chosen = f"{stem}-{number}{dot}{suffix}"
+        return chosen
+
+    def _is_used(self, name: str) -> bool:
+        places = [f"running/{attempt}.{name}" for attempt in range(MOST_ATTEMPTS + 1)]
+        places += [f"{folder}/{name}{end}" for folder in ("done", "failed") for end in ("", _RESULT)]
+        return any(self._root.stat(place) for place in places)
+
+
+def _failure(name: str, attempt: int, error: Exception) -> Json:
+    code = error.exit_code if isinstance(error, ReconstituteError) else 1
+    reason = {"type": type(error).__name__, "message": redact(str(error)), "exit_code": code}
+    return {"status": "failed", "request": name, "attempt": attempt, "error": reason}
+
+
+def _shown(name: str) -> str:
+    """A name found in the directory, as we may write and show it."""
+    shown = printable(name).replace("\\", "_")
+    return f"_{shown}" if is_git(shown) else shown
+
+
+def _json(body: Json) -> bytes:
+    return (json.dumps(body, ensure_ascii=False, indent=2, default=str) + "\n").encode("utf-8", "backslashreplace")

@@ -1,0 +1,145 @@
+"""Killed at any point, a published tree is the old or the new one, and a request file is worked on and answered once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daemon.model import Page
+from daemon.publish import MANIFEST, publish, recover
+from daemon.requests import Requests
+
+pytestmark = pytest.mark.crash
+
+TREE = "home/u/app"
+OLD = [Page("README.md", "old readme"), Page("src/a.md", "a"), Page("gone/x.md", "x"), Page("mine.md", "ours")]
+NEW = [Page("README.md", "new readme"), Page("src/a.md", "a2"), Page("src/deep/b.md", "b"), Page("mine.md", "ours 2")]
+
+KILLER = """
+import json, os, signal, sys
+from pathlib import Path
+
+left = int(sys.argv[2])
+def step(point):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+PUBLISHER = f"""{KILLER}
+from daemon.model import Page
+from daemon.publish import publish
+pages = [Page(path, content) for path, content in json.load(sys.stdin)]
+publish(Path(sys.argv[1]), {TREE!r}, pages, step=step)
+"""
+WORKER = f"""{KILLER}
+from daemon.requests import Requests
+requests = Requests(Path(sys.argv[1]), quiet_seconds=0, home=Path("/home/u"), step=step)
+claimed = requests.claim()
+if claimed and claimed.name == "bad":
+    requests.fail(claimed, ValueError("no"))
+elif claimed:
+    requests.finish(claimed, {{"attempt": claimed.attempt}})
+"""
+
+
+def run(script: str, place: Path, kill_at: int, text: str = "") -> bool:
+    """Run a child that kills itself before its step number `kill_at`; whether it died of that."""
+    command = [sys.executable, "-c", script, str(place), str(kill_at)]
+    ended = subprocess.run(command, input=text, text=True, check=False, timeout=60, capture_output=True)
+    assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
+    return ended.returncode != 0
+
+
+def tree(out: Path) -> dict[str, str]:
+    folder = out / TREE
+    return {
+        str(p.relative_to(folder)): p.read_text(encoding="utf-8")
+        for p in folder.rglob("*")
+        if p.is_file() and p.name != MANIFEST
+    }
+
+
+def content(pages: list[Page], **other: str) -> dict[str, str]:
+    return {page.path: page.content for page in pages} | {"mine.md": "edited", "foreign.md": "foreign"} | other
+
+
+def prepare(out: Path) -> None:
+    publish(out, TREE, OLD)
+    (out / TREE / "mine.md").write_text("edited")
+    (out / TREE / "foreign.md").write_text("foreign")
+
+
+def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path):
+    pages = json.dumps([(page.path, page.content) for page in NEW])
+    outcomes = []
+    for kill_at in range(200):
+        out = tmp_path / str(kill_at)
+        prepare(out)
+        was_killed = run(PUBLISHER, out, kill_at, pages)
+        recover(out)
+        found = tree(out)
+        assert found in (content(OLD), content(NEW)), kill_at
+        outcomes.append(found == content(NEW))
+        assert not (out / ".reconstitute.next").exists()
+        listed = json.loads((out / TREE / MANIFEST).read_bytes())["pages"]
+        assert sorted(listed) == sorted(page.path for page in (NEW if outcomes[-1] else OLD))
+        assert publish(out, TREE, NEW).kept == ["mine.md"]
+        assert tree(out) == content(NEW)
+        if not was_killed:
+            break
+    assert not was_killed
+    assert outcomes == sorted(outcomes)  # old before the commit, new after it
+    assert outcomes.count(False) > 10
+    assert outcomes.count(True) > 10
+
+
+def test_killed_again_and_again_while_completing_a_tree_still_becomes_whole(tmp_path):
+    pages = json.dumps([(page.path, page.content) for page in NEW])
+    prepare(tmp_path)
+    kill_at = 0
+    while run(PUBLISHER, tmp_path, kill_at, pages):
+        assert set(tree(tmp_path).values()) <= set(content(OLD).values()) | set(content(NEW).values())
+        kill_at += 3
+    assert tree(tmp_path) == content(NEW)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.toml", 'path = "/a"'), ("bad", "/b"), ("worse", "not a path")])
+def test_killed_at_any_point_a_request_is_answered_once_and_never_lost(tmp_path, name, text):
+    ended_in = "done" if name == "a.toml" else "failed"
+    for kill_at in range(100):
+        place = tmp_path / str(kill_at)
+        place.mkdir()
+        (place / name).write_text(text)
+        was_killed = run(WORKER, place, kill_at)
+        attempts = 1
+        while was_killed and attempts < 10 and (list((place / "running").glob("*")) or (place / name).exists()):
+            run(WORKER, place, 1000)
+            attempts += 1
+        assert sorted(p.name for p in (place / ended_in).iterdir()) == [name, f"{name}.result.json"], kill_at
+        assert (place / ended_in / name).read_text() == text
+        assert json.loads((place / ended_in / f"{name}.result.json").read_bytes())["attempt"] <= 2
+        others = {"done", "failed", "running"} - {ended_in}
+        assert not [p for folder in others for p in (place / folder).iterdir()]
+        if not was_killed:
+            break
+    assert not was_killed
+    assert kill_at > 5
+
+
+def test_a_request_that_kills_its_worker_is_given_up_after_three_attempts(tmp_path):
+    (tmp_path / "a").write_text("/a")
+    child = "import os, signal, sys; from pathlib import Path; from daemon.requests import Requests\n"
+    child += "assert Requests(Path(sys.argv[1]), quiet_seconds=0).claim(); os.kill(os.getpid(), signal.SIGKILL)"
+    died = [run(child, tmp_path, 0) for _ in range(3)]
+    assert died == [True, True, True]
+    requests = Requests(tmp_path, quiet_seconds=0)
+    assert requests.claim() is None
+    requests.close()
+    assert "was started 3 times" in json.loads((tmp_path / "failed/a.result.json").read_bytes())["error"]["message"]
+    assert (tmp_path / "failed/a").read_text() == "/a"

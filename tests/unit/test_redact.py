@@ -1,0 +1,145 @@
+"""Secrets leave no text, innocent text is never touched, and a second pass changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.redact import for_terminal, redact, redact_value
+
+HOSTILE = Path(__file__).parent.parent / "hostile"
+RUNS = {
+    "hex": "3a7f09c1d2e8b456",
+    "upper": "Q7ZK2MX9B4TJ5WRC",
+    "alnum": "a8Kd0Zq3Lw7Rt5Yb2Nc",
+    "word": "x4Jp9_Vm2Hs-7Tq0Fg8Dn",
+    "b64": "MIIEvQ8BADanBgk5qhkiG9w0BAQ+EFAASC/2Kd",
+}
+MARKER = re.compile(r"\[REDACTED:([a-z-]+):([0-9a-f]{8})\]")
+
+
+def _piece(piece: str) -> str:
+    name, star, count = piece.partition("*")
+    if star and name in RUNS and count.isdigit():
+        return "".join(itertools.islice(itertools.cycle(RUNS[name]), int(count)))
+    return piece
+
+
+SECRETS = [
+    (row["kind"], "".join(map(_piece, row["pieces"])), row["text"])
+    for row in tomllib.loads((HOSTILE / "secrets.toml").read_text(encoding="utf-8"))["secret"]
+]
+INNOCENT = {
+    row["name"]: row["text"] for row in tomllib.loads((HOSTILE / "innocent.toml").read_text(encoding="utf-8"))["text"]
+}
+FRAGMENTS = [secret for _, secret, _ in SECRETS]
+FRAGMENTS += [text.replace("{}", secret) for _, secret, text in SECRETS]
+FRAGMENTS += ["password", "token", "=", ":", '"', "'", " ", "\n", "://", "@", "[", "]", "-----BEGIN PRIVATE KEY-----"]
+FRAGMENTS += [
+    "İ",
+    "[REDACTED:aws:01234567]",
+    "[REDACTED:password:abcdef12]",
+    "-----END PRIVATE KEY-----",
+    "a1b2c3d4",
+    "Bearer ",
+]
+
+
+@pytest.mark.parametrize(("kind", "secret", "text"), SECRETS, ids=[f"{n}-{row[0]}" for n, row in enumerate(SECRETS)])
+def test_a_canary_is_replaced_by_its_kind_and_hash_and_nothing_else_is(kind, secret, text):
+    before, after = text.split("{}")
+    redacted = redact(before + secret + after)
+
+    assert secret not in redacted
+    markers = [match for match in MARKER.finditer(redacted) if match[1] == kind]
+    assert len(markers) == 1
+    if kind not in {"private-key", "telegram"}:
+        assert markers[0][2] == hashlib.sha256(secret.encode()).hexdigest()[:8]
+    assert redacted[markers[0].end() :] == after or kind == "private-key"
+    assert redacted.startswith(before) or "://x:y@" in before
+
+
+def test_there_are_thirty_kinds_of_canaries():
+    assert len({kind for kind, _, _ in SECRETS}) >= 30
+
+
+@pytest.mark.parametrize("name", sorted(INNOCENT))
+def test_innocent_text_comes_back_as_it_is(name):
+    for line in INNOCENT[name].splitlines():
+        assert redact(line) == line
+    assert redact(INNOCENT[name]) == INNOCENT[name]
+
+
+def test_our_own_source_is_innocent():
+    for file in (Path(__file__).parent.parent.parent / "daemon").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        assert redact(text) == text, file
+
+
+def test_a_text_without_secrets_is_the_same_object():
+    for text in ("", "nothing to see", "the key of the token", "x" * 10_000):
+        assert redact(text) is text
+
+
+def test_equal_secrets_stay_equal_and_others_do_not():
+    first, again, other = (redact(f"password: '{value}'") for value in ("abc12345", "abc12345", "abc12346"))
+    assert first == again != other
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=6)), max_size=12).map("".join))
+def test_redacting_twice_is_redacting_once(text):
+    once = redact(text)
+    assert redact(once) == once
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(SECRETS), st.sampled_from(sorted(INNOCENT)), st.sampled_from(sorted(INNOCENT)))
+def test_a_canary_is_found_wherever_it_stands(row, before, after):
+    _, secret, text = row
+    whole = f"{INNOCENT[before]}\n{text.replace('{}', secret)}\n{INNOCENT[after]}"
+    redacted = redact(whole)
+    assert secret not in redacted
+    assert redacted.startswith(INNOCENT[before])
+    assert redacted.endswith(INNOCENT[after])
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["token=", 'password="', "password='a1b2c3d4' ", "sk-", "eyJaaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "://a:@",
+     "Authorization: Basic ", "curl -u a:b", "Cookie: a=", "password" + " " * 40, "-", " AKIA", ":AA", "key"],
+)  # fmt: skip
+def test_megabytes_made_to_be_slow_are_done_in_linear_time(unit):
+    # The bound is pytest's own timeout: anything worse than linear takes hours here.
+    text = unit * (2_000_000 // len(unit))
+    assert len(redact(text)) > 0
+
+
+def test_a_json_value_is_redacted_by_its_strings_and_its_keys_stay():
+    value = {"password": "hunter2hunter", "note": ["DB_PASSWORD=hunter2hunter", 7, None, True], "token": {"a": "plain"}}
+    redacted = redact_value(value)
+    assert redacted["password"] == redact("password=hunter2!").replace("hunter2!", "") or MARKER.fullmatch(
+        redacted["password"]
+    )
+    assert MARKER.search(redacted["note"][0])
+    assert redacted["note"][1:] == [7, None, True]
+    assert redacted["token"] == {"a": "plain"}
+    assert list(redacted) == list(value)
+    assert redact_value(redacted) == redacted
+
+
+def test_a_terminal_gets_no_control_characters_but_newline_and_tab():
+    text = "".join(map(chr, range(0x100))) + "\x1b]0;title\x07\udc80é"
+    shown = for_terminal(text)
+    assert not [c for c in shown if (ord(c) < 0x20 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0]
+    assert "\n" in shown
+    assert "\t" in shown
+    assert shown.endswith("]0;title?é")
+    assert for_terminal("plain") == "plain"
