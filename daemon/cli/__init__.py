@@ -1,1 +1,86 @@
-"""The command line."""
+"""The command line.
+
+Guarantees: an error of ours is one line on stderr (thing: cause; fix) and its own exit code, never a traceback; Ctrl-C
+ends with 130; a reader that goes away (``| head``) is no error; nothing heavy is loaded before a command needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from daemon.cli.commands import reconstitute
+from daemon.errors import ReconstituteError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+USAGE = 64
+FAULT = 70
+"""What shells and sysexits.h call them."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the answer is the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A title that this terminal's encoding does not have is shown as an escape, not as a crash.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = BROKEN_PIPE
+    return code
+
+
+def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
+    try:
+        if "_RECONSTITUTE_COMPLETE" in os.environ:
+            reconstitute.main(arguments, prog_name="reconstitute")
+        with reconstitute.make_context("reconstitute", list(arguments)) as context:
+            answer = reconstitute.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return 0
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "reconstitute"
+        _say(f"{error.format_message().rstrip('.')}; see: {command.partition(' :')[0]} --help")
+        return USAGE
+    except click.ClickException as error:
+        _say(error.format_message())
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        return INTERRUPTED
+    except ReconstituteError as error:
+        _say(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort: what is not ours is a fault of ours
+        return _fault(error, arguments)
+    return answer if isinstance(answer, int) else 0
+
+
+def _say(message: str) -> None:
+    from daemon.redact import for_terminal  # noqa: PLC0415
+
+    click.echo(f"reconstitute: {for_terminal(message)}", err=True)
+
+
+def _fault(error: Exception, arguments: list[str]) -> int:
+    from daemon.redact import redact  # noqa: PLC0415
+
+    if {"-v", "--verbose"} & set(arguments):
+        import traceback  # noqa: PLC0415
+
+        _say(redact("".join(traceback.format_exception(error))))
+    _say(redact(f"a fault of its own ({type(error).__name__}: {error}); run it with -v for the details, and report it"))
+    return FAULT

@@ -1,0 +1,108 @@
+"""Which commands there are; each is loaded when it is called, and a path alone is a command too.
+
+``reconstitute PATH`` reconstitutes it when the word is no command and looks like a path: it has a slash or a dot,
+begins with ~, or is there. ``reconstitute -- PATH`` always does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from pathlib import Path
+
+import click
+
+from daemon.cli.settings import Settings
+
+COMMANDS = {
+    "search": "Find what was said, asked and done.",
+    "status": "Show what is archived, indexed and waiting.",
+    "index": "Read everything OpenCode has now.",
+    "run": "Follow OpenCode in the foreground; what the service does.",
+    "service": "Install, show or remove the systemd user service.",
+    "config": "Check, show or locate the configuration.",
+}
+PATH_COMMAND = ":path"
+_FLAGS = ("-v", "--verbose", "--version", "-h", "--help")
+
+
+class Commands(click.Group):
+    """Knows its commands by name and one line each, without loading them."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Load one command: module daemon.cli.NAME, attribute `command`."""
+        if name not in COMMANDS and name != PATH_COMMAND:
+            return None
+        module = "path" if name == PATH_COMMAND else name
+        command: click.Command = importlib.import_module(f"daemon.cli.{module}").command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click, after the command for a bare path has been named."""
+        return super().parse_args(ctx, self._name_path_command(ctx, args))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click, with a hint for a mistyped name."""
+        if self.get_command(ctx, args[0]) is None:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]}" if near else f"for a path of this name write: reconstitute -- {args[0]}"
+            raise click.UsageError(f"{args[0]}: no such command and no such path; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, and the options that go with a path."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        path = self.get_command(ctx, PATH_COMMAND)
+        with formatter.section("Options with PATH"):
+            options = [p for p in path.params if isinstance(p, click.Option)] if path else []
+            formatter.write_dl([r for option in options if (r := option.get_help_record(ctx)) is not None])
+
+    def _name_path_command(self, ctx: click.Context, args: list[str]) -> list[str]:
+        place = 0
+        while place < len(args) and (args[place] in _FLAGS or args[place].startswith("--config")):
+            place += 2 if args[place] == "--config" else 1
+        rest = args[place:]
+        if not rest or rest[0] in COMMANDS:
+            return args
+        if rest[0] == "--" or self._is_option_of_path(ctx, rest[0]) or _looks_like_path(rest[0]):
+            return [*args[:place], PATH_COMMAND, *rest]
+        return args
+
+    def _is_option_of_path(self, ctx: click.Context, word: str) -> bool:
+        path = self.get_command(ctx, PATH_COMMAND) if word.startswith("-") else None
+        return path is not None and any(word.partition("=")[0] in option.opts for option in path.params)
+
+
+def _looks_like_path(word: str) -> bool:
+    return not word.startswith("-") and ("/" in word or "." in word or word.startswith("~") or os.path.lexists(word))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+    subcommand_metavar="PATH | COMMAND ...",
+    options_metavar="[OPTIONS]",
+)
+@click.option("--config", "config", metavar="FILE", type=click.Path(path_type=Path), help="Use this configuration.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.version_option(package_name="reconstitute", prog_name="reconstitute", message="%(prog)s %(version)s")
+@click.pass_context
+def reconstitute(context: click.Context, config: Path | None, verbose: bool) -> None:
+    """Keep what OpenCode's sessions hold, find it again, and rebuild folders from it.
+
+    \b
+    Examples:
+      reconstitute ~/projects/shop           write the pages of a folder, lost or not
+      reconstitute ~/projects/shop --question "Why is the cart a list?"
+      reconstitute search rate limit         find a conversation
+      reconstitute service install           keep everything up to date from now on
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    context.obj = Settings(config=config, verbose=verbose)

@@ -1,0 +1,64 @@
+"""``reconstitute config``: is it right, what could stand in it, where is it."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from daemon.cli import show
+from daemon.cli.settings import Settings
+
+
+@click.group()
+def command() -> None:
+    """Check, show or locate the configuration. Every key is optional.
+
+    \b
+    Examples:
+      reconstitute config check
+      reconstitute config example > "$(reconstitute config path)"
+    """  # noqa: D301 - click's mark for text that is not to be filled
+
+
+@command.command()
+@click.pass_obj
+def check(settings: Settings) -> None:
+    """Read the configuration as the daemon would; name the first mistake."""
+    from daemon.config import ENVIRONMENT, default_path  # noqa: PLC0415
+    from daemon.schedule import parse  # noqa: PLC0415
+
+    config = settings.load()
+    for number, target in enumerate(config.targets):
+        if target.schedule:
+            parse(target.schedule, key=f"{settings.config or default_path()}: targets[{number}].schedule")
+    path = settings.config or default_path()
+    show.say(f"{show.plain(path)}: {'correct' if path.exists() else 'not there; the defaults apply'}")
+    places = {
+        "opencode.data_dir": config.opencode_dir,
+        "archive.dir": config.archive_dir,
+        "output.dir": config.output_dir,
+        "requests": config.requests_dir,
+        "socket": config.socket_path,
+    }
+    for name, place in places.items():
+        show.say(f"  {name:<18} {show.plain(place)}")
+    for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
+        show.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
+
+
+@command.command()
+def example() -> None:
+    """Print every key with its default and its meaning."""
+    from daemon.config import example as text  # noqa: PLC0415
+
+    click.echo(text(), nl=False)
+
+
+@command.command()
+@click.pass_obj
+def path(settings: Settings) -> None:
+    """Print where the configuration is looked for."""
+    from daemon.config import default_path  # noqa: PLC0415
+
+    click.echo(settings.config or default_path())

@@ -1,0 +1,68 @@
+"""``reconstitute PATH``: the pages of a folder or file, from everything recorded about it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from daemon.cli import show
+from daemon.cli.progress import progress
+from daemon.cli.settings import Settings
+
+
+class _Path(click.Command):
+    """Shown without a name of its own."""
+
+    def format_usage(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("reconstitute", "[OPTIONS] PATH")
+
+
+@click.command(cls=_Path)
+@click.argument("path")
+@click.option("--question", "questions", metavar="TEXT", multiple=True, help="Ask this too; may be given again.")
+@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--output", metavar="DIR", default="", help="Write the pages there.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@click.pass_obj
+def command(settings: Settings, *, path: str, questions: tuple[str, ...], at: str, output: str, as_json: bool) -> None:
+    """Write the pages of PATH: its files as far as they are proven, what they were for, what was decided.
+
+    PATH need not exist any more. A name that is also a command's is given as ./NAME or after --.
+
+    \b
+    Examples:
+      reconstitute ~/projects/shop
+      reconstitute ~/projects/shop --at 2026-05-31 --question "Why is the cart a list?"
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    place = _absolute(path)
+    where = _absolute(output) if output else ""
+    with progress() as step:
+        answer = settings.ask(
+            lambda service: service.reconstitute(place, questions=list(questions), at=at, output=where, progress=step)
+        )
+    if as_json:
+        show.data(answer)
+    else:
+        _show(answer)
+
+
+def _absolute(path: str) -> str:
+    # Not resolved: what OpenCode recorded is the path as it was called, and the folder may be gone.
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def _show(answer: dict[str, Any]) -> None:
+    for warning in answer.get("warnings") or ():
+        show.note(warning)
+    files = answer.get("files") or {}
+    proven, unproven = files.get("proven", 0), files.get("unproven", 0)
+    show.say(f"{show.bold(answer.get('target', ''))}: {proven} files proven, {unproven} not proven")
+    kept = answer.get("kept") or 0
+    kept = len(kept) if isinstance(kept, list) else kept
+    counts = (
+        f"{answer.get('pages', 0)} pages: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
+    )
+    show.say(counts + (f", {kept} kept as you edited them" if kept else ""))
+    show.say(f"Read {show.plain(answer.get('output', ''))}")

@@ -1,0 +1,70 @@
+"""What every command is given, and how it gets its answers: from the running daemon, else from an engine of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from daemon.errors import DaemonUnreachable
+
+if TYPE_CHECKING:
+    from daemon.config import Config
+    from daemon.control.protocol import Service
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options before the command's name."""
+
+    config: Path | None = None
+    verbose: bool = False
+
+    def load(self) -> Config:
+        """The configuration.
+
+        Raises:
+            ConfigError: naming file, key and fix.
+        """
+        from daemon.config import load  # noqa: PLC0415 - each command loads what it needs
+
+        return load(self.config)
+
+    def log(self, config: Config, *, least: str = "") -> None:
+        """Let the log speak, at the configured level, at `least` when given, at debug with --verbose."""
+        import msgspec  # noqa: PLC0415
+
+        from daemon import log  # noqa: PLC0415
+        from daemon.redact import redact_value  # noqa: PLC0415
+
+        level = "debug" if self.verbose else least or config.log.level
+        log.setup(msgspec.structs.replace(config.log, level=level), redact_value)
+
+    def ask(self, call: Callable[[Service], T]) -> T:
+        """The answer of the running daemon; with none running, of an engine in this process (design section 9).
+
+        Raises:
+            ArchiveLocked: somebody has the archive and does not answer.
+            ReconstituteError: whatever the call raises.
+        """
+        config = self.load()
+        from daemon.control.client import Client  # noqa: PLC0415
+
+        try:
+            return call(Client(config.socket_path))
+        except DaemonUnreachable as error:
+            # Broken off in the middle, it may still hold the archive: then the lock says so.
+            unreachable = error
+        # What goes wrong is in the answer, or raised; the log would only say it twice.
+        self.log(config, least="error")
+        if self.verbose:
+            import logging  # noqa: PLC0415
+
+            logging.getLogger("daemon.cli").debug("no daemon: %s", unreachable)
+        from daemon.app import open_engine  # noqa: PLC0415
+
+        with open_engine(config) as engine:
+            return call(engine)

@@ -1,0 +1,121 @@
+"""``reconstitute status``: what is archived, indexed, waiting and wrong, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from daemon.cli import show
+from daemon.cli.settings import Settings
+
+LABEL = 10
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@click.pass_obj
+def command(settings: Settings, as_json: bool) -> None:
+    """Show what is archived, indexed and waiting, and the last errors.
+
+    \b
+    Example:
+      reconstitute status
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    answer = settings.ask(lambda service: service.status())
+    if as_json:
+        show.data(answer)
+        return
+    show.say(_headline(answer))
+    sections: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+        "Archive": _archive,
+        "Sources": _sources,
+        "Waiting": _waiting,
+        "Indexes": _indexes,
+        "Targets": _targets,
+        "Jobs": _jobs,
+        "Watching": _watching,
+        "Errors": _errors,
+    }
+    for label, rows in sections.items():
+        for number, row in enumerate(rows(answer)):
+            head = label if number == 0 else ""
+            folded = show.fold(row, " " * LABEL, "  ")
+            show.say(show.bold(head.ljust(LABEL)) + folded[LABEL:])
+
+
+def _headline(answer: dict[str, Any]) -> str:
+    name = f"Reconstitute {show.plain(answer.get('version', '?'))}"
+    if answer.get("running"):
+        return f"{name}, running as process {answer.get('pid', '?')} since {show.moment(answer.get('started'))}"
+    return f"{name}, not running; start it with: reconstitute service install"
+
+
+def _archive(answer: dict[str, Any]) -> Iterator[str]:
+    archive = answer.get("archive") or {}
+    counts = [f"{archive[key]} {key}" for key in ("sessions", "messages", "parts") if key in archive]
+    if "bytes" in archive:
+        counts.append(show.size(archive["bytes"]))
+    if counts:
+        yield ", ".join(counts)
+    if archive.get("dir"):
+        yield str(archive["dir"])
+
+
+def _sources(answer: dict[str, Any]) -> Iterator[str]:
+    sources = answer.get("sources") or []
+    if not sources:
+        yield "none found; OpenCode has written nothing yet, or see opencode.data_dir"
+    for source in sources:
+        scanned = f", last scan {show.moment(source['last_scan'])}" if source.get("last_scan") else ""
+        yield f"{source.get('name', '?')}: {source.get('state', '?')}, {source.get('kind', '?')}{scanned}"
+        words = {"seen": "seen", "kept": "kept", "skipped": "skipped", "quarantined": "kept aside as unreadable"}
+        counts = [f"{source[key]} {text}" for key, text in words.items() if source.get(key) is not None]
+        if counts:
+            yield "  " + ", ".join(counts)
+        unknown = source.get("unknown") or {}
+        if unknown:
+            yield "  of unknown type, archived but not searchable: " + ", ".join(
+                f"{count} {kind}" for kind, count in sorted(unknown.items())
+            )
+
+
+def _waiting(answer: dict[str, Any]) -> Iterator[str]:
+    outbox = answer.get("outbox") or {}
+    if outbox:
+        yield f"{outbox.get('lexical', 0)} to index by words, {outbox.get('semantic', 0)} to embed"
+
+
+def _indexes(answer: dict[str, Any]) -> Iterator[str]:
+    names = {"lexical": "words", "semantic": "meaning"}
+    for key, index in (answer.get("index") or {}).items():
+        facts = [str(index.get("state", "?"))] if isinstance(index, dict) else [str(index)]
+        if isinstance(index, dict):
+            facts += [f"{index['count']} entries"] if index.get("count") is not None else []
+            facts += [str(index["embedder"])] if index.get("embedder") else []
+        yield f"{names.get(key, key)}: {', '.join(facts)}"
+
+
+def _targets(answer: dict[str, Any]) -> Iterator[str]:
+    for target in answer.get("targets") or ():
+        when = target.get("schedule") or target.get("refresh") or ""
+        last = f"last run {show.moment(target['last_run'])}" if target.get("last_run") else ""
+        facts = ", ".join(str(fact) for fact in (target.get("state"), when, last) if fact)
+        yield f"{target.get('path', '?')}: {facts}"
+
+
+def _jobs(answer: dict[str, Any]) -> Iterator[str]:
+    jobs = answer.get("jobs") or {}
+    if jobs:
+        yield f"{jobs.get('running') or 'none'} running, {jobs.get('queued') or 0} queued"
+
+
+def _watching(answer: dict[str, Any]) -> Iterator[str]:
+    if answer.get("watch"):
+        yield str(answer["watch"])
+
+
+def _errors(answer: dict[str, Any]) -> Iterator[str]:
+    for error in (answer.get("errors") or [])[-5:]:
+        yield f"{show.moment(error.get('time'))} {error.get('where', '')}: {error.get('message', '')}"

@@ -1,0 +1,154 @@
+"""The caller's side of the control socket: the Service protocol, answered by the running daemon.
+
+Guarantees: an error of the daemon's is raised here as the same type; whoever does not answer raises DaemonUnreachable;
+no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as dead. Whoever
+finds no daemon has not paid for loading httpx.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daemon.control.protocol import Progress
+from daemon.errors import DaemonUnreachable, ReconstituteError
+from daemon.model import Json
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS = 5.0
+STATUS_SECONDS = 15.0
+SEARCH_SECONDS = 180.0
+"""A search may wait for a model server to load its embedding model."""
+SILENCE_SECONDS = 30.0
+"""The daemon says at least every five seconds that a long call is alive."""
+
+
+class Client:
+    """Implements control.protocol.Service over the socket at `socket_path`; each call is a connection of its own."""
+
+    def __init__(self, socket_path: Path) -> None:
+        self._path = socket_path
+
+    def status(self) -> Json:
+        """As Service.status.
+
+        Raises:
+            DaemonUnreachable: nothing answers at the socket.
+        """
+        return self._ask("GET", "/status", STATUS_SECONDS)
+
+    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
+        """As Service.search.
+
+        Raises:
+            BadRequest: as Service.search.
+            DaemonUnreachable: nothing answers at the socket.
+        """
+        body = {"query": query, "mode": mode, "limit": limit, "context": context}
+        return self._ask("POST", "/search", SEARCH_SECONDS, body)
+
+    def index(self, progress: Progress) -> Json:
+        """As Service.index.
+
+        Raises:
+            DaemonUnreachable: nothing answers at the socket, or no longer.
+        """
+        return self._follow("/index", {}, progress)
+
+    def reconstitute(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
+    ) -> Json:
+        """As Service.reconstitute.
+
+        Raises:
+            DaemonUnreachable: nothing answers at the socket, or no longer.
+        """
+        body = {"path": path, "questions": questions, "at": at, "output": output}
+        return self._follow("/reconstitute", body, progress)
+
+    def _ask(self, method: str, path: str, seconds: float, body: Json | None = None) -> Json:
+        with self._calling(method, path, seconds, body) as response:
+            return self._read(response.read())
+
+    def _follow(self, path: str, body: Json, progress: Progress) -> Json:
+        with self._calling("POST", path, SILENCE_SECONDS, body) as response:
+            for line in response.iter_lines():
+                if not line.strip():
+                    continue
+                event = self._read(line)
+                if "error" in event:
+                    raise _error(event)
+                if "result" in event:
+                    result: Json = event["result"]
+                    return result
+                progress(event)
+        raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")
+
+    @contextmanager
+    def _calling(self, method: str, path: str, seconds: float, body: Json | None) -> Iterator[httpx.Response]:
+        """The response to one call, when it is a good one."""
+        self._probe()
+        import httpx  # noqa: PLC0415 - a fifth of a second that a command without a daemon need not wait
+
+        # Escapes carry what UTF-8 cannot: a lone surrogate from a file name.
+        content = None if body is None else json.dumps(body, ensure_ascii=True).encode()
+        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+        transport = httpx.HTTPTransport(uds=str(self._path))
+        try:
+            # trust_env: HTTP_PROXY would otherwise take the call away from the socket.
+            with (
+                httpx.Client(transport=transport, base_url="http://reconstitute", trust_env=False) as http,
+                http.stream(method, path, content=content, timeout=timeout) as response,
+            ):
+                if response.status_code != httpx.codes.OK:
+                    raise _error(self._read(response.read()))
+                yield response
+        except httpx.TimeoutException as error:
+            fix = "see its log, or restart it"
+            raise DaemonUnreachable(f"{self._path}: the daemon does not answer in time; {fix}") from error
+        except httpx.TransportError as error:
+            fix = "see its log, then try again"
+            raise DaemonUnreachable(f"{self._path}: the daemon broke off ({type(error).__name__}); {fix}") from error
+
+    def _probe(self) -> None:
+        """See that somebody listens; httpx leaves a socket unclosed where nobody does."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.settimeout(CONNECT_SECONDS)
+            try:
+                caller.connect(os.fspath(self._path))
+            except OSError as error:
+                fix = "start one with: reconstitute service install"
+                raise DaemonUnreachable(f"{self._path}: no daemon answers there; {fix}") from error
+
+    def _read(self, text: str | bytes) -> Json:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            fix = "restart the daemon, it may be of another version"
+            raise DaemonUnreachable(f"{self._path}: what answers there is not understood; {fix}")
+        return value
+
+
+def _error(answer: Json) -> ReconstituteError:
+    """The daemon's error as one of ours; one of a newer daemon's keeps its message and exit code."""
+    described = answer.get("error")
+    described = described if isinstance(described, dict) else {}
+    message = str(described.get("message") or "the daemon answered with an error it did not describe; see its log")
+    wanted, kinds = described.get("type"), [ReconstituteError]
+    for kind in kinds:
+        if kind.__name__ == wanted:
+            return kind(message)
+        kinds.extend(kind.__subclasses__())
+    error = ReconstituteError(message)
+    code = described.get("exit_code")
+    error.exit_code = code if isinstance(code, int) and 0 < code < 126 else ReconstituteError.exit_code
+    return error

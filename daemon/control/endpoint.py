@@ -1,0 +1,100 @@
+"""The control socket's file: where it may lie, how it comes to be, and how it goes.
+
+Guarantees (docs/reliability.md, M1, M2): mode 0600 from its first moment, inside a directory of mode 0700 that is ours
+and no link; only a socket at which nobody answers is replaced; only our own is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from pathlib import Path
+
+from daemon.errors import ArchiveLocked, ConfigError
+
+PATH_BYTES = 107
+"""The longest path a Unix socket can have on Linux."""
+PROBE_SECONDS = 5.0
+
+
+def bind(path: Path) -> tuple[socket.socket, tuple[int, int]]:
+    """A bound socket at `path`, and the (device, inode) by which `remove` knows it as ours.
+
+    Raises:
+        ConfigError: the path is too long, or its directory or what lies there is not safe to use.
+        ArchiveLocked: another daemon answers there.
+    """
+    if len(os.fsencode(path)) > PATH_BYTES:
+        raise ConfigError(
+            f"{path}: a Unix socket's path has at most {PATH_BYTES} bytes, this one {len(os.fsencode(path))}; "
+            "set XDG_RUNTIME_DIR, or choose a shorter archive.dir"
+        )
+    _private_directory(path.parent)
+    _remove_stale(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # Linux gives the file the mode of the unbound socket: it never has a wider one, and no other thread's files
+        # are touched as they would be by a changed umask.
+        os.fchmod(listener.fileno(), 0o600)
+        listener.bind(os.fspath(path))
+        listener.setblocking(False)
+        found = os.lstat(path)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"{path}: cannot be bound: {error.strerror}; check the directory and the disk") from error
+    return listener, (found.st_dev, found.st_ino)
+
+
+def remove(path: Path, inode: tuple[int, int]) -> bool:
+    """Remove our own socket file; whatever else lies there by now is left. To be called while the socket is open.
+
+    An open socket keeps its inode number from being given to another file.
+    """
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if (found.st_dev, found.st_ino) != inode:
+        return False
+    os.unlink(path)
+    return True
+
+
+def _private_directory(directory: Path) -> None:
+    """Make `directory` with mode 0700 where it is missing, and see that it is a real one, ours and closed to others."""
+    try:
+        for missing in [d for d in (*reversed(directory.parents), directory) if not os.path.lexists(d)]:
+            os.mkdir(missing, 0o700)
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            raise ConfigError(f"{directory}: is a link or no directory; move it away") from None
+        raise ConfigError(f"{directory}: cannot be made or opened: {error.strerror}; check its owner") from error
+    try:
+        found = os.fstat(handle)
+    finally:
+        os.close(handle)
+    if found.st_uid != os.geteuid():
+        raise ConfigError(f"{directory}: belongs to uid {found.st_uid}, not to us; move it away")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        raise ConfigError(f"{directory}: is open to others (mode {mode:04o}); run: chmod 700 {directory}")
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what a daemon that died left behind: a socket at which nobody answers, and nothing else."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ConfigError(f"{path}: is not a socket; move it away, the control socket belongs there")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PROBE_SECONDS)
+        refused = probe.connect_ex(os.fspath(path))
+    if refused not in (errno.ECONNREFUSED, errno.ENOENT):
+        raise ArchiveLocked(f"{path}: another daemon answers there; stop it first (reconstitute status shows its pid)")
+    if refused == errno.ECONNREFUSED:
+        os.unlink(path)

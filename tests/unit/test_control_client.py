@@ -1,0 +1,175 @@
+"""The client: the Service protocol over the socket, with the errors of the other side."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_service import HIT, ScriptedService, serving
+
+from daemon import errors
+from daemon.control import client as client_module
+from daemon.control.client import Client
+from daemon.errors import BadRequest, DaemonUnreachable, ReconstituteError
+
+
+@pytest.fixture
+def service() -> ScriptedService:
+    return ScriptedService()
+
+
+@pytest.fixture
+def client(service: ScriptedService, tmp_path: Path) -> Iterator[Client]:
+    with serving(service, tmp_path / "r" / "s"):
+        yield Client(tmp_path / "r" / "s")
+
+
+def every_error() -> list[type[ReconstituteError]]:
+    kinds: list[type[ReconstituteError]] = [ReconstituteError]
+    for kind in kinds:
+        kinds += [k for k in kind.__subclasses__() if k.__module__ == errors.__name__]
+    return kinds
+
+
+def answering(path: Path, answer: bytes) -> threading.Thread:
+    """Something at the socket that is not our daemon: to one call, these bytes, and goodbye."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def serve() -> None:
+        with listener:
+            listener.accept()[0].close()  # the probe
+            with listener.accept()[0] as caller:
+                caller.recv(65536)
+                caller.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+def test_the_answers_are_the_services(client: Client, service: ScriptedService) -> None:
+    progress: list[Any] = []
+    assert client.status() == service.status_answer
+    assert client.search("rate limit")["hits"] == [HIT]
+    assert client.search("x", context=True)["messages"] == [{"role": "user", "content": "why is it slow?"}]
+    assert client.index(progress.append)["embedded"] == 5
+    assert progress == [{"phase": "scan", "done": n, "total": 3} for n in (1, 2, 3)]
+    run = client.reconstitute("/p", questions=["Why?"], at="2026-06-01", output="/o", progress=progress.append)
+    assert run["output"] == "/o"
+    assert service.calls[-1] == ("reconstitute", "/p", ["Why?"], "2026-06-01", "/o")
+
+
+@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
+def test_every_error_is_raised_as_the_type_it_was(
+    client: Client, service: ScriptedService, kind: type[ReconstituteError]
+) -> None:
+    service.failure = kind("thing: cause; fix")
+    for ask in (client.status, lambda: client.search("x"), lambda: client.index(print)):
+        with pytest.raises(ReconstituteError) as caught:
+            ask()
+        assert type(caught.value) is kind
+        assert str(caught.value) == "thing: cause; fix"
+
+
+def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: Client, service: ScriptedService) -> None:
+    class UnheardError(ReconstituteError):
+        exit_code = 99
+
+    service.failure = UnheardError("thing: cause; fix")
+    # Known here only because the class is defined in this process; the wire has name, message and code.
+    error = client_module._error({"error": {"type": "Unheard", "message": "thing: cause; fix", "exit_code": 99}})
+    assert (type(error), str(error), error.exit_code) == (ReconstituteError, "thing: cause; fix", 99)
+    with pytest.raises(UnheardError):
+        client.status()
+
+
+def test_a_request_that_makes_no_sense_is_bad_request(client: Client) -> None:
+    with pytest.raises(BadRequest, match="use hybrid"):
+        client.search("x", mode="psychic")
+
+
+def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Path) -> None:
+    stale = tmp_path / "stale"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(stale))
+    for path in (tmp_path / "none", stale, tmp_path / ("x" * 200)):
+        with pytest.raises(DaemonUnreachable, match="no daemon answers there"):
+            Client(path).status()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n[]",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 30\r\nconnection: close\r\n\r\n{}",
+        b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n10\r\n{"phase": "scan"',
+    ],
+)
+def test_whatever_else_answers_there_is_unreachable(tmp_path: Path, answer: bytes) -> None:
+    thread = answering(tmp_path / "s", answer)
+    with pytest.raises(DaemonUnreachable):
+        Client(tmp_path / "s").index(print)
+    thread.join(5)
+
+
+def test_a_silent_daemon_is_unreachable_after_the_allowed_silence(
+    client: Client, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "SILENCE_SECONDS", 0.2)
+    service.gate.clear()
+    with pytest.raises(DaemonUnreachable, match="does not answer in time"):
+        client.index(lambda _event: None)
+    service.gate.set()
+
+
+def test_proxies_of_the_environment_are_not_asked(
+    service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with serving(service, tmp_path / "r" / "s"):
+        assert Client(tmp_path / "r" / "s").status() == service.status_answer
+
+
+DAEMON = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from scripted_service import ScriptedService
+from daemon.control.server import Server
+async def main():
+    service = ScriptedService()
+    service.gate.clear()
+    await Server(service, Path(sys.argv[1])).start()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+def test_a_daemon_killed_during_a_call_is_unreachable_not_an_empty_answer(tmp_path: Path) -> None:
+    path = tmp_path / "r" / "s"
+    arguments = [sys.executable, "-c", DAEMON, str(path), str(Path(__file__).parent)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout is not None
+        assert daemon.stdout.readline() == b"ready\n"
+
+        def kill(event: dict[str, Any]) -> None:
+            if event["done"] == 3:
+                os.kill(daemon.pid, signal.SIGKILL)
+
+        with pytest.raises(DaemonUnreachable, match=r"broke off|ended before"):
+            Client(path).index(kill)
