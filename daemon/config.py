@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -281,7 +282,7 @@ def _fix(key: str) -> str:
 def _find(key: str) -> msgspec.structs.FieldInfo | None:
     schema: Any = Config
     found = None
-    for name in key.replace("[...]", "").split("."):
+    for name in re.sub(r"\[[^]]*\]", "", key).split("."):
         fields = {f.name: f for f in msgspec.structs.fields(schema)} if isinstance(schema, type) else {}
         found = fields.get(name)
         if found is None:

@@ -6,16 +6,19 @@
 from __future__ import annotations
 
 from daemon.app.engine import Engine
+from daemon.app.one_shot import OneShot
 from daemon.config import Config
 
 
 def open_engine(config: Config) -> Engine:
-    """Open the archive and what stands on it; a context manager.
+    """Open the archive and what stands on it, for one command; a context manager.
+
+    It takes in what is new before it answers, since no daemon has done so.
 
     Raises:
         ArchiveLocked: a daemon has it; ask that one.
     """
-    return Engine(config)
+    return OneShot(config)
 
 
 def run(config: Config, *, once: bool = False) -> int:

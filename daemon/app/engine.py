@@ -22,6 +22,7 @@ from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress
 from daemon.embed import Embedder
+from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.errors import IndexBroken, ModelUnavailable, Retry, SourceMissing
 from daemon.files import Files
@@ -62,7 +63,7 @@ class Engine:
                 self.archive,
                 config.archive_dir / "index",
                 chroma=config.index.chroma,
-                choose=embedder or (lambda: choose(config.embedding)),
+                choose=embedder or self._choose,
                 say=self._say,
                 indexed_kb=config.limits.indexed_kb,
                 embedded_kb=config.limits.embedded_kb,
@@ -86,6 +87,13 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self.close()
+
+    def _choose(self) -> tuple[Embedder, str]:
+        """The embedder that the configuration means, and the archive's vectors were made with."""
+        was = self.archive.note("embedder")
+        embedder, why = choose(self.config.embedding, was_ollama=was == "ollama")
+        self.archive.set_note("embedder", "builtin" if isinstance(embedder, Builtin) else "ollama")
+        return embedder, why
 
     # -- troubles ------------------------------------------------------------------------------------------------
 
@@ -236,7 +244,7 @@ class Engine:
     def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
         """See control.protocol.Service."""
         answer = self.recall().search(query, mode, limit)
-        made = answer.to_json()
+        made: Json = answer.to_json()
         if context:
             made["messages"] = window(self.archive, answer.hits)
         return made

@@ -42,6 +42,7 @@ class JobLoop(Loop):
         self._lock = threading.Lock()
         self._due: dict[str, float] = {}
         self.current: str | None = None
+        self.put_off = 0
         self._targets = adopted(engine) | {target.path: target for target in configured(engine)}
 
     @property
@@ -103,10 +104,14 @@ class JobLoop(Loop):
         except Retry as error:
             self._engine.report(self.current, error)
             self._requests.release(claimed)
+            self.put_off += 1
             self._stop.wait(_RETRY_S)
         except ReconstituteError as error:
             self._engine.report(self.current, error)
             self._requests.fail(claimed, error)
+        except Exception as error:
+            self._requests.fail(claimed, error)
+            raise
         else:
             self._requests.finish(claimed, {"results": results})
             _LOG.info("request", name=claimed.name, targets=len(results))

@@ -19,10 +19,11 @@ from daemon.app.jobs import JobLoop, adopted, configured
 from daemon.app.loops import EmbedLoop, IntakeLoop
 from daemon.config import Config
 from daemon.control.server import Server
-from daemon.errors import ReconstituteError
+from daemon.errors import OutputRefused, ReconstituteError, Retry
 from daemon.model import Json
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
+from daemon.publish import recover
 from daemon.requests import Requests
 from daemon.schedule import Scheduler, due_since, parse
 
@@ -60,11 +61,19 @@ class Daemon:
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._requests = Requests(config.requests_dir)
+        self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._taken, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
         self._scheduler = Scheduler()
+
+    def _complete_publishing(self) -> None:
+        """A tree whose publishing a crash cut short becomes the new one; an output we may not write waits."""
+        try:
+            recover(self._config.output_dir)
+        except OutputRefused as error:
+            self._engine.report("output", error)
 
     # -- what the parts tell each other --------------------------------------------------------------------------
 
@@ -209,9 +218,9 @@ class Daemon:
             self._intake.first_scan_done.set()
             for target in configured(self._engine):
                 self._jobs.enqueue(target.path)
-            while self._requests.pending() or self._jobs.queued:
-                self._jobs.turn()
+            while (self._requests.pending() or self._jobs.queued) and not self._jobs.put_off:
+                time.sleep(self._jobs.turn())
         finally:
             self._requests.close()
             self._engine.close()
-        return 0
+        return Retry.exit_code if self._jobs.put_off else 0

@@ -122,6 +122,15 @@ class Archive:
         """Write all of it, synced, or none of it."""
         with self._write:
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
+            # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
+            waiting = {
+                stage: sum(
+                    (value is not None) - (self._get(key) is not None)
+                    for key, value in batch.changes.items()
+                    if key.startswith(f"out:{stage}:".encode())
+                )
+                for stage in STAGES
+            }
             with self._db.write_batch(transaction=True, sync=True) as writing:
                 for key, value in batch.changes.items():
                     if value is None:
@@ -130,7 +139,7 @@ class Archive:
                         writing.put(key, value)
                 writing.put(keys.COUNTS, records.dumps(counts))
             self._counts = counts
-            for stage, added in batch.outbox.items():
+            for stage, added in waiting.items():
                 self._waiting[stage] += added
 
     # -- what OpenCode said --------------------------------------------------------------------------------------
@@ -243,14 +252,13 @@ class Archive:
                 break
         return found
 
-    def done(self, stage: str, entries: Sequence[tuple[str, bytes, bytes]]) -> None:
+    def done(self, entries: Sequence[tuple[str, bytes, bytes]]) -> None:
         """Take entries out of the outbox, but not those whose message has changed again meanwhile."""
         with self._write:
             batch = self.batch()
             for _, key, value in entries:
                 if self._get(key) == value:
                     batch.delete(key)
-                    batch.outbox[stage] -= 1
             self.commit(batch)
 
     def waiting(self, stage: str) -> int:
@@ -265,9 +273,7 @@ class Archive:
             state = self.state(message_id)
             if state is None:
                 continue
-            key = keys.outbox(stage, state["created"], message_id)
-            batch.outbox[stage] += batch.get(key) is None
-            batch.put(key, state["hash"].encode())
+            batch.enqueue_in(stage, message_id, state["created"], state["hash"])
             total += 1
             if len(batch) >= 500:
                 self.commit(batch)
@@ -346,14 +352,14 @@ class Archive:
         self.commit(batch)
         return swept
 
-    def index_name(self, stage: str) -> str:
-        """The name of the index directory that this archive has filled; empty: none yet."""
-        return (self._get(keys.index_name(stage)) or b"").decode()
+    def note(self, name: str) -> str:
+        """A short fact of ours that must survive a restart, such as which index directory this archive fills."""
+        return (self._get(keys.note(name)) or b"").decode()
 
-    def set_index_name(self, stage: str, name: str) -> None:
-        """Remember which index directory this archive fills."""
+    def set_note(self, name: str, text: str) -> None:
+        """Remember it."""
         batch = self.batch()
-        batch.put(keys.index_name(stage), name.encode())
+        batch.put(keys.note(name), text.encode())
         self.commit(batch)
 
     def figures(self) -> Json:

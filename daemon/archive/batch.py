@@ -7,6 +7,7 @@ a record becomes in the archive: current version, version kept aside, tombstone.
 from __future__ import annotations
 
 import bisect
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -24,7 +25,6 @@ class Batch:
         self._get = get
         self.changes: dict[bytes, bytes | None] = {}
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
-        self.outbox = dict.fromkeys(STAGES, 0)
 
     def __len__(self) -> int:
         return len(self.changes)
@@ -195,9 +195,15 @@ class Batch:
     def enqueue(self, message_id: str, created: int, hash_: str) -> None:
         """Into the outbox: archived, but not yet indexed and embedded."""
         for stage in STAGES:
-            key = keys.outbox(stage, created, message_id)
-            self.outbox[stage] += self.get(key) is None
-            self.put(key, hash_.encode())
+            self.enqueue_in(stage, message_id, created, hash_)
+
+    def enqueue_in(self, stage: str, message_id: str, created: int, hash_: str) -> None:
+        """Into the outbox of one stage.
+
+        The value is new each time: whoever is indexing the message at this moment gives back the value he was given,
+        and then the entry must stay, also when only the session's title has changed and the hash has not.
+        """
+        self.changes[keys.outbox(stage, created, message_id)] = f"{hash_} {secrets.token_hex(6)}".encode()
 
     def mark(self, source: str, session_id: str, unit: str, stamp: str | None) -> None:
         """Move the cursor of one unit (a message, or "" for the session's own record); None forgets it."""

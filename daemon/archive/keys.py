@@ -89,8 +89,8 @@ def cursor_prefix(source: str, session_id: str | None = None) -> bytes:
     return _key(*fields) + b":"
 
 
-def index_name(stage: str) -> bytes:
-    return _key("meta", "index", stage)
+def note(name: str) -> bytes:
+    return _key("meta", "note", escape(name))
 
 
 def cache(kind: str, key: str) -> bytes:

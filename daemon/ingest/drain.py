@@ -78,7 +78,7 @@ class LexicalDrain:
         waiting = self._archive.outbox(self.stage, limit)
         entries = [entry_of(self._archive, message_id, self._indexed_kb) for message_id, _, _ in waiting]
         self._index.replace([entry for entry in entries if entry is not None])
-        self._archive.done(self.stage, waiting)
+        self._archive.done(waiting)
         return Drained(messages=len(waiting))
 
 
@@ -133,7 +133,7 @@ class SemanticDrain:
         self._index.upsert(rows)
         for message_id, number in counts.items():
             self._index.remove(message_id, keep=number)
-        self._archive.done(self.stage, waiting)
+        self._archive.done(waiting)
         return Drained(len(waiting), len(pairs), embedded, refused)
 
     def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:

@@ -53,6 +53,9 @@ class Chosen:
         """See Embedder."""
         return self._upkeep.embedder.name
 
+    def close(self) -> None:
+        """Its owner closes it."""
+
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """See Embedder."""
         return self._upkeep.embedder.embed(texts)
@@ -173,7 +176,7 @@ class Upkeep:
 
     def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
         """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
-        if not self._archive.index_name("semantic").endswith(f" {embedder.fingerprint}"):
+        if not self._archive.note("semantic index").endswith(f" {embedder.fingerprint}"):
             return []
         waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
         settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
@@ -214,11 +217,11 @@ class Upkeep:
         """See that this directory is the one the archive filled; if not, everything goes into the outbox again."""
         note = self._directory / f"{stage}.name"
         name = note.read_text(encoding="utf-8") if existed and note.exists() else ""
-        if name and name == self._archive.index_name(stage) and name.endswith(f" {fingerprint}"):
+        if name and name == self._archive.note(f"{stage} index") and name.endswith(f" {fingerprint}"):
             return
         name = f"{secrets.token_hex(8)} {fingerprint}"
         waiting = self._archive.enqueue_all(stage)
-        self._archive.set_index_name(stage, name)
+        self._archive.set_note(f"{stage} index", name)
         fsio.atomic_write(note, name.encode())
         if waiting:
             self._say(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
@@ -237,3 +240,5 @@ class Upkeep:
             if self._semantic is not None:
                 self._semantic.close()
                 self._semantic = None
+            if self._embedder is not None:
+                self._embedder.close()

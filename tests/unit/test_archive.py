@@ -111,18 +111,42 @@ def test_the_outbox_keeps_a_message_that_changed_while_it_was_being_indexed(arch
     put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a")))
     taken = archive.outbox("lexical", 10)
     put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "ab")))
-    archive.done("lexical", taken)
+    archive.done(taken)
     assert archive.waiting("lexical") == 1
-    archive.done("lexical", archive.outbox("lexical", 10))
+    archive.done(archive.outbox("lexical", 10))
     assert archive.waiting("lexical") == 0
     assert archive.outbox("lexical", 10) == []
     assert archive.waiting("semantic") == 1
 
 
+def test_the_outbox_keeps_a_message_that_was_queued_again_unchanged_while_it_was_being_indexed(
+    archive: Archive,
+) -> None:
+    put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a")))
+    taken = archive.outbox("lexical", 10)
+    batch = archive.batch()
+    batch.enqueue("msg_1", T0, (archive.state("msg_1") or {})["hash"])  # the session got another title
+    archive.done(taken[:0])
+    archive.commit(batch)
+    archive.done(taken)
+    assert archive.waiting("lexical") == 1 == len(archive.outbox("lexical", 10))
+
+
+def test_the_outbox_is_counted_right_when_it_is_emptied_between_a_batch_and_its_commit(archive: Archive) -> None:
+    put(archive, make(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "a")))
+    batch = archive.batch()
+    batch.enqueue("msg_1", T0, "another hash")
+    archive.done(archive.outbox("semantic", 10))
+    archive.commit(batch)
+    assert archive.waiting("semantic") == 1
+    archive.done(archive.outbox("semantic", 10))
+    assert archive.waiting("semantic") == 0 == len(archive.outbox("semantic", 10))
+
+
 def test_every_message_can_be_put_into_an_outbox_again_and_is_counted_once(archive: Archive) -> None:
     for number in range(7):
         put(archive, make(user(f"msg_{number}", "ses_1", T0 + number)))
-    archive.done("semantic", archive.outbox("semantic", 4))
+    archive.done(archive.outbox("semantic", 4))
     assert archive.enqueue_all("semantic") == 7
     assert archive.waiting("semantic") == 7 == len(archive.outbox("semantic", 100))
 

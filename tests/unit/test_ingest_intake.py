@@ -148,7 +148,7 @@ def test_a_title_that_changes_sends_the_first_message_to_the_indexes_again(tmp_p
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
     tree, intake = JsonTree(store.storage), intake_of(archive)
     intake.take(tree)
-    archive.done("lexical", archive.outbox("lexical", 10))
+    archive.done(archive.outbox("lexical", 10))
     store.session(session("ses_1", title="Fix the importer"))
     intake.take(tree)
     assert [message_id for message_id, _, _ in archive.outbox("lexical", 10)] == ["msg_1"]

@@ -1,0 +1,134 @@
+"""What a query asks for, and the order of what answers it; pure functions.
+
+Two lists of different scales are fused by rank (reciprocal rank fusion), never by score. A query that names an
+identifier or quotes a phrase is asking for that very thing: words weigh more there than meaning, and `holds` is the
+test a hit must pass before it may stand above those that are merely similar. No index, no archive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+RANK_CONSTANT = 60
+"""How fast a rank loses weight; the usual value of reciprocal rank fusion."""
+
+STOPWORDS = frozenset(
+    """a an and any are as at be been but by can did do does for from had has have how i if in into is it its me my no
+    not of on or our should so that the their them then there these they this to was we were what when where which who
+    why will with would you your""".split()  # noqa: SIM905 - read as words
+)
+
+_QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`')
+_WORD = re.compile(r"\w+", re.UNICODE)
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_TRIM = ".,;:!?()[]{}<>'\"`…"
+_SHAPES = (
+    re.compile(r"\w_+\w|^_+\w|\w_+$"),  # snake_case, __dunder__, trailing_
+    re.compile(r"[a-z0-9][A-Z]"),  # camelCase, iPhone12Case
+    re.compile(r"[A-Za-z]\d|\d[A-Za-z]"),  # E1234, x86, ses_4f, hashes
+    re.compile(r"\w[./\\:#@]+\w"),  # app.py, src/app, a::b, user@host
+    re.compile(r"^[./~-]+\w*[a-z]"),  # /etc, ./run, --flag
+    re.compile(r"\w-\w+-\w"),  # kebab-case-name; one hyphen is an ordinary word
+)
+
+
+class Tier(IntEnum):
+    """How well a text holds what was named; a better tier always stands above a worse one."""
+
+    WHOLE = 0  # every named thing, as it stands
+    SOME = 1  # some of them
+    INSIDE = 2  # only inside a longer name
+    NONE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query taken apart: `named` must be found as they stand, `words` are what else it says."""
+
+    text: str
+    named: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it names an identifier or quotes a phrase."""
+        return bool(self.named)
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A message's place in an answer: `sources` says which lists had it."""
+
+    message_id: str
+    score: float
+    sources: tuple[str, ...]
+
+
+def parse(text: str) -> Query:
+    """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once."""
+    named = ["".join(groups).strip() for groups in _QUOTED.findall(text)]
+    rest = _QUOTED.sub(" ", text)
+    words: list[str] = []
+    for token in rest.split():
+        bare = token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
+        if _is_name(token, bare):
+            named.append(bare)
+        else:
+            words += [word for word in _WORD.findall(bare.lower()) if word not in STOPWORDS]
+    return Query(text, tuple(dict.fromkeys(name for name in named if name)), tuple(dict.fromkeys(words)))
+
+
+def _is_name(token: str, bare: str) -> bool:
+    if bare.lower() in {"e.g", "i.e", "and/or"}:
+        return False
+    return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
+
+
+def _pattern(name: str) -> str:
+    """`name` with its inner separators made loose: ``rateLimit``, ``rate-limit`` and ``rate_limit`` are one name."""
+    pieces = [re.escape(piece) for piece in _PIECE.findall(name)]
+    return r"[\W_]{0,3}".join(pieces) if pieces else re.escape(name)
+
+
+def tier(query: Query, text: str) -> Tier:
+    """How well `text` holds the query's named things; WHOLE when it names none."""
+    whole = inside = 0
+    for name in query.named:
+        pattern = _pattern(name)
+        if re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", text, re.IGNORECASE):
+            whole += 1
+        elif re.search(pattern, text, re.IGNORECASE):
+            inside += 1
+    if whole == len(query.named):
+        return Tier.WHOLE
+    if whole:
+        return Tier.SOME
+    return Tier.INSIDE if inside else Tier.NONE
+
+
+def fuse(lists: Mapping[str, Sequence[str]], weights: Mapping[str, float], newer: Mapping[str, int]) -> list[Fused]:
+    """Message ids of several ranked lists in one order: best first, then newer, then by id.
+
+    `lists` maps a list's name to message ids, best first, each once; `newer` maps ids to epoch ms.
+    """
+    scores: dict[str, float] = {}
+    sources: dict[str, list[str]] = {}
+    for name, ids in lists.items():
+        for place, message_id in enumerate(ids, start=1):
+            scores[message_id] = scores.get(message_id, 0.0) + weights[name] / (RANK_CONSTANT + place)
+            sources.setdefault(message_id, []).append(name)
+    order = sorted(scores, key=lambda i: (-round(scores[i], 12), -newer.get(i, 0), i))
+    return [Fused(message_id, scores[message_id], tuple(sources[message_id])) for message_id in order]
+
+
+def weights(query: Query) -> dict[str, float]:
+    """How much each list counts: meaning is a poor guide to a name."""
+    return {"lexical": 2.0, "semantic": 0.5} if query.is_exact else {"lexical": 1.0, "semantic": 1.0}
+
+
+def once(ids: Iterable[str]) -> list[str]:
+    """`ids` in order, each at its best place only."""
+    return list(dict.fromkeys(ids))

@@ -1,0 +1,334 @@
+"""A query becomes an answer: hits that exist in the archive, best first, one per message.
+
+`literal` is the text as it stands, newest first; `semantic` is nearness of meaning; `hybrid` fuses words and meaning by
+rank. Whatever was unavailable, left out or deleted at its source is said in the answer: it never silently answers
+another question than the one asked. It reads the indexes and the archive and changes neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+from daemon.archive import STAGES, Archive
+from daemon.embed import Embedder
+from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
+from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
+from daemon.model import Hit, Json, Session
+from daemon.recall import rank
+from daemon.recall.rank import Query, Tier
+from daemon.recall.snippet import snippet
+from daemon.redact import redact
+from daemon.transcript.document import document
+
+MODES = ("hybrid", "literal", "semantic")
+MOST = 200
+LONGEST_QUERY = 10_000
+_MOST_NAMES = 5
+_DEEPEST = 5000
+_CHECKED = 40
+"""How many messages are read from the archive to see whether they hold what was named."""
+
+ANY = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search found.
+
+    `deleted` are the message ids among the hits that no source has any more; `degraded` those of the warnings that say
+    an index or model did not answer.
+    """
+
+    query: str
+    mode: str
+    hits: tuple[Hit, ...]
+    warnings: tuple[str, ...] = ()
+    coverage: Json = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
+    degraded: tuple[str, ...] = ()
+
+    def to_json(self) -> Json:
+        """The shape of control.protocol Service.search; each hit has one field more, `deleted`."""
+        hits = [
+            asdict(hit) | {"terms": list(hit.terms), "deleted": hit.message_id in self.deleted} for hit in self.hits
+        ]
+        return {
+            "query": redact(self.query),
+            "mode": self.mode,
+            "hits": hits,
+            "coverage": self.coverage,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(slots=True)
+class _Found:
+    """Candidates by list, and what went wrong on the way."""
+
+    lists: dict[str, list[Match]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+
+    def ids(self, name: str) -> list[str]:
+        return rank.once(match.message_id for match in self.lists.get(name, []))
+
+    def best(self) -> dict[str, Match]:
+        """The match to show for each message: words before meaning, since they can be pointed at."""
+        best: dict[str, Match] = {}
+        for name in ("named", "lexical", "semantic"):
+            for match in self.lists.get(name, []):
+                best.setdefault(match.message_id, match)
+        return best
+
+    def texts(self) -> dict[str, str]:
+        """The texts of each message's matches, together."""
+        texts: dict[str, str] = {}
+        for match in (match for matches in self.lists.values() for match in matches):
+            texts[match.message_id] = f"{texts.get(match.message_id, '')}\n{match.text}"
+        return texts
+
+
+class Recall:
+    """Search over one archive and its indexes.
+
+    `semantic` gives the semantic index in use, or None while there is none (being rebuilt, parked as broken);
+    `on_failure` is told each failure of an index or model, so that the owner may mend it.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        lexical: LexicalIndex,
+        semantic: Callable[[], SemanticIndex | None],
+        embedder: Embedder,
+        *,
+        indexed_kb: int = 1024,
+        on_failure: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        self._archive = archive
+        self._lexical = lexical
+        self._semantic = semantic
+        self._embedder = embedder
+        self._indexed_kb = indexed_kb
+        self._on_failure = on_failure
+
+    def search(self, query: str, mode: str = "hybrid", limit: int = 10, filters: Filters = ANY) -> Answer:
+        """At most `limit` hits, best first.
+
+        Raises:
+            BadRequest: an empty or overlong query, an unknown mode, a limit outside 1 to 200.
+            ReconstituteError: nothing could be asked: in mode semantic the model or the semantic index failed, in
+                mode literal the lexical index, in mode hybrid both.
+        """
+        _check(query, mode, limit)
+        asked = rank.parse(query)
+        depth = max(50, 3 * limit)
+        found = _Found()
+        while True:
+            found = self._gather(asked, mode, filters, depth)
+            full = any(len(matches) >= depth for matches in found.lists.values())
+            if depth >= _DEEPEST or not full or len(found.best()) >= limit:
+                break
+            depth *= 4
+        return self._answer(asked, mode, limit, found)
+
+    # -- candidates ----------------------------------------------------------------------------------------------
+
+    def _gather(self, asked: Query, mode: str, filters: Filters, depth: int) -> _Found:
+        found = _Found()
+        if mode == "literal":
+            found.lists["named"] = self._lexical.literal(asked.text.strip(), filters, depth)
+            found.states["lexical"] = "used"
+            return found
+        failures = []
+        if mode == "hybrid":
+            failures += self._ask(found, "lexical", lambda: self._by_words(found, asked, filters, depth))
+        failures += self._ask(found, "semantic", lambda: self._by_meaning(found, asked, filters, depth))
+        if failures and len(failures) == (2 if mode == "hybrid" else 1):
+            raise failures[0]
+        return found
+
+    def _ask(self, found: _Found, name: str, question: Callable[[], None]) -> list[ReconstituteError]:
+        """Put one question; a failure becomes a warning here, and an error only when nothing else answers."""
+        try:
+            question()
+        except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
+            self._on_failure(error)
+            found.lists.pop(name, None)
+            found.states[name] = "failed"
+            label = {"lexical": "words were not searched", "semantic": "meaning was not searched"}[name]
+            found.warnings.append(f"{label}: {redact(str(error)) or type(error).__name__}")
+            if isinstance(error, ReconstituteError):
+                return [error]
+            return [IndexBroken(f"the {name} index failed: {error}; it can be rebuilt from the archive")]
+        found.states[name] = "used"
+        return []
+
+    def _by_words(self, found: _Found, asked: Query, filters: Filters, depth: int) -> None:
+        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth)
+        named: list[Match] = []
+        for name in asked.named[:_MOST_NAMES]:
+            named += self._lexical.literal(name, filters, depth)
+        if named:
+            found.lists["named"] = named
+
+    def _by_meaning(self, found: _Found, asked: Query, filters: Filters, depth: int) -> None:
+        index = self._semantic()
+        if index is None:
+            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
+        vector = self._embedder.embed([asked.text])[0]
+        if isinstance(vector, BadInput):
+            raise vector
+        found.lists["semantic"] = index.query(vector, filters, depth)
+
+    # -- order ---------------------------------------------------------------------------------------------------
+
+    def _answer(self, asked: Query, mode: str, limit: int, found: _Found) -> Answer:
+        warnings = list(found.warnings)
+        created, gone = self._created(found)
+        if gone:
+            warnings.append(f"{gone} indexed messages are not in the archive: the index is behind, rebuild it")
+        ranked = _ranked(asked, mode, found, created)
+        tiers = self._tiers(asked, mode, ranked, found)
+        chosen = _by_tier(asked, ranked, tiers)[:limit]
+        best = found.best()
+        sessions: dict[str, Session | None] = {}
+        hits = tuple(self._hit(asked, mode, fused, best[fused.message_id], sessions) for fused in chosen)
+        deleted = frozenset(hit.message_id for hit in hits if self._archive.is_deleted(hit.message_id))
+        if deleted:
+            warnings.append(f"{len(deleted)} of these hits were deleted in OpenCode; only this archive has them")
+        coverage = self._coverage(found, len(created), deleted)
+        warnings += _notes(asked, tiers, chosen) + _waiting(coverage, mode)
+        return Answer(asked.text, mode, hits, tuple(warnings), coverage, deleted, tuple(found.warnings))
+
+    def _created(self, found: _Found) -> tuple[dict[str, int], int]:
+        """When each candidate that the archive has was made, and how many it does not have."""
+        states = {message_id: self._archive.state(message_id) for message_id in found.best()}
+        created = {message_id: state["created"] for message_id, state in states.items() if state is not None}
+        return created, len(states) - len(created)
+
+    def _tiers(self, asked: Query, mode: str, ranked: Sequence[rank.Fused], found: _Found) -> dict[str, Tier]:
+        """How well each candidate holds what was named; the matching parts first, then the whole message."""
+        if mode != "hybrid" or not asked.is_exact:
+            return {fused.message_id: Tier.WHOLE for fused in ranked}
+        texts = found.texts()
+        tiers: dict[str, Tier] = {}
+        checked = 0
+        for fused in ranked:
+            text = texts[fused.message_id]
+            tier = rank.tier(asked, text)
+            # One name alone would have been found in the part that holds it; several may stand in different parts.
+            if tier is not Tier.WHOLE and len(asked.named) > 1 and checked < _CHECKED:
+                checked += 1
+                tier = rank.tier(asked, f"{text}\n{self._text(fused.message_id)}")
+            tiers[fused.message_id] = tier
+        return tiers
+
+    # -- what is shown -------------------------------------------------------------------------------------------
+
+    def _text(self, message_id: str, part_id: str = "") -> str:
+        """The searchable text of a message, or of one part of it."""
+        message = self._archive.message(message_id)
+        if message is None:
+            return ""
+        sections = document(message, self._archive.session(message.session_id), self._indexed_kb).sections
+        return "\n".join(section.text for section in sections if part_id in {"", section.part_id})
+
+    def _hit(
+        self, asked: Query, mode: str, fused: rank.Fused, match: Match, sessions: dict[str, Session | None]
+    ) -> Hit:
+        message = self._archive.message(fused.message_id)
+        if message is None:
+            raise IndexBroken(f"message {fused.message_id} left the archive while it was searched; search again")
+        if message.session_id not in sessions:
+            sessions[message.session_id] = self._archive.session(message.session_id)
+        session = sessions[message.session_id]
+        terms = (asked.text.strip(),) if mode == "literal" else (*asked.named, *asked.words)
+        text = match.text or self._text(message.id, match.part_id)
+        sources = {"lexical" if name == "named" else name for name in fused.sources}
+        return Hit(
+            message_id=message.id,
+            session_id=message.session_id,
+            title=redact(session.title) if session else "",
+            role=message.role,
+            created=message.created,
+            kind=match.kind,
+            score=round(fused.score, 6),
+            mode=mode if mode != "hybrid" or len(sources) > 1 else next(iter(sources)),
+            snippet=snippet(text, [*terms, *match.terms]),
+            part_id=match.part_id,
+            tool=match.tool,
+            directory=session.directory if session else "",
+            project_id=session.project_id if session else "",
+            terms=tuple(dict.fromkeys(redact(term) for term in (*terms, *match.terms))),
+        )
+
+    def _coverage(self, found: _Found, candidates: int, deleted: frozenset[str]) -> Json:
+        states = {"lexical": "not asked", "semantic": "not asked"} | found.states
+        return {
+            **states,
+            "model": self._embedder.name if states["semantic"] == "used" else "",
+            "candidates": candidates,
+            "deleted": sorted(deleted),
+            "waiting": {stage: self._archive.waiting(stage) for stage in STAGES},
+        }
+
+
+def _check(query: str, mode: str, limit: int) -> None:
+    if not query.strip():
+        raise BadRequest("the query is empty: give a word, a name or a question")
+    if len(query) > LONGEST_QUERY:
+        raise BadRequest(f"the query has {len(query)} characters: at most {LONGEST_QUERY} are searched")
+    if mode not in MODES:
+        raise BadRequest(f"mode {mode!r} is unknown: use one of {', '.join(MODES)}")
+    if not 1 <= limit <= MOST:
+        raise BadRequest(f"limit {limit} is out of range: use 1 to {MOST}")
+
+
+def _ranked(asked: Query, mode: str, found: _Found, created: dict[str, int]) -> list[rank.Fused]:
+    """Candidates in order; `created` holds those the archive has."""
+    if mode == "hybrid":
+        weights = rank.weights(asked) | {"named": 1.0}
+        lists = {name: [i for i in found.ids(name) if i in created] for name in found.lists}
+        return rank.fuse(lists, weights, created)
+    name = "named" if mode == "literal" else "semantic"
+    scores: dict[str, float] = {}
+    for match in found.lists.get(name, []):
+        scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
+    newest_first = [(0.0 if mode == "literal" else -scores[i], -created[i], i) for i in scores if i in created]
+    return [rank.Fused(message_id, scores[message_id], (mode,)) for _, _, message_id in sorted(newest_first)]
+
+
+def _by_tier(asked: Query, ranked: Sequence[rank.Fused], tiers: dict[str, Tier]) -> list[rank.Fused]:
+    """Better tiers first, order kept within; what holds no named thing goes out when nothing else was asked for."""
+    kept = sorted(ranked, key=lambda fused: tiers[fused.message_id])
+    if asked.is_exact and not asked.words:
+        kept = [fused for fused in kept if tiers[fused.message_id] is not Tier.NONE]
+    return kept
+
+
+def _notes(asked: Query, tiers: dict[str, Tier], chosen: Sequence[rank.Fused]) -> list[str]:
+    """What must be said so that nobody takes another name for the one that was asked for."""
+    if not asked.is_exact:
+        return []
+    named = ", ".join(repr(redact(name)) for name in asked.named)
+    best = min(tiers.values(), default=Tier.NONE)
+    without = sum(tiers[fused.message_id] is Tier.NONE for fused in chosen)
+    if best is Tier.NONE:
+        rest = "these hits are only similar" if chosen else "mode semantic finds what is only similar"
+        return [f"nothing recorded contains {named}; {rest}"]
+    notes = []
+    if best is Tier.SOME:
+        notes.append(f"no message contains all of {named}")
+    if best is Tier.INSIDE:
+        notes.append(f"{named} occurs only inside longer names")
+    if without:
+        notes.append(f"the last {without} hits do not contain {named}")
+    return notes
+
+
+def _waiting(coverage: Json, mode: str) -> list[str]:
+    needs = {"literal": ("lexical",), "semantic": ("semantic",)}.get(mode, STAGES)
+    behind = max((coverage["waiting"][stage] for stage in needs), default=0)
+    return [f"{behind} archived messages are still waiting to be indexed"] if behind else []

@@ -1,0 +1,53 @@
+"""Where each recorded file and folder has its page, and how pages link to one another.
+
+Guarantees: the names are those that `publish` will write (so every link leads to its page), and distinct where a file
+system folds case or Unicode forms. Same paths, same layout. It writes nothing.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+
+from daemon.publish import names
+
+README = "README.md"
+
+
+class Layout:
+    """Page paths for relative file paths (``src/app.py``) and the folders above them ("" is the target itself).
+
+    A folder's page comes before any file's: a recovered file ``README`` is the one that gets a number.
+    """
+
+    def __init__(self, files: Iterable[str]) -> None:
+        ordered = sorted(set(files))
+        found = {folder for path in ordered for folder in ancestors(path)}
+        folders = ["", *sorted(found, key=lambda folder: (folder.count("/"), folder))]
+        pages = names([*(posixpath.join(folder, README) for folder in folders), *(path + ".md" for path in ordered)])
+        self._folders = dict(zip(folders, pages[: len(folders)], strict=True))
+        self._files = dict(zip(ordered, pages[len(folders) :], strict=True))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All folders, the target first, then by depth and name."""
+        return tuple(self._folders)
+
+    def folder(self, folder: str) -> str:
+        """The page of a folder."""
+        return self._folders[folder]
+
+    def file(self, path: str) -> str:
+        """The page of a file."""
+        return self._files[path]
+
+
+def ancestors(path: str) -> list[str]:
+    """The folders above a relative path, outermost first, without "" itself."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
+
+
+def between(page: str, other: str) -> str:
+    """The relative path from one page to another."""
+    return posixpath.relpath(other, posixpath.dirname(page) or ".")

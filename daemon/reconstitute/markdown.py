@@ -1,0 +1,99 @@
+"""Recorded text becomes inert Markdown: escaped on one line, in a code span, or in a fence nothing in it can close.
+
+Guarantees (docs/reliability.md, T1): from text given to `inline`, `code` or `fence` no parser makes a link, an image,
+HTML, emphasis, a heading, a list, a table cell or front matter, and no control character reaches the page. Only
+`Markdown` values pass a template unescaped, and only this module makes them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+_ANYWHERE = re.compile(r"([\\`*_{\[\]<&~|$@])")
+_AUTOLINK = re.compile(r"(:)(?=/)|(?<=www)(\.)|(?<=mailto)(:)", re.IGNORECASE)
+_AT_START = re.compile(r"^([-+=:%#>]|\d{1,9}(?=[.)]))")
+_MARKER = re.compile(r"^(\d{1,9})([.)])")
+_TURNING = re.compile("[\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+    **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
+}
+_LATEST = 253_402_300_799_000  # the last millisecond of year 9999 that datetime takes
+_LANGUAGES = {
+    ".c": "c", ".cpp": "cpp", ".cs": "csharp", ".css": "css", ".diff": "diff", ".go": "go", ".h": "c", ".html": "html",
+    ".java": "java", ".js": "js", ".json": "json", ".jsx": "jsx", ".kt": "kotlin", ".lua": "lua", ".md": "markdown",
+    ".php": "php", ".pl": "perl", ".py": "python", ".rb": "ruby", ".rs": "rust", ".sh": "sh", ".sql": "sql",
+    ".swift": "swift", ".toml": "toml", ".ts": "ts", ".tsx": "tsx", ".xml": "xml", ".yaml": "yaml", ".yml": "yaml",
+}  # fmt: skip
+
+
+class Markdown(str):
+    """Text that is Markdown of our own making, or made inert by this module."""
+
+    __slots__ = ()
+
+
+def inline(text: object, most: int = 0) -> Markdown:
+    """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis."""
+    line = " ".join(visible(str(text)).split())
+    if most and len(line) > most:
+        line = line[: most - 1].rstrip() + "…"
+    escaped = _AUTOLINK.sub(lambda match: "\\" + match[0], _ANYWHERE.sub(r"\\\1", line))
+    marker = _MARKER.match(escaped)
+    if marker:
+        escaped = f"{marker[1]}\\{escaped[marker.end() - 1 :]}"
+    elif _AT_START.match(escaped):
+        escaped = "\\" + escaped
+    return Markdown(escaped)
+
+
+def code(text: object) -> Markdown:
+    """`text` as a code span on one line; not for table cells, where a bar would still end the cell."""
+    line = " ".join(visible(str(text)).split())
+    ticks = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return Markdown(f"{ticks}{pad}{line}{pad}{ticks}")
+
+
+def fence(text: str, info: str = "") -> Markdown:
+    """`text` as a fenced block, its lines unchanged but for control characters, which are shown as symbols."""
+    ticks = "`" * max(3, _longest_run(text) + 1)
+    body = visible(text.replace("\r\n", "\n"))
+    end = "" if body.endswith("\n") or not body else "\n"
+    return Markdown(f"{ticks}{info}\n{body}{end}{ticks}")
+
+
+def visible(text: str) -> str:
+    """`text` with control, direction-changing and unpaired characters replaced by something that can be seen."""
+    return _TURNING.sub("\ufffd", text.translate(_CONTROLS))
+
+
+def link(label: object, href: str) -> Markdown:
+    """A link to a page of the set; `href` is a relative path, not yet encoded."""
+    return Markdown(f"[{inline(label)}]({quote(href, safe='/', errors='replace')})")
+
+
+def language(path: str) -> str:
+    """The info string for a file's fence; empty for an ending we do not know."""
+    return _LANGUAGES.get(PurePosixPath(path).suffix.lower(), "")
+
+
+def iso(milliseconds: int) -> Markdown:
+    """Epoch ms as UTC ISO time to the second."""
+    if not 0 < milliseconds <= _LATEST:
+        return Markdown("unknown time")
+    moment = dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.UTC)
+    return Markdown(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def finalize(value: object) -> str:
+    """What Jinja does to every expression: only Markdown passes as it is."""
+    return value if isinstance(value, Markdown) else inline("" if value is None else value)
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)

@@ -1,0 +1,158 @@
+"""Over three archives that real OpenCode versions wrote: all of it is kept, found again, replayed without loss, and what
+is called proven is what the files really were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from daemon import config
+from daemon.app.engine import Engine
+from daemon.model import Message, Operation
+from daemon.transcript.replay import validate
+from tests.conftest import Sample
+
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{4,24}")
+
+
+def engine_over(sample: Sample, root: Path, **more: Any) -> Engine:
+    tables = {
+        "opencode": {"data_dir": str(sample.data_dir)},
+        "archive": {"dir": str(root / "archive")},
+        "output": {"dir": str(root / "out")},
+        "embedding": {"provider": "builtin"},
+    }
+    return Engine(msgspec.convert(tables | more, config.Config))
+
+
+@pytest.fixture
+def engine(any_sample: Sample, tmp_path: Path) -> Iterator[Engine]:
+    with engine_over(any_sample, tmp_path) as opened:
+        opened.take(everything=True, patient=False)
+        yield opened
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+
+
+def said(message: Message) -> Iterator[tuple[str, str]]:
+    """(kind, text) of everything a person may look for, straight from the raw parts."""
+    for part in message.parts:
+        data = part.data
+        state = data.get("state") if isinstance(data.get("state"), dict) else {}
+        if part.type == "text":
+            if not data.get("synthetic"):
+                yield ("prompt" if message.role == "user" else "answer"), data["text"]
+        elif part.type == "reasoning":
+            yield "reasoning", data["text"]
+        elif part.type == "tool":
+            given = state.get("input") or {}
+            if isinstance(given, dict) and isinstance(given.get("command"), str):
+                yield "command", given["command"]
+            for text in strings(given):
+                yield "tool_input", text
+            yield "tool_output", str(state.get("output") or state.get("error") or "")
+
+
+def test_a_token_of_every_part_of_every_kind_finds_its_message(engine: Engine) -> None:
+    recall = engine.recall()
+    asked: dict[str, int] = {}
+    for message_id in engine.archive.all_message_ids():
+        message = engine.archive.message(message_id)
+        assert message is not None
+        for kind, text in said(message):
+            words = WORD.findall(text[:20_000])
+            if not words:
+                continue
+            token = max(words, key=len)
+            found = {hit.message_id for hit in recall.search(token, "literal", 200).hits}
+            assert message_id in found, (kind, token)
+            asked[kind] = asked.get(kind, 0) + 1
+    for session in engine.archive.sessions():
+        words = WORD.findall(session.title)
+        first = engine.archive.message_ids(session.id)[:1]
+        if words and first:
+            found = {hit.session_id for hit in recall.search(max(words, key=len), "literal", 200).hits}
+            assert session.id in found
+            asked["title"] = asked.get("title", 0) + 1
+    assert set(asked) == {"prompt", "answer", "reasoning", "tool_input", "command", "tool_output", "title"}
+    assert sum(asked.values()) > 200
+
+
+def test_the_replay_of_every_message_is_valid_and_says_all_that_the_message_said(engine: Engine) -> None:
+    for message_id in engine.archive.all_message_ids():
+        message = engine.archive.message(message_id)
+        assert message is not None
+        replay = engine.archive.replay(message_id)
+        assert validate(replay) == []
+        whole = "\0".join(strings(replay))
+        for _, text in said(message):
+            for line in text.splitlines():
+                assert line in whole
+
+
+def test_every_revision_called_proven_is_byte_for_byte_what_the_file_was(engine: Engine, any_sample: Sample) -> None:
+    timeline: dict[str, list[tuple[float, str | None]]] = {}
+    for entry in any_sample.timeline():
+        timeline.setdefault(entry["path"], []).append((entry["time"] * 1000, entry["sha256"]))
+    compared = 0
+    for path in engine.files.paths("/"):
+        history = engine.files.history(path)
+        for number, revision in enumerate(history.revisions):
+            later = [r for r in history.revisions[number + 1 :] if r.time > revision.time]
+            states = [state for state in timeline.get(path, []) if state[0] >= revision.time]
+            if not revision.proven or not states or (later and later[0].time <= states[0][0]):
+                continue  # the next change came before anybody looked at the file
+            sha256 = states[0][1]
+            if revision.operation is Operation.READ:  # it shows what stood there before, whatever came next
+                sha256 = [state for state in timeline[path] if state[0] <= revision.time][-1][1]
+            if revision.deleted:
+                assert sha256 is None, path
+            elif sha256 is not None:
+                assert revision.content == any_sample.blob(sha256), (path, revision)
+            compared += 1
+    assert compared >= 15
+
+
+def test_a_file_that_is_called_proven_and_current_is_what_stood_there_at_the_end(
+    engine: Engine, any_sample: Sample
+) -> None:
+    truth = any_sample.truth
+    exact = 0
+    for path in engine.files.paths("/"):
+        history = engine.files.history(path)
+        if history.stale or history.latest is None:
+            continue
+        if history.latest.deleted:
+            assert path not in truth["files"], path
+        elif path in truth["files"]:
+            assert history.latest.content == (any_sample.root / "truth" / "files" / path.lstrip("/")).read_bytes(), path
+            exact += 1
+        else:
+            pytest.fail(f"{path} is called current, but was not there at the end")
+    assert exact >= 10
+
+
+def test_each_project_becomes_a_tree_whose_second_run_writes_nothing(engine: Engine) -> None:
+    folders = sorted({session.directory for session in engine.archive.sessions() if session.directory})
+    outer = [folder for folder in folders if not any(folder.startswith(other + "/") for other in folders)]
+    assert len(outer) >= 2
+    for folder in outer:
+        first = engine.reconstitute(folder, progress=lambda _: None)
+        assert first["written"] == first["pages"] > 1
+        assert (Path(first["output"]) / "README.md").is_file()
+        second = engine.reconstitute(folder, progress=lambda _: None)
+        assert (second["written"], second["unchanged"]) == (0, first["pages"])

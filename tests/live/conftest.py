@@ -1,0 +1,28 @@
+"""Fixtures of the live tests: every test that uses `binary` runs once for each generation of OpenCode's storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from opencode import NotAvailableError, install
+from scripted_model import ScriptedModel
+
+JSON_TREE, SQLITE = "1.1.65", "1.18.33"
+"""The last version that writes JSON files, and one that writes SQLite."""
+
+
+@pytest.fixture(scope="session", params=[JSON_TREE, SQLITE])
+def binary(request: pytest.FixtureRequest) -> Path:
+    """The real OpenCode; skips only where npm or its registry is missing."""
+    try:
+        return install(request.param)
+    except NotAvailableError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as server:
+        yield server

@@ -1,0 +1,286 @@
+"""A real OpenCode for the tests: installed from npm into a cache, driven over its own HTTP API.
+
+Everything it reads and writes lies beneath one directory of the test's own, it talks to nobody but the scripted model,
+and it dies with the test. `install` raises NotAvailableError only when npm is missing or its registry cannot be reached;
+every other failure of the installation is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from scripted_model import MODEL
+
+PROVIDER = "scripted"
+UNREACHABLE = re.compile(
+    r"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|EHOSTUNREACH|ENETUNREACH|ERR_SOCKET_TIMEOUT)\b"
+)
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class NotAvailableError(Exception):
+    """npm, or its registry, is not there: the reason to skip."""
+
+
+def cache_dir() -> Path:
+    """Where installed versions are kept: $RECONSTITUTE_TEST_CACHE, else .cache in the checkout."""
+    named = os.environ.get("RECONSTITUTE_TEST_CACHE", "")
+    return (Path(named) if named else CHECKOUT / ".cache") / "opencode"
+
+
+def install(version: str) -> Path:
+    """The binary of this version of npm's package opencode-ai, downloaded on first use.
+
+    Raises:
+        NotAvailableError: npm is missing, or the npm registry cannot be reached.
+        RuntimeError: npm failed for another reason, or the package holds no binary for this machine.
+    """
+    home = cache_dir() / version
+    if not home.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise NotAvailableError(f"npm is not installed, so OpenCode {version} cannot be fetched")
+        home.parent.mkdir(parents=True, exist_ok=True)
+        # Installed aside and renamed, so that an interrupted download is never taken for a whole one.
+        staging = Path(tempfile.mkdtemp(prefix=f".{version}-", dir=home.parent))
+        try:
+            _npm_install(npm, version, staging)
+            if not home.exists():
+                staging.rename(home)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return _binary(home)
+
+
+def _npm_install(npm: str, version: str, prefix: Path) -> None:
+    command = [npm, "install", "--prefix", str(prefix), f"opencode-ai@{version}"]
+    command += ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    environment = {"npm_config_fetch_retries": "1"} | os.environ
+    done = subprocess.run(
+        command, cwd=prefix, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode == 0:
+        return
+    unreachable = UNREACHABLE.search(done.stderr)
+    if unreachable:
+        raise NotAvailableError(
+            f"the npm registry cannot be reached ({unreachable[0]}), so OpenCode {version} cannot be fetched"
+        )
+    raise RuntimeError(f"npm install opencode-ai@{version} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+
+
+def _binary(home: Path) -> Path:
+    """The package's binaries differ by processor and C library; the first that can run here is taken."""
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(
+        platform.machine().lower(), ""
+    )
+    name = f"opencode-{platform.system().lower()}-{machine}"
+    failures = []
+    for suffix in ("", "-baseline", "-musl", "-baseline-musl"):
+        binary = home / "node_modules" / (name + suffix) / "bin" / "opencode"
+        if not binary.exists():
+            continue
+        probe = subprocess.run([binary, "--version"], capture_output=True, timeout=60, check=False)
+        if probe.returncode == 0:
+            return binary
+        failures.append(f"{binary.parent.parent.name} ended with {probe.returncode}")
+    raise RuntimeError(
+        f"{home} holds no OpenCode binary that runs here ({name}*): {', '.join(failures) or 'none found'}"
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class OpenCode:
+    """One `opencode serve` process and its API. Use it as a context manager; `data_dir` is what the daemon watches."""
+
+    def __init__(self, binary: Path, root: Path, model_url: str) -> None:
+        self.binary, self.root = binary, root
+        self.data_dir = root / "data" / "opencode"
+        self.log_path = root / "opencode.log"
+        self._directories: dict[str, str] = {}
+        for name in ("home", "data", "config/opencode", "cache", "state"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        (root / "config" / "opencode" / "opencode.json").write_text(json.dumps(_settings(model_url)))
+
+    def __enter__(self) -> Self:
+        port = free_port()
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.binary, "serve", "--hostname", "127.0.0.1", "--port", str(port)],
+                cwd=self.root / "home",
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False)
+        try:
+            self._wait_until_healthy()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL, as an out-of-memory killer would: records stay as they were at that moment."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
+        self._http.close()
+        self._signal(number)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self.process.wait(timeout=10)
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The whole group, so that a command of its bash tool does not outlive it.
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def environment(self) -> dict[str, str]:
+        """Nothing of the caller's but the search path: no home, no credentials, no settings."""
+        places = {f"XDG_{kind.upper()}_HOME": str(self.root / kind) for kind in ("data", "config", "cache", "state")}
+        disabled = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS", "CLAUDE_CODE")
+        home = self.root / "home"
+        return {
+            "PATH": os.environ["PATH"],
+            # OpenCode 1.18 takes its directory from here rather than from the process.
+            "PWD": str(home),
+            "HOME": str(home),
+            "TMPDIR": tempfile.gettempdir(),
+            "TZ": "UTC",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            # 1.18 would otherwise fetch its plugin package into the fresh configuration directory at every start.
+            "npm_config_offline": "true",
+            **places,
+            **{f"OPENCODE_DISABLE_{name}": "1" for name in disabled},
+        }
+
+    def _wait_until_healthy(self, timeout_s: float = 60) -> None:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if self._http.get("/global/health", timeout=1).is_success:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise RuntimeError(f"opencode serve did not come up:\n{self.log_path.read_text(errors='replace')[-2000:]}")
+
+    def _call(self, method: str, path: str, directory: str, body: Any = None) -> Any:
+        answer = self._http.request(method, path, params={"directory": directory}, json=body)
+        if not answer.is_success:
+            raise RuntimeError(f"OpenCode: {method} {path}: {answer.status_code} {answer.text[:1000]}")
+        return answer.json() if answer.content else None
+
+    def _session(self, method: str, session: str, verb: str = "", body: Any = None) -> Any:
+        return self._call(method, f"/session/{session}{verb}", self._directories[session], body)
+
+    def create_session(self, directory: Path, title: str = "") -> str:
+        """Without a title OpenCode asks the model for one after the first prompt."""
+        session = self._call("POST", "/session", str(directory), {"title": title} if title else {})
+        self._directories[session["id"]] = str(directory)
+        return str(session["id"])
+
+    def prompt(self, session: str, text: str) -> dict[str, Any]:
+        """Say `text` and wait until the turn is finished; returns the last assistant message with its parts."""
+        body = {"model": {"providerID": PROVIDER, "modelID": MODEL}, "parts": [{"type": "text", "text": text}]}
+        answer: dict[str, Any] = self._session("POST", session, "/message", body)
+        return answer
+
+    def prompt_async(self, session: str, text: str) -> None:
+        """Say `text` and do not wait."""
+        body = {"model": {"providerID": PROVIDER, "modelID": MODEL}, "parts": [{"type": "text", "text": text}]}
+        self._session("POST", session, "/prompt_async", body)
+
+    def messages(self, session: str) -> list[dict[str, Any]]:
+        """``[{"info": message, "parts": [part]}]``, oldest first."""
+        answer: list[dict[str, Any]] = self._session("GET", session, "/message")
+        return answer
+
+    def revert(self, session: str, message: str) -> None:
+        """Undo this user message and what came after it, files included; the next prompt makes it final."""
+        self._session("POST", session, "/revert", {"messageID": message})
+
+    def unrevert(self, session: str) -> None:
+        self._session("POST", session, "/unrevert", {})
+
+    def abort(self, session: str) -> None:
+        self._session("POST", session, "/abort", {})
+
+    def rename(self, session: str, title: str) -> None:
+        self._session("PATCH", session, "", {"title": title})
+
+    def delete(self, session: str) -> None:
+        self._session("DELETE", session)
+
+
+def _settings(model_url: str) -> dict[str, Any]:
+    """OpenCode's own configuration: the scripted provider and no other, everything allowed, nothing fetched."""
+    model = {
+        "name": "Scripted",
+        "reasoning": True,
+        "tool_call": True,
+        "temperature": True,
+        "limit": {"context": 2_000_000, "output": 8192},
+    }
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Scripted",
+        "options": {"baseURL": model_url, "apiKey": "none"},
+        "models": {MODEL: model},
+    }
+    return {
+        "autoupdate": False,
+        "share": "disabled",
+        "lsp": False,
+        "formatter": False,
+        "permission": dict.fromkeys(("edit", "bash", "external_directory"), "allow"),
+        "enabled_providers": [PROVIDER],
+        "provider": {PROVIDER: provider},
+        "model": f"{PROVIDER}/{MODEL}",
+        "small_model": f"{PROVIDER}/{MODEL}",
+    }
+
+
+def make_project(directory: Path, files: dict[str, str]) -> Path:
+    """A git repository with one commit of these files, as OpenCode needs to take snapshots."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+    for arguments in (
+        ["init", "-q", "-b", "main"],
+        ["add", "-A"],
+        [*who, "commit", "-q", "--allow-empty", "-m", "first"],
+    ):
+        subprocess.run(["git", "-C", str(directory), *arguments], check=True, capture_output=True)
+    return directory

@@ -1,0 +1,152 @@
+"""A small archive of our own making: sessions told in a few lines, archived and indexed by the real parts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daemon import records
+from daemon.archive import Archive
+from daemon.embed import Vector
+from daemon.errors import BadInput
+from daemon.index.lexical import Lexical
+from daemon.index.semantic import Semantic
+from daemon.ingest.drain import LexicalDrain, SemanticDrain
+from daemon.model import Message, Part, Session
+from daemon.recall import Recall
+from daemon.transcript.edits import edits
+from daemon.transcript.replay import replay
+
+START = 1_795_000_000_000
+MINUTE = 60_000
+
+
+class WordEmbedder:
+    """The model's stand-in: each word one direction, `synonyms` mapped to one; the same text, the same vector."""
+
+    fingerprint, dims, name = "words-of-a-text-64", 64, "word directions (test)"
+
+    def __init__(self, synonyms: dict[str, str] | None = None) -> None:
+        self._synonyms = synonyms or {}
+
+    def embed(self, texts: Any) -> list[Vector | BadInput]:
+        return [self._one(text) for text in texts]
+
+    def _one(self, text: str) -> Vector | BadInput:
+        vector = np.zeros(self.dims, dtype=np.float32)
+        for word in text.lower().split():
+            known = self._synonyms.get(word.strip(".,?!"), word.strip(".,?!"))
+            vector[int(hashlib.sha256(known.encode()).hexdigest(), 16) % self.dims] += 1.0
+        length = float(np.linalg.norm(vector))
+        return vector / np.float32(length) if length else BadInput("no words")
+
+
+class FailingModel(WordEmbedder):
+    """A model that answers every question with the same error."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def embed(self, texts: Any) -> list[Vector | BadInput]:
+        raise self._error
+
+
+class FailingLexical:
+    """Fault injection (docs/reliability.md, C4): an index that fails whatever it is asked, as a torn one would."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def search(self, *_: Any) -> Any:
+        raise self._error
+
+    literal = search
+
+
+@dataclass
+class Recorded:
+    """An open archive with its indexes, and the ways to tell it what happened."""
+
+    archive: Archive
+    lexical: Lexical
+    embedder: WordEmbedder
+    vectors: Semantic
+    clock: int = START
+    count: int = 0
+
+    def session(self, sid: str, directory: str, title: str = "A session") -> str:
+        self.clock += MINUTE
+        session = Session(sid, "prj", directory, title, self.clock, self.clock, b"{}", version="1.18.33")
+        batch = self.archive.batch()
+        batch.session(session, "test", 2)
+        self.archive.commit(batch)
+        return sid
+
+    def say(self, sid: str, role: str, *parts: str | dict[str, Any]) -> str:
+        """One message: a string is a text part, a dict a part record without its ids. Answers its id."""
+        self.count += 1
+        self.clock += MINUTE
+        mid = f"msg_{self.count:04d}"
+        made = []
+        for number, part in enumerate(parts):
+            data = {"type": "text", "text": part} if isinstance(part, str) else part
+            if "state" in data and "time" not in data["state"]:
+                data["state"] = data["state"] | {"time": {"start": self.clock, "end": self.clock}}
+            data |= {"id": f"prt_{self.count:04d}_{number}", "messageID": mid, "sessionID": sid}
+            made.append(records.part(records.dumps(data), mid, sid))
+        return self.put(sid, mid, role, tuple(made))
+
+    def put(self, sid: str, mid: str, role: str, parts: tuple[Part, ...]) -> str:
+        data = {"id": mid, "sessionID": sid, "role": role, "time": {"created": self.clock, "completed": self.clock + 1}}
+        message: Message = records.message(records.dumps(data), parts, sid)
+        session = self.archive.session(sid)
+        batch = self.archive.batch()
+        hash_ = records.digest(message.raw, *(part.raw for part in parts))
+        batch.message(
+            message, source="test", generation=2, hash_=hash_, replay=replay(message), edits=edits(message, session)
+        )
+        self.archive.commit(batch)
+        return mid
+
+    def delete(self, mid: str) -> None:
+        batch = self.archive.batch()
+        batch.forget_message_source(mid, "test", self.clock)
+        self.archive.commit(batch)
+
+    def index(self) -> None:
+        """Drain the outbox into both indexes."""
+        LexicalDrain(self.archive, self.lexical, 1024).step(10_000)
+        drain = SemanticDrain(self.archive, self.vectors, self.embedder, indexed_kb=1024, embedded_kb=16, batch=64)
+        while drain.step(1000).messages:
+            pass
+
+    def recall(self, *, semantic: Any = ..., lexical: Any = None, embedder: Any = None, **more: Any) -> Recall:
+        """Recall over this archive; `semantic` None is an index that is not ready."""
+        vectors = self.vectors if semantic is ... else semantic
+        return Recall(self.archive, lexical or self.lexical, lambda: vectors, embedder or self.embedder, **more)
+
+
+def call(
+    tool: str, status: str = "completed", output: str = "", metadata: dict[str, Any] | None = None, **given: Any
+) -> dict[str, Any]:
+    """A tool part."""
+    state = {"status": status, "input": given, "output": output, "title": tool, "metadata": metadata or {}}
+    return {"type": "tool", "tool": tool, "callID": f"call_{tool}", "state": state}
+
+
+@contextmanager
+def recorded(directory: Path, synonyms: dict[str, str] | None = None) -> Iterator[Recorded]:
+    embedder = WordEmbedder(synonyms)
+    with (
+        Archive(directory / "archive") as archive,
+        closing(Lexical(directory / "lexical")) as lexical,
+        closing(Semantic(directory / "semantic", embedder.fingerprint, embedder.dims)) as vectors,
+    ):
+        yield Recorded(archive, lexical, embedder, vectors)

@@ -1,0 +1,123 @@
+"""Hits become a `messages[]` array for a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded_sessions import Recorded, call, recorded
+
+from daemon.model import Hit
+from daemon.recall.context import redacted, window
+from daemon.transcript.replay import validate
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Recorded]:
+    with recorded(tmp_path) as made:
+        for sid in ("ses_a", "ses_b"):
+            made.session(sid, "/home/dev/shop")
+            for turn in range(3):
+                made.say(sid, "user", f"question {turn} of {sid}")
+                made.say(
+                    sid, "assistant", "let me look", call("bash", output=f"TOKEN={SECRET}", command=f"echo {SECRET}")
+                )
+                made.say(sid, "assistant", f"answer {turn} of {sid}")
+        yield made
+
+
+def _hit(mid: str) -> Hit:
+    sid = "ses_a" if int(mid[4:]) <= 9 else "ses_b"
+    return Hit(mid, sid, "", "user", 0, "prompt", 1.0, "hybrid", "")
+
+
+def _contents(messages) -> list[str]:
+    return [message["content"] for message in messages if message["role"] != "tool"]
+
+
+def test_a_hit_comes_with_its_neighbours_in_conversation_order(house: Recorded):
+    assert _contents(window(house.archive, [_hit("msg_0004")], before=1, after=2)) == [
+        "answer 0 of ses_a", "question 1 of ses_a", "let me look", "answer 1 of ses_a",
+    ]  # fmt: skip
+
+
+def test_sessions_follow_one_another_in_time_and_nothing_comes_twice(house: Recorded):
+    messages = window(house.archive, [_hit("msg_0012"), _hit("msg_0003"), _hit("msg_0001"), _hit("msg_0010")], 1, 1)
+    assert _contents(messages) == [
+        "question 0 of ses_a", "let me look", "answer 0 of ses_a", "question 1 of ses_a",
+        "question 0 of ses_b", "let me look", "answer 0 of ses_b", "question 1 of ses_b",
+    ]  # fmt: skip
+
+
+def test_a_tool_call_keeps_its_result_and_ollama_would_take_the_array(house: Recorded):
+    messages = window(house.archive, [_hit("msg_0002")], before=0, after=0)
+    assert [message["role"] for message in messages] == ["assistant", "tool"]
+    assert validate(messages) == []
+
+
+def test_no_secret_leaves_neither_in_text_nor_in_tool_arguments(house: Recorded):
+    text = json.dumps(window(house.archive, [_hit("msg_0002"), _hit("msg_0014")]))
+    assert SECRET not in text
+    assert "REDACTED" in text
+
+
+def test_an_argument_known_as_a_password_only_by_its_name_is_redacted():
+    entry = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"function": {"name": "login", "arguments": {"password": "Tr0ub4dor-and-3", "user": "dev"}}}],
+    }
+    shown = redacted(entry)
+    assert shown["tool_calls"][0]["function"]["name"] == "login"
+    assert shown["tool_calls"][0]["function"]["arguments"]["user"] == "dev"
+    assert "Tr0ub4dor-and-3" not in json.dumps(shown)
+
+
+def test_the_best_hit_keeps_its_place_when_the_budget_is_short(house: Recorded):
+    best, other = _hit("msg_0013"), _hit("msg_0004")
+    alone = window(house.archive, [best], 1, 1)
+    budget = sum(len(json.dumps(message, ensure_ascii=False)) for message in alone)
+    assert window(house.archive, [best, other], 1, 1, budget) == alone
+
+
+def test_a_hit_whose_neighbours_do_not_fit_comes_alone(house: Recorded):
+    assert _contents(window(house.archive, [_hit("msg_0001")], 2, 2, budget_chars=120)) == ["question 0 of ses_a"]
+
+
+def test_a_hit_too_long_for_the_budget_is_left_out_and_the_next_one_taken(house: Recorded):
+    house.say("ses_b", "user", "x" * 1000)
+    long = Hit("msg_0019", "ses_b", "", "user", 0, "prompt", 1.0, "hybrid", "")
+    assert _contents(window(house.archive, [long, _hit("msg_0001")], 0, 0, budget_chars=200)) == ["question 0 of ses_a"]
+
+
+def test_a_hit_on_an_unknown_message_adds_nothing(house: Recorded):
+    assert window(house.archive, [Hit("msg_none", "ses_a", "", "user", 0, "prompt", 1.0, "hybrid", "")]) == []
+
+
+@given(
+    st.lists(st.integers(1, 18), unique=True, max_size=6), st.integers(0, 3), st.integers(0, 3), st.integers(0, 4000)
+)
+def test_whole_messages_within_the_budget_whatever_is_asked(shared: Recorded, numbers, before, after, budget):
+    messages = window(shared.archive, [_hit(f"msg_{n:04d}") for n in numbers], before, after, budget)
+    assert sum(len(json.dumps(message, ensure_ascii=False)) for message in messages) <= budget
+    roles = [message["role"] for message in messages]
+    assert validate(messages) == []
+    assert roles.count("tool") == sum("tool_calls" in message for message in messages)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    with recorded(tmp_path_factory.mktemp("shared")) as made:
+        for sid in ("ses_a", "ses_b"):
+            made.session(sid, "/home/dev/shop")
+            for turn in range(3):
+                made.say(sid, "user", f"question {turn}")
+                made.say(sid, "assistant", "let me look", call("bash", output="out " * turn * 40, command="ls"))
+                made.say(sid, "assistant", f"answer {turn}")
+        yield made

@@ -1,0 +1,76 @@
+"""What a query asks for, and the order of what answers it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.recall import rank
+from daemon.recall.rank import Tier
+
+NAMES = {
+    "where is rateLimit set": ("rateLimit",),
+    "rate_limit": ("rate_limit",),
+    "error E1234 again": ("E1234",),
+    "open src/app.py please": ("src/app.py",),
+    'who said "hello world" first': ("hello world",),
+    "does fetch() retry": ("fetch",),
+    "what is __init__ for": ("__init__",),
+    "ask std::vector": ("std::vector",),
+    "the pre-commit-hook failed": ("pre-commit-hook",),
+    "why did we choose a well-known store, e.g. plain files?": (),
+    "Wie funktioniert die Suche?": (),
+}
+
+
+@pytest.mark.parametrize(("query", "named"), NAMES.items())
+def test_a_query_names_what_looks_like_a_name_and_nothing_else(query: str, named: tuple[str, ...]):
+    assert rank.parse(query).named == named
+
+
+TIERS = {
+    ("rateLimit", "set rateLimit to 5"): Tier.WHOLE,
+    ("rateLimit", "the rate-limit is 5"): Tier.WHOLE,
+    ("rateLimit", "RATE_LIMIT=5"): Tier.WHOLE,
+    ("rateLimit", "the rateLimiter class"): Tier.INSIDE,
+    ("rateLimit", "the limit of the rate"): Tier.NONE,
+    ("E1234", "E12345 happened"): Tier.INSIDE,
+    ("E1234", "E123 happened"): Tier.NONE,
+    ("src/app.py", "I edited src/app.py."): Tier.WHOLE,
+    ("src/app.py a_b", "I edited src/app.py."): Tier.SOME,
+    ("plain words", "anything at all"): Tier.WHOLE,
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), TIERS.items())
+def test_a_name_counts_as_held_however_it_is_separated_but_not_when_it_is_another(case, expected):
+    query, text = case
+    assert rank.tier(rank.parse(query), text) is expected
+
+
+def test_what_both_lists_have_stands_above_what_only_one_has():
+    order = rank.fuse({"lexical": ["a", "b"], "semantic": ["c", "b"]}, {"lexical": 1.0, "semantic": 1.0}, {})
+    assert order[0].message_id == "b"
+    assert order[0].sources == ("lexical", "semantic")
+
+
+def test_of_equal_scores_the_newer_message_comes_first_and_then_the_smaller_id():
+    lists = {"lexical": ["old"], "semantic": ["new"]}
+    order = rank.fuse(lists, {"lexical": 1.0, "semantic": 1.0}, {"old": 1, "new": 2})
+    assert [fused.message_id for fused in order] == ["new", "old"]
+    order = rank.fuse({"lexical": ["y"], "semantic": ["x"]}, {"lexical": 1.0, "semantic": 1.0}, {})
+    assert [fused.message_id for fused in order] == ["x", "y"]
+
+
+@given(st.lists(st.text(min_size=1, max_size=3), unique=True), st.lists(st.text(min_size=1, max_size=3), unique=True))
+def test_fusing_loses_nothing_and_repeats_nothing(one: list[str], two: list[str]):
+    order = rank.fuse({"lexical": one, "semantic": two}, {"lexical": 2.0, "semantic": 0.5}, {})
+    ids = [fused.message_id for fused in order]
+    assert sorted(ids) == sorted(set(one) | set(two))
+    assert [fused.score for fused in order] == sorted((fused.score for fused in order), reverse=True)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_text_can_be_asked_for_and_looked_into(query: str, text: str):
+    assert rank.tier(rank.parse(query), text) in Tier

@@ -1,0 +1,193 @@
+"""A query becomes an answer, by a real archive and a real lexical index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recorded_sessions import FailingLexical, FailingModel, Recorded, call, recorded
+
+from daemon.errors import BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
+from daemon.index import Filters
+from daemon.recall import Recall
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Recorded]:
+    with recorded(tmp_path, {"car": "vehicle", "automobile": "vehicle"}) as made:
+        made.session("ses_a", "/home/dev/shop", "Rate limits")
+        made.say("ses_a", "user", "Please add a rate limit to the checkout service.")
+        made.say(
+            "ses_a", "assistant", "I set rateLimit to 5.", call("bash", output="rateLimit=5\n" * 50, command="env")
+        )
+        made.session("ses_b", "/home/dev/garage", f"Garage {SECRET}")
+        made.say("ses_b", "user", "My automobile needs a page.")
+        made.say("ses_b", "assistant", "The page for rateLimiter statistics is done.")
+        made.index()
+        yield made
+
+
+def _ids(answer) -> list[str]:
+    return [hit.message_id for hit in answer.hits]
+
+
+def test_words_and_meaning_are_fused_and_a_message_is_one_hit(house: Recorded):
+    answer = house.recall().search("rate limit checkout")
+    assert answer.hits[0].message_id == "msg_0001"
+    assert answer.hits[0].mode == "hybrid"
+    assert len(set(_ids(answer))) == len(answer.hits)
+    assert answer.coverage["lexical"] == answer.coverage["semantic"] == "used"
+
+
+def test_meaning_finds_what_no_word_finds(house: Recorded):
+    assert _ids(house.recall().search("car", mode="semantic"))[0] == "msg_0003"
+    answer = house.recall().search("car")
+    assert answer.hits[0].message_id == "msg_0003"
+    assert answer.hits[0].mode == "semantic"
+
+
+def test_an_absent_identifier_finds_nothing_rather_than_something_like_it(house: Recorded):
+    answer = house.recall().search("rateLimitz")
+    assert answer.hits == ()
+    assert any("'rateLimitz'" in warning for warning in answer.warnings)
+
+
+def test_an_absent_identifier_in_a_question_leaves_only_hits_that_are_said_to_be_similar(house: Recorded):
+    answer = house.recall().search("what about getCar for my automobile page")
+    assert answer.hits
+    assert any("nothing recorded contains 'getCar'" in warning for warning in answer.warnings)
+
+
+def test_a_longer_name_stands_below_the_name_itself_whatever_its_rank(house: Recorded):
+    ids = _ids(house.recall().search("rateLimit"))
+    assert set(ids[:2]) == {"msg_0001", "msg_0002"}
+    assert ids[2:] in ([], ["msg_0004"])
+
+
+def test_literal_is_the_text_as_it_stands_newest_first(house: Recorded):
+    answer = house.recall().search("RATELIMIT", mode="literal")
+    assert _ids(answer) == ["msg_0004", "msg_0002"]
+    assert {hit.mode for hit in answer.hits} == {"literal"}
+    assert house.recall().search("rate limit of", mode="literal").hits == ()
+
+
+def test_a_hit_says_where_it_is_from_and_its_title_is_redacted(house: Recorded):
+    hit = house.recall().search("automobile").hits[0]
+    assert (hit.session_id, hit.directory, hit.role, hit.kind) == ("ses_b", "/home/dev/garage", "user", "prompt")
+    assert SECRET not in hit.title
+    assert "automobile" in hit.snippet
+
+
+def test_filters_hold_in_every_mode(house: Recorded):
+    for mode in ("literal", "semantic", "hybrid"):
+        hits = house.recall().search("page", mode=mode, filters=Filters(session_id="ses_b")).hits
+        assert hits
+        assert {hit.session_id for hit in hits} == {"ses_b"}
+        assert house.recall().search("page", mode=mode, filters=Filters(directory="/home/dev/none")).hits == ()
+
+
+def test_the_limit_holds_and_of_equals_the_newer_comes_first(house: Recorded):
+    house.session("ses_c", "/home/dev/twins")
+    older, newer = (house.say("ses_c", "user", "the same zebra words") for _ in range(2))
+    house.index()
+    answer = house.recall(semantic=None).search("zebra", limit=1)
+    assert _ids(answer) == [newer]
+    assert _ids(house.recall().search("zebra", mode="semantic", limit=2)) == [newer, older]
+
+
+def test_a_message_with_many_matching_parts_does_not_crowd_others_out(house: Recorded):
+    house.session("ses_c", "/home/dev/crowd")
+    house.say("ses_c", "user", *[f"walrus number {number}" for number in range(120)])
+    house.say("ses_c", "user", "one walrus")
+    house.index()
+    assert len(house.recall().search("walrus", mode="literal", limit=2).hits) == 2
+
+
+def test_what_openCode_deleted_is_found_and_said_to_be_deleted(house: Recorded):
+    house.delete("msg_0003")
+    answer = house.recall().search("automobile")
+    assert answer.deleted == {"msg_0003"}
+    assert any("deleted in OpenCode" in warning for warning in answer.warnings)
+    assert next(h for h in answer.to_json()["hits"] if h["message_id"] == "msg_0003")["deleted"] is True
+
+
+def test_without_a_semantic_index_hybrid_answers_by_words_and_says_so(house: Recorded):
+    answer = house.recall(semantic=None).search("automobile")
+    assert _ids(answer) == ["msg_0003"]
+    assert any(warning.startswith("meaning was not searched") for warning in answer.warnings)
+    assert answer.coverage["semantic"] == "failed"
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable("the model is down"), RuntimeError("rust panicked")])
+def test_a_failing_model_is_reported_and_never_an_error_in_hybrid(house: Recorded, error: Exception):
+    told: list[Exception] = []
+    recall = house.recall(embedder=FailingModel(error), on_failure=told.append)
+    answer = recall.search("automobile")
+    assert _ids(answer) == ["msg_0003"]
+    assert any(str(error) in warning for warning in answer.warnings)
+    assert told == [error]
+    with pytest.raises(ReconstituteError, match=str(error)):
+        recall.search("automobile", mode="semantic")
+
+
+def test_a_closed_semantic_index_is_reported_and_words_still_answer(house: Recorded):
+    house.vectors.close()
+    answer = house.recall().search("automobile")
+    assert _ids(answer) == ["msg_0003"]
+    assert answer.degraded
+    with pytest.raises(ReconstituteError):
+        house.recall().search("automobile", mode="semantic")
+
+
+def test_a_torn_lexical_index_is_reported_and_meaning_still_answers(house: Recorded):
+    torn = house.recall(lexical=FailingLexical(IndexBroken("the word index is torn")))
+    answer = torn.search("car")
+    assert answer.hits[0].message_id == "msg_0003"
+    assert any("the word index is torn" in warning for warning in answer.warnings)
+    with pytest.raises(IndexBroken, match="torn"):
+        torn.search("car", mode="literal")
+
+
+def test_when_neither_index_answers_the_error_is_that_of_the_words(house: Recorded):
+    recall = house.recall(semantic=None, lexical=FailingLexical(IndexBroken("no words")))
+    with pytest.raises(IndexBroken, match="no words"):
+        recall.search("automobile")
+
+
+@pytest.mark.parametrize(
+    ("query", "mode", "limit", "says"),
+    [
+        ("  ", "hybrid", 10, "empty"),
+        ("x" * 10_001, "hybrid", 10, "10001"),
+        ("x", "fuzzy", 10, "'fuzzy'"),
+        ("x", "hybrid", 0, "limit 0"),
+        ("x", "hybrid", 201, "limit 201"),
+    ],
+)
+def test_a_senseless_search_is_refused_with_what_is_wrong(house: Recorded, query, mode, limit, says):
+    with pytest.raises(BadRequest, match=says):
+        house.recall().search(query, mode=mode, limit=limit)
+
+
+def test_messages_that_wait_to_be_indexed_are_announced(house: Recorded):
+    house.say("ses_b", "user", "not yet indexed")
+    answer = house.recall().search("indexed")
+    assert any("1 archived messages are still waiting" in warning for warning in answer.warnings)
+
+
+def test_a_hit_the_archive_does_not_have_is_left_out_and_said(house: Recorded, tmp_path: Path):
+    with recorded(tmp_path / "other") as other:
+        other.session("ses_x", "/x")
+        answer = Recall(other.archive, house.lexical, lambda: house.vectors, house.embedder).search("automobile")
+    assert answer.hits == ()
+    assert any("not in the archive" in warning for warning in answer.warnings)
+
+
+def test_the_json_form_is_the_shape_clients_are_promised(house: Recorded):
+    made = house.recall().search(f"automobile {SECRET}").to_json()
+    assert set(made) == {"query", "mode", "hits", "coverage", "warnings"}
+    assert SECRET not in str(made)
+    assert isinstance(made["hits"][0]["terms"], list)

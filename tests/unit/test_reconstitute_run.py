@@ -1,0 +1,263 @@
+"""A target is run: from sessions in an archive to pages on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from markup import links, parse
+from recorded_sessions import MINUTE, START, FailingLexical, Recorded, call, recorded
+
+from daemon.errors import BadRequest, IndexBroken
+from daemon.files import Files
+from daemon.ingest import Intake
+from daemon.model import Json, Target
+from daemon.opencode.discover import Sources
+from daemon.reconstitute import Reconstitution
+
+SHOP = "/home/dev/shop"
+
+
+def write(path: str, content: str = "x = 1\n") -> Json:
+    return call("write", output="Wrote file successfully.", filePath=path, content=content)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Recorded]:
+    with recorded(tmp_path / "state") as made:
+        made.session("ses_a", SHOP, "Build the shop")
+        made.say("ses_a", "user", "Please build a small shop service in Python.")
+        made.say(
+            "ses_a",
+            "assistant",
+            "We decided on SQLite instead of files because two processes write.",
+            write(f"{SHOP}/src/app.py"),
+        )
+        made.say("ses_a", "assistant", call("bash", output="ok", metadata={"exit": 0}, command="python3 -m pytest -q"))
+        made.say("ses_a", "assistant", "The refund route is not yet done. app.py holds the routes.")
+        made.session("ses_b", "/home/dev", "Somewhere above")
+        made.say("ses_b", "user", "Tell me about gardening in spring.")
+        made.say("ses_b", "assistant", "Gardening is a fine tool for calm.")
+        made.say("ses_b", "user", "Set the colour in the shop to green.")
+        made.say("ses_b", "assistant", "The colour lives in theme.py.", write(f"{SHOP}/theme.py", "colour = 'green'\n"))
+        made.index()
+        yield made
+
+
+@pytest.fixture
+def run(house: Recorded, tmp_path: Path) -> Callable[..., Json]:
+    def runs(path: str = SHOP, at: str = "", recall=None, **more) -> Json:
+        made = Reconstitution(
+            house.archive, recall or house.recall(), Files(house.archive), tmp_path / "out", pages=100
+        )
+        return made.run(Target(path, **more), at=at)
+
+    return runs
+
+
+def tree(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*.md"))}
+
+
+def test_a_folder_becomes_a_tree_that_answers_the_questions(run, tmp_path: Path):
+    result = run()
+    assert result["target"] == SHOP
+    assert result["output"] == str(tmp_path / "out/home/dev/shop")
+    assert result["files"] == {"proven": 2, "unproven": 0}
+    assert (result["pages"], result["written"], result["kept"]) == (4, 4, 0)
+    made = tree(Path(result["output"]))
+    assert set(made) == {"README.md", "src/README.md", "src/app.py.md", "theme.py.md"}
+    top = made["README.md"]
+    for expected in (
+        "Please build a small shop service",
+        "SQLite instead of files",
+        "not yet done",
+        "python3 -m pytest -q",
+    ):
+        assert expected in top
+    assert "colour lives in theme.py" in made["theme.py.md"]
+    assert "x = 1" in made["src/app.py.md"]
+
+
+def test_of_a_session_elsewhere_only_the_turns_about_the_target_are_quoted(run):
+    top = (Path(run()["output"]) / "README.md").read_text()
+    assert "Gardening" not in top.split("## Sessions")[0]
+    assert "Somewhere above" in top
+
+
+def test_quotes_cite_messages_that_exist_and_hold_them(run, house: Recorded):
+    text = (Path(run()["output"]) / "README.md").read_text()
+    tokens = parse(text)
+    for number, token in enumerate(tokens):
+        if token.type == "blockquote_open":
+            quote = tokens[number + 2].content.replace("\\", "")
+            cited = next(
+                t.content for t in tokens[number + 3 :] if t.type == "code_inline" and t.content.startswith("msg_")
+            )
+            message = house.archive.message(cited)
+            assert message is not None
+            assert any(quote in part.data.get("text", "") for part in message.parts)
+
+
+def test_a_second_run_writes_nothing(run):
+    first = run()
+    again = run()
+    assert again["written"] == 0
+    assert again["unchanged"] == first["pages"]
+
+
+def test_a_model_that_went_away_rewrites_nothing(run, house: Recorded):
+    run()
+    again = run(recall=house.recall(semantic=None))
+    assert again["written"] == 0
+
+
+def test_answers_found_while_recall_was_not_whole_are_looked_for_again(run, house: Recorded):
+    first = run(recall=house.recall(semantic=None))
+    assert any("meaning was not searched" in warning for warning in first["warnings"])
+    assert run()["warnings"] == []
+
+
+def test_files_are_recovered_and_the_gap_said_when_no_index_answers(run, house: Recorded):
+    result = run(recall=house.recall(semantic=None, lexical=FailingLexical(IndexBroken("torn"))))
+    assert result["files"]["proven"] == 2
+    assert any("recall did not answer" in warning for warning in result["warnings"])
+
+
+def test_new_evidence_changes_the_pages_it_concerns_and_no_others(run, house: Recorded):
+    run()
+    house.say("ses_a", "assistant", write(f"{SHOP}/src/app.py", "x = 2\n"))
+    house.index()
+    result = run()
+    made = tree(Path(result["output"]))
+    assert "x = 2" in made["src/app.py.md"]
+    assert 0 < result["written"] < result["pages"]
+
+
+def test_an_own_question_is_answered_on_the_page(run):
+    top = (Path(run(questions=("Where does the colour live?",))["output"]) / "README.md").read_text()
+    section = top.split("### Where does the colour live?")[1].split("## ")[0]
+    assert "theme.py" in section
+
+
+def test_an_earlier_moment_knows_nothing_of_what_came_later(run):
+    result = run(at=str(START + 5 * MINUTE + MINUTE // 2))
+    made = tree(Path(result["output"]))
+    assert "theme.py.md" not in made
+    assert "Somewhere above" not in made["README.md"]
+    assert "As it was at" in made["README.md"]
+
+
+def test_a_moment_before_everything_says_that_it_is_too_early(run):
+    with pytest.raises(BadRequest, match="by that time"):
+        run(at=str(START))
+
+
+def test_a_single_file_is_a_target_too(run):
+    result = run(f"{SHOP}/src/app.py")
+    made = tree(Path(result["output"]))
+    assert set(made) == {"README.md", "app.py.md"}
+    assert links(made["README.md"]).count("app.py.md") == 2
+
+
+def test_a_path_nobody_recorded_is_refused_with_what_is_near(run):
+    with pytest.raises(BadRequest, match=r"no recorded session touched or names it; sessions ran in /home/dev"):
+        run("/home/dev/shopp")
+
+
+def test_a_moved_folder_is_named_first_among_what_is_near(run):
+    with pytest.raises(BadRequest, match="sessions ran in /home/dev/shop,"):
+        run("/srv/elsewhere/shop")
+
+
+def test_a_target_kept_up_to_date_waits_for_its_first_session_with_a_page_that_says_so(run):
+    result = run("/home/dev/new", refresh="continuous")
+    assert result["pages"] == 1
+    assert any("no recorded session" in warning for warning in result["warnings"])
+    assert "no recorded session touched or names it" in (Path(result["output"]) / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", ["relative/path", "", "/", "//", "/a\0b"])
+def test_a_path_that_is_no_target_is_refused(run, path: str):
+    with pytest.raises(BadRequest):
+        run(path)
+
+
+def test_slashes_and_dots_in_a_target_do_not_make_another_one(run):
+    assert run(f"{SHOP}/./src/..//")["target"] == SHOP
+
+
+def test_another_output_directory_is_used_as_asked(run, tmp_path: Path):
+    assert run(output=str(tmp_path / "else"))["output"] == str(tmp_path / "else/home/dev/shop")
+
+
+def test_a_page_a_person_edited_is_kept_and_reported(run):
+    result = run()
+    page = Path(result["output"]) / "theme.py.md"
+    page.write_text("mine")
+    again = run()
+    assert page.read_text() == "mine"
+    assert again["kept"] == 1
+    assert any("edited by hand" in warning for warning in again["warnings"])
+
+
+def test_what_openCode_deleted_is_still_told_and_marked(run, house: Recorded):
+    batch = house.archive.batch()
+    batch.forget_session_source("ses_b", "test", house.clock)
+    house.archive.commit(batch)
+    top = (Path(run()["output"]) / "README.md").read_text()
+    assert "deleted in OpenCode" in top
+
+
+def test_the_run_is_remembered_with_its_evidence(run, house: Recorded):
+    result = run()
+    last = house.archive.target_get(SHOP, "last")
+    assert last["result"] == result
+    assert last["state"] == "done"
+    assert len(last["evidence"]) == 64
+    assert last["time"] > START
+
+
+def test_a_mention_without_an_edit_brings_the_turn_in(run, house: Recorded):
+    house.session("ses_c", "/somewhere/else", "Advice")
+    house.say("ses_c", "user", f"We chose to keep {SHOP}/notes as it is rather than move it.")
+    house.index()
+    assert "rather than move it" in (Path(run()["output"]) / "README.md").read_text()
+
+
+def test_a_hostile_file_name_gets_a_page_that_links_reach(run, house: Recorded):
+    house.say(
+        "ses_a", "assistant", write(f"{SHOP}/we ird]( name\n#1.md", "odd\n"), write(f"{SHOP}/.git/config", "odd\n")
+    )
+    house.index()
+    root = Path(run()["output"])
+    for href in links((root / "README.md").read_text()):
+        assert (root / unquote(href)).is_file()
+    assert not (root / ".git").exists()
+
+
+def test_progress_is_told_in_order(house: Recorded, tmp_path: Path):
+    said: list[str] = []
+    made = Reconstitution(house.archive, house.recall(), Files(house.archive), tmp_path / "out")
+    made.run(Target(SHOP), lambda step: said.append(step["phase"]))
+    assert list(dict.fromkeys(said)) == ["collect", "recover", "answer"]
+
+
+def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_sample, tmp_path: Path):
+    with recorded(tmp_path / "state") as made, closing(Sources(any_sample.data_dir, 64)) as sources:
+        for source in sources.refresh():
+            Intake(made.archive, quiet_s=0, free_mb=0).take(source, patient=False)
+        made.index()
+        truth = any_sample.truth
+        target = f"{truth['work']}/todo-api"
+        again = Reconstitution(made.archive, made.recall(), Files(made.archive), tmp_path / "out")
+        result = again.run(Target(target))
+        assert result["files"]["proven"] >= 5
+        assert again.run(Target(target))["written"] == 0
+        pages = tree(Path(result["output"]))
+        app = any_sample.blob(truth["files"][f"{target}/app.py"]["sha256"]).decode()
+        assert next(token.content for token in parse(pages["app.py.md"]) if token.type == "fence") == app
+        assert "Flask todo API" in pages["README.md"].split("## Map")[0]

@@ -1,0 +1,161 @@
+"""Which sessions, messages and paths have to do with a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recorded_sessions import FailingLexical, Recorded, call, recorded
+
+from daemon.errors import IndexBroken
+from daemon.files import Files
+from daemon.model import Kind
+from daemon.reconstitute.extract import COMMAND
+from daemon.reconstitute.scope import Scope, collect, is_beneath
+
+SHOP = "/home/dev/shop"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Recorded]:
+    with recorded(tmp_path) as made:
+        yield made
+
+
+def _scope(made: Recorded, target: str = SHOP, until: int | None = None) -> Scope:
+    made.index()
+    return collect(made.archive, made.recall(), target, Files(made.archive).paths(target), until)
+
+
+def _said(scope: Scope) -> list[str]:
+    return [passage.text for passage in scope.passages]
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "expected"),
+    [("/a/b", "/a", True), ("/a", "/a", True), ("/ab", "/a", False), ("/a", "/a/b", False), ("/a", "/", True)],
+)
+def test_beneath_is_a_matter_of_whole_names(path: str, folder: str, expected: bool):
+    assert is_beneath(path, folder) is expected
+
+
+MENTIONS = {
+    f"Look at {SHOP} again.": True,
+    f"Look at `{SHOP}/src/x.py` again.": True,
+    f"first\n{SHOP}\nlast line": True,
+    f"Look at {SHOP}ping instead.": False,
+    f"Look at {SHOP}-old instead.": False,
+    f"Look at {SHOP}.git instead.": False,
+    f"Look at /mnt{SHOP} instead.": False,
+    f"file://{SHOP}/x is meant": True,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), MENTIONS.items())
+def test_a_mention_is_the_whole_path_and_no_longer_name(house: Recorded, text: str, expected: bool):
+    house.session("ses_x", "/elsewhere")
+    house.say("ses_x", "user", text)
+    assert bool(_scope(house).sessions) is expected
+
+
+RELATIVE = {
+    "Put it in shop/ please.": True,
+    "Put it in ./shop/main.py please.": True,
+    "Put it in old/shop/ please.": False,
+    "We shop for food today.": False,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), RELATIVE.items())
+def test_a_session_above_may_name_the_target_by_its_relative_path(house: Recorded, text: str, expected: bool):
+    house.session("ses_x", "/home/dev")
+    house.say("ses_x", "user", text)
+    house.session("ses_y", "/home/other")
+    house.say("ses_y", "user", text)
+    assert [one.session.id for one in _scope(house).sessions] == (["ses_x"] if expected else [])
+
+
+def test_of_a_session_beneath_everything_belongs_and_of_another_the_whole_turn(house: Recorded):
+    house.session("ses_in", f"{SHOP}/docs")
+    house.say("ses_in", "user", "Anything said in here counts.")
+    house.session("ses_out", "/elsewhere")
+    house.say("ses_out", "user", "This has nothing to do with it.")
+    house.say("ses_out", "assistant", "Nothing at all to do.")
+    house.say("ses_out", "user", "Now change the colour please.")
+    house.say("ses_out", "assistant", "I change it now.", call("write", filePath=f"{SHOP}/a.css", content="a"))
+    house.say("ses_out", "assistant", "The colour is green now.")
+    assert _said(_scope(house)) == [
+        "Anything said in here counts.", "Now change the colour please.", "I change it now.", "The colour is green now.",
+    ]  # fmt: skip
+
+
+def test_tool_output_and_attachments_are_no_passages_but_commands_that_ended_well_are(house: Recorded):
+    house.session("ses_in", SHOP)
+    house.say("ses_in", "user", {"type": "text", "text": "Called the Read tool with this and that", "synthetic": True})
+    house.say(
+        "ses_in", "user", {"type": "file", "mime": "text/plain", "filename": "spec of the shop.txt", "url": "file:///x"}
+    )
+    house.say(
+        "ses_in", "assistant", call("bash", output="a long dump of things", metadata={"exit": 0}, command="make test")
+    )
+    house.say(
+        "ses_in", "assistant", call("bash", output="it broke in the end", metadata={"exit": 2}, command="make broken")
+    )
+    house.say("ses_in", "assistant", call("bash", status="error", command="make aborted"))
+    assert [(passage.kind, passage.text) for passage in _scope(house).passages] == [(COMMAND, "make test")]
+
+
+def test_what_a_session_began_with_is_marked_unless_the_session_was_about_a_part(house: Recorded):
+    house.session("ses_top", SHOP)
+    house.say("ses_top", "user", "Build a shop for me.")
+    house.say("ses_top", "user", "And then some more.")
+    house.session("ses_part", f"{SHOP}/docs")
+    house.say("ses_part", "user", "Write a page for me.")
+    found = _scope(house)
+    assert [passage.text for passage in found.passages if passage.opening] == ["Build a shop for me."]
+    assert [one.first_prompt for one in found.sessions] == ["Build a shop for me.", "Write a page for me."]
+
+
+def test_the_fingerprint_changes_with_the_evidence_and_only_with_it(house: Recorded):
+    house.session("ses_in", SHOP)
+    mid = house.say("ses_in", "user", "Build a shop for me.")
+    first = _scope(house).fingerprint
+    assert _scope(house).fingerprint == first
+    house.session("ses_out", "/elsewhere")
+    house.say("ses_out", "user", "Something else entirely.")
+    assert _scope(house).fingerprint == first
+    house.delete(mid)
+    deleted = _scope(house).fingerprint
+    house.say("ses_in", "user", "And one more thing.")
+    assert len({first, deleted, _scope(house).fingerprint}) == 3
+
+
+def test_reading_is_bounded_and_what_was_left_unread_is_said(house: Recorded):
+    for number in range(3):
+        house.session(f"ses_{number}", SHOP)
+        house.say(f"ses_{number}", "user", f"The wish number {number} of many.")
+        house.say(f"ses_{number}", "user", f"The second wish number {number}.")
+    found = collect(house.archive, house.recall(), SHOP, [], None, most=3)
+    assert len(found.passages) == 3
+    assert [one.session.id for one in found.sessions] == ["ses_0", "ses_1", "ses_2"]
+    assert "number 2" in " ".join(_said(found))
+    assert any("3 messages of older sessions were not read" in warning for warning in found.warnings)
+
+
+def test_without_the_lexical_index_the_rest_is_found_and_the_gap_is_said(house: Recorded):
+    house.session("ses_in", SHOP)
+    house.say("ses_in", "user", "Build a shop for me.")
+    house.index()
+    found = collect(house.archive, house.recall(lexical=FailingLexical(IndexBroken("torn"))), SHOP, [], None)
+    assert _said(found) == ["Build a shop for me."]
+    assert any("were not looked for" in warning for warning in found.warnings)
+
+
+def test_passages_know_what_they_were(house: Recorded):
+    house.session("ses_in", SHOP)
+    house.say("ses_in", "user", "Please do this for me.")
+    house.say(
+        "ses_in", "assistant", {"type": "reasoning", "text": "They want this done soon."}, "It has been done now."
+    )
+    assert [passage.kind for passage in _scope(house).passages] == [Kind.PROMPT, Kind.REASONING, Kind.ANSWER]
