@@ -12,6 +12,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,6 +24,9 @@ from daemon.errors import ArchiveLocked, IndexBroken, ModelUnavailable, Reconsti
 from daemon.model import Json, Target
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+"""Debian 12's Python is 3.11.2, and the filter came with 3.11.4; the archive is our own either way."""
+
 EMBED_S = 75.0
 MOST_FOLDERS = 20
 
@@ -53,7 +57,7 @@ def configuration() -> tuple[Config, bool]:
     cache = CHECKOUT / ".cache" / "first-run"
     if not (cache / "opencode").is_dir():
         with tarfile.open(CHECKOUT / "examples" / "opencode-sample.tar.gz") as tar:
-            tar.extractall(cache, filter="data")
+            tar.extractall(cache, **SAFELY)
     os.environ["RECONSTITUTE_OPENCODE_DIR"] = str(cache / "opencode")
     os.environ["RECONSTITUTE_ARCHIVE_DIR"] = str(cache / "archive")
     os.environ["RECONSTITUTE_OUTPUT_DIR"] = str(CHECKOUT / "reconstituted")
