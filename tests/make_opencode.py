@@ -96,6 +96,8 @@ class Database:
             CREATE TABLE IF NOT EXISTS part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL,
                 time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
             CREATE INDEX IF NOT EXISTS part_session_idx ON part (session_id);
+            CREATE INDEX IF NOT EXISTS part_message_idx ON part (message_id);
+            CREATE INDEX IF NOT EXISTS message_session_idx ON message (session_id);
             """
         )
         self.now = T0

@@ -51,6 +51,8 @@ class Engine:
         self.started = int(time.time() * 1000)
         self.errors: deque[Json] = deque(maxlen=20)
         self._taking = threading.RLock()
+        self._reporting = threading.Lock()
+        self._unread: dict[str, str] = {}
         self._failures = 0
         self._postponed: dict[str, set[str]] = {}
         self.archive = Archive(config.archive_dir)
@@ -101,27 +103,34 @@ class Engine:
         _LOG.info("index", what=what, message=message)
 
     def report(self, where: str, error: BaseException) -> None:
-        """Keep an error for the status, and log it."""
+        """Keep an error for the status, and log it; one that is there already only gets its new time."""
         entry = {"time": int(time.time() * 1000), "where": where, "message": str(error), "type": type(error).__name__}
-        if not self.errors or (self.errors[-1]["where"], self.errors[-1]["message"]) != (where, entry["message"]):
-            _LOG.warning("trouble", where=where, error=entry["type"], message=entry["message"])
+        with self._reporting:
+            same = [e for e in self.errors if (e["where"], e["message"]) == (where, entry["message"])]
+            for old in same:
+                self.errors.remove(old)
             self.errors.append(entry)
+        if not same:
+            _LOG.warning("trouble", where=where, error=entry["type"], message=entry["message"])
 
     # -- taking in -----------------------------------------------------------------------------------------------
 
     def take(self, *, everything: bool, patient: bool = True, progress: Progress | None = None) -> Taken:
         """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
 
-        A source that fails is reported and the others go on.
+        A source that fails is reported and the others go on; the next look takes all of it.
         """
         with self._taking:
             total = Taken()
-            for source in self.sources.refresh() if everything else self.sources.current():
+            for source in self.sources.refresh():
+                whole = everything or source.name in self._unread
                 try:
-                    taken = self._take_from(source, everything=everything, patient=patient, progress=progress)
+                    taken = self._take_from(source, everything=whole, patient=patient, progress=progress)
                 except (SourceMissing, Retry) as error:
+                    self._unread[source.name] = str(error)
                     self.report(source.name, error)
                     continue
+                self._unread.pop(source.name, None)
                 self._postponed[source.name] = taken.postponed
                 total += taken
             self.drain_lexical(progress)
@@ -138,6 +147,11 @@ class Engine:
         return self.intake.take(
             source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
         )
+
+    @property
+    def unread(self) -> list[str]:
+        """Why sources could not be read at the last look; empty when all were."""
+        return [*self._unread.values(), *self.sources.troubles.values()]
 
     @property
     def is_waiting(self) -> bool:
@@ -205,7 +219,7 @@ class Engine:
             {
                 "name": source.name,
                 "kind": source.kind,
-                "state": "ok",
+                "state": self._unread.get(source.name, "ok"),
                 "last_scan": self.intake.last_scan.get(source.name),
                 **asdict(self.intake.counts(source)),
             }
@@ -279,7 +293,7 @@ class Engine:
             "embedded": embedded,
             "refused": refused,
             "waiting": self.archive.waiting("semantic"),
-            "warnings": warnings + list(self.sources.troubles.values()),
+            "warnings": warnings + self.unread,
         }
 
     def reconstitute(

@@ -6,6 +6,7 @@ newer tables stand beside frozen older ones in one file.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from daemon.opencode.json_tree import JsonTree
 
 KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"})
 
+_REST_S = 5.0
+"""A file that could not be read is left alone this long: opening and closing it may wake our own watch (S5)."""
+
 
 class Sources:
     """All sources of one data directory; `refresh` finds those that have appeared since."""
@@ -27,6 +31,7 @@ class Sources:
         self._record_mb = record_mb
         self._found: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
+        self._failed: dict[Path, float] = {}
         self.troubles: dict[str, str] = {}
 
     def current(self) -> list[Source]:
@@ -34,37 +39,46 @@ class Sources:
         return sorted(self._found.values(), key=lambda source: (source.generation, source.name))
 
     def refresh(self) -> list[Source]:
-        """Look again. What cannot be used is named in `troubles`, by place; the rest goes on."""
-        self.troubles = {}
+        """Look again. What cannot be used is named in `troubles`, by place; the rest goes on.
+
+        Cheap enough for every look: a file's tables may come after the file, and newer ones beside older ones, without
+        an event that would tell.
+        """
+        troubles: dict[str, str] = {}
         if not self.data_dir.is_dir():
-            self.troubles[str(self.data_dir)] = (
+            troubles[str(self.data_dir)] = (
                 f"{self.data_dir}: no such directory; OpenCode has not run here yet, or opencode.data_dir is wrong"
             )
-            return self.current()
         if (self.data_dir / "storage").is_dir():
             self._add(f"json:{self.data_dir / 'storage'}", lambda: JsonTree(self.data_dir / "storage", self._record_mb))
         for path in sorted(self.data_dir.glob("opencode*.db")):
-            self._add_database(path)
+            self._add_database(path, troubles)
+        self.troubles = troubles
         return self.current()
 
     def _add(self, name: str, make: Callable[[], Source]) -> None:
         if name not in self._found:
             self._found[name] = make()
 
-    def _add_database(self, path: Path) -> None:
+    def _add_database(self, path: Path, troubles: dict[str, str]) -> None:
+        if time.monotonic() - self._failed.get(path, -_REST_S) < _REST_S:
+            troubles[str(path)] = self.troubles.get(str(path), f"{path}: could not be read")
+            return
         connection = self._connections.setdefault(path, Connection(path))
         try:
             tables = set(connection.tables())
             has_newer = "session_message" in tables and connection.rows("SELECT 1 FROM session_message LIMIT 1")
         except (SourceBusy, SourceMissing) as error:
-            self.troubles[str(path)] = str(error)
+            troubles[str(path)] = str(error)
+            self._failed[path] = time.monotonic()
             return
+        self._failed.pop(path, None)
         if {"session", "message", "part"} <= tables:
             self._add(f"db:{path}", lambda: Database(connection, self._record_mb))
         if has_newer or "session_v2" in tables:
             self._add(f"db2:{path}", lambda: Database2(connection, self._record_mb))
         if tables and not tables & KNOWN:
-            self.troubles[str(path)] = (
+            troubles[str(path)] = (
                 f"{path}: unknown layout: none of {', '.join(sorted(KNOWN))} among its tables "
                 f"({', '.join(sorted(tables))}); this OpenCode may be newer than this Reconstitute"
             )

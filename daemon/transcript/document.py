@@ -38,8 +38,14 @@ def document(message: Message, session: Session | None, indexed_kb: int) -> Docu
             shown = capped(redact(_without_recall(text, kind)), indexed_kb * 1024)
             if shown.strip():
                 sections.append(Section(part.id, kind, shown, tool))
-    where = tuple(redact(path) for path in paths(message, session))
+    where = _redacted(paths(message, session))
     return Document(message.id, message.session_id, tuple(sections), where)
+
+
+def _redacted(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Each path redacted. One look at all of them first: hardly any holds a secret, and a message names many."""
+    together = "\n".join(names)
+    return names if redact(together) == together else tuple(redact(name) for name in names)
 
 
 def capped(text: str, limit: int) -> str:
