@@ -128,7 +128,8 @@ class FileEdit:
 
     `content` is the whole text after a WRITE or seen by a READ; `old`/`new`/`replace_all` belong to EDIT; `hunks` to
     PATCH, each (context line, removed-and-kept lines, added-and-kept lines); `before`/`after` are what OpenCode up to
-    1.2.1 recorded beside an edit or patch; `other` is the far end of a MOVE. `version` is the OpenCode version that
+    1.2.1 recorded beside an edit or patch; `other` is the far end of a MOVE. `time` is when the call ended, `started`
+    when it began, where that is recorded and earlier. `version` is the OpenCode version that
     made it, because its matching rules changed over time (formats section 9).
     """
 
@@ -148,6 +149,7 @@ class FileEdit:
     after: str | None = None
     other: str | None = None
     existed: bool | None = None
+    started: int | None = None
     version: str = ""
     note: str = ""
 

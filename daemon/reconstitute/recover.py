@@ -7,7 +7,6 @@ file histories do the proving; this only chooses among their revisions.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,8 +14,6 @@ from enum import StrEnum
 from daemon.files import Files
 from daemon.files.history import FileHistory, Revision
 from daemon.reconstitute.disk import Disk, compare
-
-_TOOK = re.compile(r"(; )?took \d+ ms$")  # how long a call ran: a note for the file histories, and no evidence
 
 
 class State(StrEnum):
@@ -86,7 +83,7 @@ def _one(history: FileHistory, path: str, target: str, until: int | None) -> Rec
 
 def evidence(revision: Revision) -> str:
     """What proves a revision, or why it is not proven, in one line."""
-    said = [*revision.evidence, _TOOK.sub("", revision.note)]
+    said = [*revision.evidence, revision.note]
     if revision.outside_change:
         said.append("changed outside OpenCode before this")
     return "; ".join(dict.fromkeys(filter(None, said)))
@@ -105,7 +102,7 @@ def _why(revisions: Sequence[Revision]) -> str:
     for revision in reversed(revisions):
         if revision.proven:
             break
-        note = _TOOK.sub("", revision.note)
+        note = revision.note
         if note and note not in notes:
             notes.append(note)
     return "; ".join(notes[:3]) or "no recorded call tells its whole content"

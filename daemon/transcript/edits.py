@@ -33,7 +33,6 @@ _MUTATING_NAME = re.compile(
 )
 _MORE_PATHS = ("source", "destination", "src", "dst", "from", "to", "old_path", "new_path", "oldPath", "newPath")
 _READ_CALL = "Called the Read tool with the following input: "
-_TOOK = re.compile(r"took (\d+) ms$")
 _NEWEST_WITH_AFTER = (1, 2, 1)
 
 to_json = records.edit_to_json
@@ -57,8 +56,7 @@ def edits(message: Message, session: Session | None) -> list[FileEdit]:
 
 def started(edit: FileEdit) -> int:
     """When the call that made `edit` began, epoch ms: its effect falls between this and `time`."""
-    took = _TOOK.search(edit.note)
-    return edit.time - int(took[1]) if took else edit.time
+    return edit.time if edit.started is None else edit.started
 
 
 def _in_order(found: list[FileEdit]) -> list[FileEdit]:
@@ -73,8 +71,7 @@ def _in_order(found: list[FileEdit]) -> list[FileEdit]:
         if edit.tool in ("edit", "multiedit"):
             time = latest[edit.path] = max(time, latest.get(edit.path, 0))
         if time != edit.time:
-            note = _TOOK.sub(f"took {time - started(edit)} ms", edit.note)
-            edit = replace(edit, time=time, note=note)  # noqa: PLW2901 - the same edit, a later end
+            edit = replace(edit, time=time)  # noqa: PLW2901 - the same edit, a later end
         ordered.append(edit)
     return ordered
 
@@ -92,8 +89,6 @@ def _version(made: Call, session: Session | None) -> str:
 
 
 def _one(made: Call, version: str, path: str, operation: Operation, **fields: Any) -> FileEdit:
-    took = f"took {made.end - made.start} ms" if made.end > made.start else ""
-    note = "; ".join(text for text in (valid_text(fields.pop("note", "")), took) if text)
     told: dict[str, Any] = {name: valid_text(text) if isinstance(text, str) else text for name, text in fields.items()}
     return FileEdit(
         path=path,
@@ -103,8 +98,8 @@ def _one(made: Call, version: str, path: str, operation: Operation, **fields: An
         part_id=made.part.id,
         tool=made.tool,
         operation=operation,
+        started=made.start if made.start < made.end else None,
         version=version,
-        note=note,
         **told,
     )
 

@@ -133,10 +133,8 @@ def _spoken(message: Message) -> Iterator[str]:
 
 def _path_of(word: str, base: str, *, is_quoted: bool) -> str | None:
     """The path that a word names, or None where it need not be one."""
-    if not is_quoted and "/" not in word:
-        return None  # most words: a bare name is a path only between quotes
-    if "://" in word or len(word) > 512 or word.startswith(("-", "//", "@")):
-        return None
+    if (not is_quoted and "/" not in word) or "://" in word or len(word) > 512 or word.startswith(("-", "//", "@")):
+        return None  # most words end here: a bare name is a path only between quotes
     word = _PLACE.sub("", word.rstrip(".,:;!?")).rstrip(":")
     home = _HOME.match(base)
     if word.startswith("~/"):

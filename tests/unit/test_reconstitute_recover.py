@@ -94,7 +94,7 @@ def test_the_target_may_be_the_file_itself(house):
     assert set(_found(made, f"{root}/a.py")) == {"a.py"}
 
 
-def test_evidence_is_told_without_the_time_a_call_took():
+def test_evidence_is_told_with_what_was_noted_and_seen_to_have_changed():
     one = Revision(
         1,
         b"",
@@ -105,7 +105,7 @@ def test_evidence_is_told_without_the_time_a_call_took():
         "p",
         "write",
         Operation.WRITE,
-        note="formatted; took 12 ms",
+        note="formatted",
         outside_change=True,
     )
     assert evidence(one) == "write; formatted; changed outside OpenCode before this"
