@@ -281,9 +281,13 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
 @pytest.mark.parametrize("words", [["index"], ["/gone/shop", "--json"]])
 def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, words: list[str]) -> None:
     cli.service.gate.clear()
-    with subprocess.Popen(
-        [sys.executable, "-m", "daemon.cli", *words], env=cli.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    # A job in the background of a shell ignores SIGINT, and so would all that it starts; a terminal's does not.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from daemon.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, *words]
+    with subprocess.Popen(command, env=cli.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert cli.service.under_way.acquire(timeout=20)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
