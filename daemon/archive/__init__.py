@@ -1,28 +1,25 @@
-"""The archive: the truth we own, in LevelDB (design section 4). The only importer of plyvel.
+"""The archive: the truth we own (design section 4).
 
-Guarantees: one process at a time, by our own flock, taken before LevelDB is touched (docs/reliability.md, L1); every
-commit is one synced batch; every read verifies checksums (L2); values are kept as they were written. Safe to call from
-several threads. It knows nothing of sources and indexes.
+Guarantees: every commit is one synced batch, counts and outbox included; records are kept as they were written, each in
+the fullest version seen. Safe to call from several threads. How it lies on the disk is `store`'s business, what becomes
+of a record `batch`'s; it knows nothing of sources and indexes.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
-import plyvel
 
-from daemon import fsio, records
+from daemon import records
 from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged
-from daemon.errors import ArchiveCorrupt, ArchiveLocked
+from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
 from daemon.vectors import Vector
 
@@ -45,35 +42,20 @@ class Archive:
         """
         self.directory = directory
         self._clock = clock
-        fsio.make_private_dir(directory)
-        self._lock_file = _lock(directory / "daemon.lock")
         self._write = threading.RLock()
+        self._store = Store(directory)
         try:
-            self._db = plyvel.DB(
-                str(directory / "leveldb"),
-                create_if_missing=True,
-                write_buffer_size=16 << 20,
-                lru_cache_size=64 << 20,
-                bloom_filter_bits=10,
-            )
-            migrate.bring_up_to_date(self._get, self._put)
+            migrate.bring_up_to_date(self._store)
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
-            self._waiting = {stage: sum(1 for _ in self._keys(f"out:{stage}:".encode())) for stage in STAGES}
-        except (plyvel.Error, OSError) as error:
-            self._lock_file.close()
-            raise ArchiveCorrupt(
-                f"{directory / 'leveldb'}: LevelDB cannot open it: {error}; copy the directory away before anything "
-                f"else, then move it aside: the next start reads what OpenCode still has"
-            ) from error
+            self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
         except BaseException:
-            self._lock_file.close()
+            self._store.close()
             raise
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
         with self._write:
-            self._db.close()
-            self._lock_file.close()
+            self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -83,40 +65,15 @@ class Archive:
     ) -> None:
         self.close()
 
-    # -- the database --------------------------------------------------------------------------------------------
-
-    def _get(self, key: bytes) -> bytes | None:
-        try:
-            value: bytes | None = self._db.get(key, verify_checksums=True)
-        except plyvel.CorruptionError as error:
-            raise _corrupt(self.directory, error) from error
-        return value
-
-    def _put(self, key: bytes, value: bytes) -> None:
-        self._db.put(key, value, sync=True)
-
-    def _scan(self, prefix: bytes, stop: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        try:
-            with self._db.iterator(start=prefix, stop=stop or keys.after(prefix), verify_checksums=True) as rows:
-                yield from rows
-        except plyvel.CorruptionError as error:
-            raise _corrupt(self.directory, error) from error
-
-    def _keys(self, prefix: bytes) -> Iterator[bytes]:
-        try:
-            bounds = {"start": prefix, "stop": keys.after(prefix)}
-            with self._db.iterator(**bounds, include_value=False, verify_checksums=True) as rows:
-                yield from rows
-        except plyvel.CorruptionError as error:
-            raise _corrupt(self.directory, error) from error
+    # -- commits -------------------------------------------------------------------------------------------------
 
     def _load(self, key: bytes) -> Any | None:
-        raw = self._get(key)
+        raw = self._store.get(key)
         return None if raw is None else records.loads(raw)
 
     def batch(self) -> Batch:
         """An empty commit to fill."""
-        return Batch(self._get)
+        return Batch(self._store.get)
 
     def commit(self, batch: Batch) -> None:
         """Write all of it, synced, or none of it."""
@@ -125,19 +82,13 @@ class Archive:
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
             waiting = {
                 stage: sum(
-                    (value is not None) - (self._get(key) is not None)
+                    (value is not None) - (self._store.get(key) is not None)
                     for key, value in batch.changes.items()
                     if key.startswith(f"out:{stage}:".encode())
                 )
                 for stage in STAGES
             }
-            with self._db.write_batch(transaction=True, sync=True) as writing:
-                for key, value in batch.changes.items():
-                    if value is None:
-                        writing.delete(key)
-                    else:
-                        writing.put(key, value)
-                writing.put(keys.COUNTS, records.dumps(counts))
+            self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
             self._counts = counts
             for stage, added in waiting.items():
                 self._waiting[stage] += added
@@ -151,7 +102,7 @@ class Archive:
 
     def sessions(self) -> Iterator[Session]:
         """All sessions, by id."""
-        for key, raw in self._scan(b"sess:"):
+        for key, raw in self._store.scan(b"sess:"):
             if key.endswith(b":meta"):
                 yield _session(records.load_object(raw))
 
@@ -167,13 +118,13 @@ class Archive:
 
     def all_message_ids(self) -> Iterator[str]:
         """Every message, by id."""
-        for key in self._keys(b"msg:"):
+        for key in self._store.keys(b"msg:"):
             if key.endswith(b":hash"):
                 yield keys.unescape(key.decode()[4:-5])
 
     def message(self, message_id: str) -> Message | None:
         """The message with its parts in order, each the fullest version seen."""
-        raw, state = self._get(keys.message_raw(message_id)), self.state(message_id)
+        raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
         parts = tuple(self._part(message_id, part_id, state["session"]) for part_id in state["parts"])
@@ -187,16 +138,16 @@ class Archive:
                 yield message
 
     def _part(self, message_id: str, part_id: str, session_id: str) -> Part:
-        raw = self._get(keys.part(message_id, part_id))
+        raw = self._store.get(keys.part(message_id, part_id))
         if raw is None:
-            raise _corrupt(self.directory, f"part {part_id} of message {message_id} is gone")
+            raise self._store.corrupt(f"part {part_id} of message {message_id} is gone")
         return records.part(raw, message_id, session_id)
 
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that a fuller or newer version has replaced."""
         name = keys.escape(message_id)
-        found = [raw for _, raw in self._scan(f"msg:{name}:was:".encode())]
-        return found + [raw for _, raw in self._scan(f"partwas:{name}:".encode())]
+        found = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
+        return found + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
 
     def state(self, message_id: str) -> Json | None:
         """hash, session, created, generation, sources, deleted, parts, gone, edits of a message."""
@@ -216,14 +167,14 @@ class Archive:
 
     def file_edits(self, path: str) -> list[FileEdit]:
         """All recorded changes and observations of an absolute path, in time order."""
-        return [records.edit_from_json(raw) for _, raw in self._scan(keys.file_prefix(path))]
+        return [records.edit_from_json(raw) for _, raw in self._store.scan(keys.file_prefix(path))]
 
     def paths(self, prefix: str = "/") -> Iterator[str]:
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
         last = ""
         base = prefix.rstrip("/")
         start = b"file:" + base.encode("utf-8", "replace")
-        for key in self._keys(start):
+        for key in self._store.keys(start):
             path = key[5:].split(b"\0", 1)[0].decode("utf-8", "replace").replace("%00", "\0")
             if path != last and (path == base or path.startswith(base + "/")):
                 last = path
@@ -233,7 +184,7 @@ class Archive:
 
     def vector(self, fingerprint: str, sha256: str) -> Vector | None:
         """The stored embedding of a chunk's text."""
-        raw = self._get(keys.vector(fingerprint, sha256))
+        raw = self._store.get(keys.vector(fingerprint, sha256))
         return None if raw is None else np.frombuffer(raw, dtype=np.float32)
 
     def put_vectors(self, fingerprint: str, vectors: Sequence[tuple[str, Vector]]) -> None:
@@ -246,7 +197,7 @@ class Archive:
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""
         found = []
-        for key, value in self._scan(f"out:{stage}:".encode()):
+        for key, value in self._store.scan(f"out:{stage}:".encode()):
             found.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
             if len(found) >= limit:
                 break
@@ -257,7 +208,7 @@ class Archive:
         with self._write:
             batch = self.batch()
             for _, key, value in entries:
-                if self._get(key) == value:
+                if self._store.get(key) == value:
                     batch.delete(key)
             self.commit(batch)
 
@@ -286,26 +237,27 @@ class Archive:
     def marks(self, source: str, session_id: str) -> dict[str, str]:
         """The cursor of one session in one source: unit -> stamp ("" is the session's own record)."""
         prefix = keys.cursor_prefix(source, session_id)
-        return {keys.unescape(key[len(prefix) :].decode()): value.decode() for key, value in self._scan(prefix)}
+        return {keys.unescape(key[len(prefix) :].decode()): value.decode() for key, value in self._store.scan(prefix)}
 
     def marked_sessions(self, source: str) -> set[str]:
         """Sessions this source had when it was last read."""
         prefix = keys.cursor_prefix(source)
         return {
-            keys.unescape(key[len(prefix) :].decode().split(":", 1)[0]) for key in self._keys(prefix)
+            keys.unescape(key[len(prefix) :].decode().split(":", 1)[0]) for key in self._store.keys(prefix)
         } - {""}  # fmt: skip
 
     def quarantined(self, source: str = "") -> dict[str, Json]:
         """What could not be read: place -> entry."""
         prefix = b"quar:" + (keys.escape(source).encode() + b":" if source else b"")
         return {
-            keys.unescape(key.decode().rsplit(":", 1)[1]): records.load_object(raw) for key, raw in self._scan(prefix)
+            keys.unescape(key.decode().rsplit(":", 1)[1]): records.load_object(raw)
+            for key, raw in self._store.scan(prefix)
         }
 
     def unknown_types(self) -> dict[str, int]:
         """Part types that no version of ours knew when they were read: type -> number of messages."""
         found: dict[str, int] = {}
-        for key in self._keys(b"unk:"):
+        for key in self._store.keys(b"unk:"):
             type_ = keys.unescape(key.decode().split(":")[1])
             found[type_] = found.get(type_, 0) + 1
         return found
@@ -340,7 +292,7 @@ class Archive:
         batch = self.batch()
         now = self._clock()
         swept = 0
-        for key in list(self._keys(b"exp:")):
+        for key in list(self._store.keys(b"exp:")):
             expires, name = int(key[4:17]), key[18:]
             if expires > now:
                 break
@@ -354,7 +306,7 @@ class Archive:
 
     def note(self, name: str) -> str:
         """A short fact of ours that must survive a restart, such as which index directory this archive fills."""
-        return (self._get(keys.note(name)) or b"").decode()
+        return (self._store.get(keys.note(name)) or b"").decode()
 
     def set_note(self, name: str, text: str) -> None:
         """Remember it."""
@@ -365,19 +317,7 @@ class Archive:
     def figures(self) -> Json:
         """sessions, messages, parts, bytes on disk."""
         counts = {name: self._counts.get(name, 0) for name in ("sessions", "messages", "parts")}
-        return counts | {"bytes": _size_on_disk(self.directory / "leveldb")}
-
-
-def _size_on_disk(directory: Path) -> int:
-    """Bytes of all files. Only their names and sizes are looked at: LevelDB's files are never opened by us (L1)."""
-    total = 0
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            try:
-                total += entry.stat(follow_symlinks=False).st_size
-            except FileNotFoundError:
-                continue  # LevelDB compacts while we look
-    return total
+        return counts | {"bytes": self._store.bytes_on_disk()}
 
 
 def _session(entry: Json) -> Session:
@@ -392,31 +332,4 @@ def _session(entry: Json) -> Session:
         parent_id=entry["parent_id"],
         archived=entry["archived"],
         version=entry["version"],
-    )
-
-
-def _lock(path: Path) -> IO[str]:
-    """Hold `path` exclusively, with our pid in it, for as long as the answer stays open."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    file = os.fdopen(descriptor, "r+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = file.read(20).strip() or "unknown"
-        file.close()
-        raise ArchiveLocked(
-            f"{path.parent}: in use by another Reconstitute (pid {holder}); stop that one, or ask it: "
-            f"reconstitute status"
-        ) from None
-    file.seek(0)
-    file.truncate()
-    file.write(f"{os.getpid()}\n")
-    file.flush()
-    return file
-
-
-def _corrupt(directory: Path, cause: object) -> ArchiveCorrupt:
-    return ArchiveCorrupt(
-        f"{directory / 'leveldb'}: the archive failed a check: {cause}; stop the daemon, copy the directory away, "
-        f"then restore it from a backup or move it aside: the next start reads what OpenCode still has"
     )
