@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from types import FrameType
+
 from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
 from daemon.config import Config
@@ -29,7 +33,14 @@ def run(config: Config, *, once: bool = False) -> int:
     Raises:
         ArchiveLocked: another daemon runs.
     """
+    if not once:
+        # Until the loops run there is nothing to drain: a stop during the start is simply the end.
+        signal.signal(signal.SIGTERM, _end)
     from daemon.app.service import Daemon  # noqa: PLC0415 - the server is not needed by a single command
 
     daemon = Daemon(config)
     return daemon.once() if once else daemon.run()
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import Self
 
 from daemon import log
+from daemon.app import targets
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
-from daemon.errors import IndexBroken, ModelUnavailable, Retry, SourceMissing
+from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
 from daemon.files import Files
 from daemon.ingest import Chosen, Drained, Intake, Taken, Upkeep
 from daemon.model import Json, Target
@@ -35,6 +36,15 @@ from daemon.reconstitute import Reconstitution
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
+_AT_ONCE, _IN_A_HURRY = 200, 50
+"""Messages a commit of the lexical index."""
+
+_MOMENT_S = 0.5
+"""A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
+
+
+class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
+    """Reconstitute is stopping; what was being done is begun again at the next start."""
 
 
 class Engine:
@@ -52,9 +62,11 @@ class Engine:
         self.errors: deque[Json] = deque(maxlen=20)
         self._taking = threading.RLock()
         self._reporting = threading.Lock()
+        self._stopping = threading.Event()
         self._unread: dict[str, str] = {}
         self._failures = 0
         self._postponed: dict[str, set[str]] = {}
+        self._doubted: set[str] = set()
         self.archive = Archive(config.archive_dir)
         try:
             self.sources = Sources(config.opencode_dir, config.limits.record_mb)
@@ -75,6 +87,14 @@ class Engine:
             self.archive.close()
             raise
         self.files = Files(self.archive)
+
+    def stop(self) -> None:
+        """Long work, whoever asked for it, is to end between two of its steps, by Interrupted."""
+        self._stopping.set()
+
+    def _go_on(self) -> None:
+        if self._stopping.is_set():
+            raise Interrupted("the daemon is stopping; ask again when it runs, what was done until now is kept")
 
     def close(self) -> None:
         """Let go of everything, indexes before the archive."""
@@ -115,15 +135,19 @@ class Engine:
 
     # -- taking in -----------------------------------------------------------------------------------------------
 
-    def take(self, *, everything: bool, patient: bool = True, progress: Progress | None = None) -> Taken:
+    def take(
+        self, *, everything: bool, patient: bool = True, hurry: bool = False, progress: Progress | None = None
+    ) -> Taken:
         """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
 
-        A source that fails is reported and the others go on; the next look takes all of it.
+        A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` the lexical
+        index is fed for a moment only, newest messages first, so that the next look is not kept waiting.
         """
         with self._taking:
             total = Taken()
             for source in self.sources.refresh():
-                whole = everything or source.name in self._unread
+                whole = everything or source.name in self._unread or source.name in self._doubted
+                self._doubted.discard(source.name)
                 try:
                     taken = self._take_from(source, everything=whole, patient=patient, progress=progress)
                 except (SourceMissing, Retry) as error:
@@ -133,13 +157,20 @@ class Engine:
                 self._unread.pop(source.name, None)
                 self._postponed[source.name] = taken.postponed
                 total += taken
-            self.drain_lexical(progress)
+            self.drain_lexical(progress, within_s=_MOMENT_S if hurry else None)
             return total
 
     def _take_from(self, source: Source, *, everything: bool, patient: bool, progress: Progress | None) -> Taken:
+        last = time.monotonic()
+
         def step(done: int, of: int) -> None:
+            nonlocal last
+            self._go_on()
             if progress is not None:
                 progress({"phase": f"reading {source.kind}", "done": done, "total": of})
+            if done < of and time.monotonic() - last > _MOMENT_S:
+                self._keep_up(source, patient=patient)
+                last = time.monotonic()
 
         touched = source.touched()
         if everything or touched is None:
@@ -147,6 +178,15 @@ class Engine:
         return self.intake.take(
             source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
         )
+
+    def _keep_up(self, source: Source, *, patient: bool) -> None:
+        """In the middle of a long scan: what is new is not kept waiting, and what was read can be searched."""
+        touched = source.touched()
+        if touched is None:
+            self._doubted.add(source.name)
+        elif touched:
+            self.intake.take(source, touched, patient=patient)
+        self.drain_lexical(within_s=_MOMENT_S)
 
     @property
     def unread(self) -> list[str]:
@@ -158,13 +198,15 @@ class Engine:
         """Whether something was still being written at the last look."""
         return any(self._postponed.values())
 
-    def drain_lexical(self, progress: Progress | None = None) -> int:
-        """Empty the outbox into the lexical index; a broken index is rebuilt."""
+    def drain_lexical(self, progress: Progress | None = None, *, within_s: float | None = None) -> int:
+        """Feed the lexical index, until the outbox is empty or the time is over; a broken index is rebuilt."""
         total = 0
+        end = time.monotonic() + within_s if within_s is not None else float("inf")
         with self._taking:
-            while self.archive.waiting("lexical"):
+            while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
+                self._go_on()
                 try:
-                    done = self.upkeep.lexical_drain().step()
+                    done = self.upkeep.lexical_drain().step(_AT_ONCE if within_s is None else _IN_A_HURRY)
                 except IndexBroken as error:
                     self._failures += 1
                     self.report("lexical index", error)
@@ -174,6 +216,7 @@ class Engine:
                     continue
                 if not done.messages:
                     break
+                self._failures = 0
                 total += done.messages
                 if progress is not None:
                     waiting = self.archive.waiting("lexical")
@@ -208,13 +251,14 @@ class Engine:
             "sources": self._sources(),
             "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
             "index": self.upkeep.state(),
-            "targets": [self._target(target.path) for target in self.config.targets],
+            "targets": [self._target(target) for target in targets.known(self.archive, self.config).values()],
             "jobs": {"running": None, "queued": 0},
+            "watch": "",
             "errors": list(self.errors),
         }
 
     def _sources(self) -> list[Json]:
-        found = self.sources.current() or self.sources.refresh()
+        found = self.sources.current()
         rows = [
             {
                 "name": source.name,
@@ -229,16 +273,15 @@ class Engine:
             {"name": name, "kind": "unreadable", "state": trouble} for name, trouble in self.sources.troubles.items()
         ]
 
-    def _target(self, path: str) -> Json:
-        section = next(target for target in self.config.targets if target.path == path)
-        place = os.path.abspath(os.path.expanduser(path))
-        last = self.archive.target_get(place, "last") or {}
+    def _target(self, target: Target) -> Json:
+        last = self.archive.target_get(target.path, "last") or {}
         return {
-            "path": place,
-            "refresh": section.refresh,
-            "schedule": section.schedule,
+            "path": target.path,
+            "refresh": target.refresh,
+            "schedule": target.schedule,
             "last_run": last.get("time"),
             "state": last.get("state", "not run yet"),
+            "warnings": last.get("result", {}).get("warnings", []),
         }
 
     def recall(self) -> Recall:
@@ -270,9 +313,12 @@ class Engine:
         warnings: list[str] = []
         total = self.archive.waiting("semantic")
         failures = 0
-        while self.archive.waiting("semantic"):
+        while True:  # at least once: opening the index is what finds it missing, and fills the outbox
+            self._go_on()
             try:
-                done = self.drain_semantic()
+                done = self.drain_semantic(self._stopping.is_set)
+                if not done.messages and not self.archive.waiting("semantic"):
+                    break
             except ModelUnavailable as error:
                 warnings.append(str(error))
                 break
@@ -301,7 +347,12 @@ class Engine:
     ) -> Json:
         """See control.protocol.Service."""
         target = Target(path=path, questions=tuple(questions or ()), output=output)
-        return self.run_target(target, progress, at=at)
+
+        def step(event: Json) -> None:
+            self._go_on()
+            progress(event)
+
+        return self.run_target(target, step, at=at)
 
     def run_target(self, target: Target, progress: Progress, at: str = "") -> Json:
         """One reconstitution, from the archive as it stands.

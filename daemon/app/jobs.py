@@ -6,24 +6,20 @@ J3). A job begins with a look at the sources, so that its answer knows what was 
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from daemon import log
-from daemon.app.engine import Engine
-from daemon.app.loops import Interrupted, Loop
+from daemon.app import targets
+from daemon.app.engine import Engine, Interrupted
+from daemon.app.loops import MODEL_S, Loop
 from daemon.errors import ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json, Target
 from daemon.requests import Claimed, Request, Requests
 
 _LOG = log.get("jobs")
-_ADOPTED = ""
-"""Where the archive keeps the list of adopted targets: no target has an empty path."""
-
 _RETRY_S = 5.0
 _SETTLE_S = 1.0
 """A continuous target waits this long for more, so that a burst of messages is one run."""
@@ -35,7 +31,7 @@ class JobLoop(Loop):
     def __init__(
         self, engine: Engine, requests: Requests, ready: threading.Event, fatal: Callable[[BaseException], None]
     ) -> None:
-        super().__init__("jobs", fatal)
+        super().__init__("jobs", fatal, allowed_s=MODEL_S)
         self._engine = engine
         self._requests = requests
         self._ready = ready
@@ -43,7 +39,8 @@ class JobLoop(Loop):
         self._due: dict[str, float] = {}
         self.current: str | None = None
         self.put_off = 0
-        self._targets = adopted(engine) | {target.path: target for target in configured(engine)}
+        self._configured = {target.path for target in targets.configured(engine.config)}
+        self._targets = targets.known(engine.archive, engine.config)
 
     @property
     def queued(self) -> int:
@@ -52,16 +49,17 @@ class JobLoop(Loop):
             return len(self._due)
 
     def enqueue(self, path: str, delay_s: float = 0.0) -> None:
-        """Run this configured target; asking twice before it ran is asking once."""
+        """Run this target; asking twice before it ran is asking once, for the earlier time."""
+        at = time.monotonic() + delay_s
         with self._lock:
-            self._due.setdefault(path, time.monotonic() + delay_s)
+            self._due[path] = min(at, self._due.get(path, at))
         self.wake()
 
     def taken(self, taken: Taken) -> None:
         """New evidence: continuous targets that it concerns will run."""
         if not taken.places and not taken.removed:
             return
-        for target in self._targets.values():
+        for target in list(self._targets.values()):  # a request may add one meanwhile
             if target.refresh == "continuous" and (taken.removed or concerns(taken.places, target.path)):
                 self.enqueue(target.path, _SETTLE_S)
 
@@ -88,7 +86,7 @@ class JobLoop(Loop):
             return ready[0]
 
     def _sign(self, _: Json) -> None:
-        self.beat.busy()
+        self.sign()
         if self._stop.is_set():
             raise Interrupted("the daemon is stopping; this run is made up for at the next start")
 
@@ -119,22 +117,17 @@ class JobLoop(Loop):
             self.current = None
 
     def _answer(self, request: Request) -> Json:
-        target = Target(path=request.path, questions=request.questions, output=request.output)
+        refresh = "continuous" if request.refresh == "continuous" else "once"
+        target = Target(path=request.path, questions=request.questions, refresh=refresh, output=request.output)
         result = self._engine.run_target(target, self._sign, at=request.at)
-        if request.refresh == "continuous":
-            self._adopt(replace(target, refresh="continuous"))
+        if refresh == "continuous":
+            targets.adopt(self._engine.archive, target)
+            if target.path not in self._configured:
+                self._targets[target.path] = target
         elif request.refresh == "scheduled":
             note = f"{request.path}: a schedule needs a [[targets]] entry in the configuration; it was run once"
             result["warnings"] = [*result["warnings"], note]
         return result
-
-    def _adopt(self, target: Target) -> None:
-        """Follow it from now on, as if the configuration named it; remembered in the archive."""
-        if target.path not in self._targets:
-            self._targets[target.path] = target
-        adopted = self._engine.archive.target_get(_ADOPTED, "targets") or {}
-        adopted[target.path] = {"questions": list(target.questions), "output": target.output}
-        self._engine.archive.target_put(_ADOPTED, "targets", adopted)
 
     def _run_target(self, target: Target) -> None:
         self.current = target.path
@@ -152,7 +145,7 @@ class JobLoop(Loop):
         else:
             _LOG.info(
                 "target", path=target.path, pages=result.get("pages"), written=result.get("written"),
-                seconds=round(time.monotonic() - began, 2),
+                kept=result.get("kept"), seconds=round(time.monotonic() - began, 2),
             )  # fmt: skip
         finally:
             self.current = None
@@ -160,28 +153,6 @@ class JobLoop(Loop):
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted):
             self._engine.report("jobs", error)
-
-
-def adopted(engine: Engine) -> dict[str, Target]:
-    """Targets that a request asked to be kept up to date."""
-    stored = engine.archive.target_get(_ADOPTED, "targets") or {}
-    return {
-        path: Target(path=path, questions=tuple(each["questions"]), refresh="continuous", output=each["output"])
-        for path, each in stored.items()
-    }
-
-
-def configured(engine: Engine) -> list[Target]:
-    """The configuration's targets, with absolute paths."""
-    return [
-        Target(
-            path=os.path.abspath(os.path.expanduser(section.path)),
-            questions=tuple(section.questions),
-            schedule=section.schedule,
-            refresh=section.refresh,
-        )
-        for section in engine.config.targets
-    ]
 
 
 def concerns(places: Iterable[str], target: str) -> bool:

@@ -14,25 +14,28 @@ from collections.abc import Callable
 
 from daemon import log
 from daemon.app.beat import Beat
-from daemon.app.engine import Engine
-from daemon.errors import ArchiveCorrupt, IndexBroken, ReconstituteError
+from daemon.app.engine import Engine, Interrupted
+from daemon.errors import ArchiveCorrupt, IndexBroken
 from daemon.ingest import Taken
 
 _LOG = log.get("loops")
 _TICK_S = 0.5
 _SETTLE_S = 0.05
+_POLL_S = 30.0
+"""How often everything is looked at when there are no file events (docs/reliability.md, W3)."""
+
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
-
-
-class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
-    """The daemon is stopping; the work is still queued."""
+MODEL_S = 900.0
+"""A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
 
 
 class Loop(ABC):
     """A thread that calls `turn` until stopped; `turn` answers how long to rest before the next one."""
 
-    def __init__(self, name: str, fatal: Callable[[BaseException], None]) -> None:
+    def __init__(self, name: str, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0) -> None:
+        """`allowed_s`: how long one step between two signs of life may take."""
         self.beat = Beat(name)
+        self._allowed_s = allowed_s
         self._fatal = fatal
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -57,9 +60,9 @@ class Loop(ABC):
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    @property
-    def is_stopping(self) -> bool:
-        return self._stop.is_set()
+    def sign(self) -> None:
+        """Progress was made."""
+        self.beat.busy(self._allowed_s)
 
     @abstractmethod
     def turn(self) -> float:
@@ -72,7 +75,7 @@ class Loop(ABC):
     def _run(self) -> None:
         while not self._stop.is_set():
             self._wake.clear()
-            self.beat.busy()
+            self.sign()
             try:
                 rest = self.turn()
                 self._failures = 0
@@ -113,6 +116,10 @@ class IntakeLoop(Loop):
                 source.hint(path)
         self.wake()
 
+    def poll(self) -> None:
+        """There will be no hints: look at everything more often."""
+        self._period = min(self._period, _POLL_S)
+
     def turn(self) -> float:
         if self._wake.is_set() or self.first_scan_done.is_set():
             self._stop.wait(_SETTLE_S)  # one look for a burst of events
@@ -120,7 +127,7 @@ class IntakeLoop(Loop):
         self._everything = False
         if everything:
             self._last_full = time.monotonic()
-        taken = self._engine.take(everything=everything, progress=lambda _: self._sign())
+        taken = self._engine.take(everything=everything, hurry=True, progress=lambda _: self._sign())
         if taken.changed or taken.removed or everything:
             _LOG.info(
                 "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
@@ -128,10 +135,12 @@ class IntakeLoop(Loop):
             )  # fmt: skip
         self._taken(taken)
         self.first_scan_done.set()
+        if self._engine.archive.waiting("lexical"):
+            return 0.0
         return 0.1 if self._engine.is_waiting else _TICK_S
 
     def _sign(self) -> None:
-        self.beat.busy()
+        self.sign()
         if self._stop.is_set():
             raise Interrupted("stopping between two sessions; the rest is read at the next start")
 
@@ -153,7 +162,7 @@ class EmbedLoop(Loop):
     """Empties the semantic outbox; waits longer and longer for a model server that is down."""
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("embed", fatal)
+        super().__init__("embed", fatal, allowed_s=MODEL_S)
         self._engine = engine
 
     def turn(self) -> float:
@@ -163,7 +172,7 @@ class EmbedLoop(Loop):
         return 0.0 if done.messages else 2.0
 
     def _asked(self) -> bool:
-        self.beat.busy()
+        self.sign()
         return self._stop.is_set()
 
     def failed(self, error: Exception) -> None:

@@ -21,7 +21,9 @@ class OneShot(Engine):
         self.take(everything=True, patient=False)
         if mode != "literal":
             self._open_semantic()
-        return super().search(query, mode=mode, limit=limit, context=context)
+        answer = super().search(query, mode=mode, limit=limit, context=context)
+        answer["warnings"] += self.unread
+        return answer
 
     def reconstitute(
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
@@ -29,7 +31,9 @@ class OneShot(Engine):
         """See Service."""
         self.take(everything=True, patient=False, progress=progress)
         self._open_semantic()
-        return super().reconstitute(path, questions=questions, at=at, output=output, progress=progress)
+        answer = super().reconstitute(path, questions=questions, at=at, output=output, progress=progress)
+        answer["warnings"] += self.unread
+        return answer
 
     def _open_semantic(self) -> None:
         try:

@@ -14,8 +14,9 @@ import time
 from functools import partial
 
 from daemon import log
+from daemon.app import targets
 from daemon.app.engine import Engine
-from daemon.app.jobs import JobLoop, adopted, configured
+from daemon.app.jobs import JobLoop
 from daemon.app.loops import EmbedLoop, IntakeLoop
 from daemon.config import Config
 from daemon.control.server import Server
@@ -28,8 +29,11 @@ from daemon.requests import Requests
 from daemon.schedule import Scheduler, due_since, parse
 
 _LOG = log.get("daemon")
-_DRAIN_S = 18.0
-"""For all loops together; the promise is 20 s, the unit allows 45."""
+_DRAIN_S = 14.0
+"""For all loops together; the promise is 20 s with the socket's own 3, the unit allows 45."""
+
+_ABANDON_S = 5.0
+"""For a model that does not answer: nothing is lost with its answer."""
 
 
 class _Served(Engine):
@@ -81,12 +85,6 @@ class Daemon:
         if path is not None and path.startswith(f"{self._config.requests_dir}{os.sep}"):
             self._jobs.wake()
             return
-        if path is not None and os.path.dirname(path) == str(self._config.opencode_dir):
-            name = os.path.basename(path)
-            new = name == "storage" or name.endswith(".db")
-            known = {source.name.split(":", 1)[1] for source in self._engine.sources.current()}
-            if new and path not in known:
-                path = None  # a store that was not there before
         self._intake.hint(path)
 
     def _taken(self, taken: object) -> None:
@@ -147,8 +145,9 @@ class Daemon:
             self._watch.start()
             if self._watch.trouble:
                 _LOG.warning("watch", message=self._watch.trouble)
+                self._intake.poll()
         now = int(time.time() * 1000)
-        for target in [*configured(self._engine), *adopted(self._engine).values()]:
+        for target in targets.known(self._engine.archive, self._config).values():
             if target.schedule:
                 self._scheduler.add(target.path, target.schedule, partial(self._jobs.enqueue, target.path))
                 last = (self._engine.archive.target_get(target.path, "last") or {}).get("time")
@@ -197,15 +196,21 @@ class Daemon:
         """Accept no more, let each loop finish its batch, within the budget."""
         self._scheduler.stop()
         self._watch.stop()
+        self._engine.stop()
         loops = (self._jobs, self._intake, self._embed)
         for loop in loops:
             loop.stop()
         end = time.monotonic() + _DRAIN_S
+        late = []
         for loop in loops:
-            if not loop.join(max(0.1, end - time.monotonic())):
-                _LOG.error("did not end in time", loop=loop.beat.name)
-                self._engine.archive.close()
-                os._exit(self._code or 1)
+            left = max(0.1, end - time.monotonic())
+            if not loop.join(min(left, _ABANDON_S) if loop is self._embed else left):
+                late.append(loop.beat.name)
+        if late:
+            # Waiting for a model, or for a disk: what they were doing is still queued. They cannot be ended otherwise.
+            _LOG.warning("did not end in time", loops=late)
+            self._engine.archive.close()
+            os._exit(self._code)
 
     # -- once ----------------------------------------------------------------------------------------------------
 
@@ -216,7 +221,7 @@ class Daemon:
             for warning in result["warnings"]:
                 _LOG.warning("index", message=warning)
             self._intake.first_scan_done.set()
-            for target in configured(self._engine):
+            for target in targets.known(self._engine.archive, self._config).values():
                 self._jobs.enqueue(target.path)
             while (self._requests.pending() or self._jobs.queued) and not self._jobs.put_off:
                 time.sleep(self._jobs.turn())

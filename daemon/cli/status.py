@@ -94,6 +94,7 @@ def _indexes(answer: dict[str, Any]) -> Iterator[str]:
         if isinstance(index, dict):
             facts += [f"{index['count']} entries"] if index.get("count") is not None else []
             facts += [str(index["embedder"])] if index.get("embedder") else []
+            facts += [f"{index['refused']} refused by the model"] if index.get("refused") else []
         yield f"{names.get(key, key)}: {', '.join(facts)}"
 
 
@@ -103,6 +104,7 @@ def _targets(answer: dict[str, Any]) -> Iterator[str]:
         last = f"last run {show.moment(target['last_run'])}" if target.get("last_run") else ""
         facts = ", ".join(str(fact) for fact in (target.get("state"), when, last) if fact)
         yield f"{target.get('path', '?')}: {facts}"
+        yield from (f"  {warning}" for warning in target.get("warnings") or ())
 
 
 def _jobs(answer: dict[str, Any]) -> Iterator[str]:

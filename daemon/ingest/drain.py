@@ -153,20 +153,19 @@ class SemanticDrain:
                 return None
             made = self._embedder.embed([chunk.text for _, chunk in group])
             kept: list[tuple[str, Vector]] = []
+            batch = self._archive.batch()
             for (sha, chunk), vector in zip(group, made, strict=True):
                 if isinstance(vector, BadInput):
                     refused += 1
-                    self._refuse(chunk, vector)
+                    batch.quarantine(EMBEDDER, chunk.id, {"reason": str(vector), "size": len(chunk.text)})
                 else:
+                    batch.release(EMBEDDER, chunk.id)  # another model may have refused it
                     kept.append((sha, vector))
+            if len(batch):
+                self._archive.commit(batch)
             self._archive.put_vectors(self._embedder.fingerprint, kept)
             found |= dict(kept)
         return found, len(missing) - refused, refused
-
-    def _refuse(self, chunk: Chunk, error: BadInput) -> None:
-        batch = self._archive.batch()
-        batch.quarantine(EMBEDDER, chunk.id, {"reason": str(error), "size": len(chunk.text)})
-        self._archive.commit(batch)
 
 
 def chunk_digest(chunk: Chunk) -> str:

@@ -94,6 +94,7 @@ class Intake:
         """One pass over `only` these sessions, or over all.
 
         With `patient` false, what is being written is taken as it is (a single run must not leave it behind).
+        `progress` is told (sessions done, of how many) after each session and each commit of a long one; it may raise.
 
         Raises:
             SourceMissing: the source is gone; nothing was concluded from that.
@@ -104,9 +105,13 @@ class Intake:
         listed = None if only is not None else source.sessions()
         sessions = sorted(only) if only is not None else sorted(listed or ())
         for number, session_id in enumerate(sessions):
-            total += self._session(source, session_id, patient=patient)
-            if progress is not None:
-                progress(number + 1, len(sessions))
+
+            def pulse(done: int = number) -> None:
+                if progress is not None:
+                    progress(done, len(sessions))
+
+            total += self._session(source, session_id, patient=patient, pulse=pulse)
+            pulse(number + 1)
         if listed is not None:
             gone = self._archive.marked_sessions(source.name) - set(listed)
             for session_id in sorted(gone):
@@ -135,7 +140,7 @@ class Intake:
 
     # -- one session ---------------------------------------------------------------------------------------------
 
-    def _session(self, source: Source, session_id: str, *, patient: bool) -> Taken:
+    def _session(self, source: Source, session_id: str, *, patient: bool, pulse: Callable[[], None]) -> Taken:
         visit = _Visit(source, session_id, patient, self._archive.batch(), Taken())
         units = source.messages(session_id)
         marks = self._archive.marks(source.name, session_id)
@@ -152,6 +157,7 @@ class Intake:
             if visit.batch.size > _BATCH_BYTES or waiting >= _BATCH_MESSAGES:
                 self._archive.commit(visit.batch)
                 visit.batch, waiting = self._archive.batch(), 0
+                pulse()
         for message_id in marks.keys() - units.keys() - {""}:
             visit.batch.mark(source.name, session_id, message_id, None)
             visit.taken.removed += visit.batch.forget_message_source(message_id, source.name, self._now())

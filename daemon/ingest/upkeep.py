@@ -1,9 +1,9 @@
 """The indexes opened, proven and, when damaged, rebuilt from the archive.
 
-Each index directory carries the name it had when it was filled; the archive remembers that name. A directory that is
-missing, swapped or broken is parked, and every message goes back into that stage's outbox: nothing is searched that was
-not proven (docs/reliability.md, C1, C2, C11). The semantic index is opened in a child process first, because a damaged
-one can take the process with it.
+Each index directory holds the name it was given when its filling began; the archive remembers that name. Where one is
+missing, emptied, swapped or broken (then it is parked), every message goes back into that stage's outbox: nothing is
+searched that was not proven (docs/reliability.md, C1, C2, C11). The semantic index is opened in a child process first,
+because a damaged one can take the process with it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from pathlib import Path
 from daemon import fsio
 from daemon.archive import Archive
 from daemon.embed import Embedder
-from daemon.errors import BadInput, IndexBroken
+from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.index import LexicalIndex, SemanticIndex, guard
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
-from daemon.ingest.drain import LexicalDrain, SemanticDrain, chunk_digest, entry_of
+from daemon.ingest.drain import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
 from daemon.model import Json
 from daemon.transcript.chunks import chunks
 from daemon.vectors import Vector
 
 _SAMPLE = 50
 _PROBE_S = 60.0
+_NAME = "belongs-to"
+_SHOWN_REASONS = 5
 Say = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
 
@@ -84,6 +86,7 @@ class Upkeep:
         self._kb = (indexed_kb, embedded_kb)
         self._batch = batch
         self._opening = threading.Lock()
+        self._is_closed = False
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lexical_state = "ready"
         self.semantic_state = "not opened yet"
@@ -96,15 +99,13 @@ class Upkeep:
 
     def _open_lexical(self) -> Lexical:
         place = self._directory / "lexical"
-        existed = place.exists()
         try:
             index = Lexical(place)
         except IndexBroken as error:
             self._say("lexical index", f"{error}; parked, rebuilding from the archive")
             guard.park(place)
-            existed = False
             index = Lexical(place)
-        self._claim("lexical", existed=existed)
+        self._claim("lexical", place)
         return index
 
     def lexical_drain(self) -> LexicalDrain:
@@ -112,7 +113,13 @@ class Upkeep:
         return LexicalDrain(self._archive, self.lexical, self._kb[0])
 
     def rebuild_lexical(self, error: IndexBroken) -> None:
-        """Park what is broken, start anew."""
+        """Park what is broken, start anew.
+
+        Raises:
+            IndexBroken: `error` itself, after `close`: an index is not broken for having been closed under a caller.
+        """
+        if self._is_closed:
+            raise error
         self._say("lexical index", f"{error}; parked, rebuilding from the archive")
         self.lexical.close()
         guard.park(self._directory / "lexical")
@@ -138,18 +145,25 @@ class Upkeep:
 
         Raises:
             IndexBroken: it could not be made to work even empty (the caller waits before trying again).
+            Retry: the model server or the Chroma server does not answer.
         """
         with self._opening:
             if self._semantic is not None:
                 return self._semantic
+            if self._is_closed:
+                raise IndexBroken(f"{self._directory}: the indexes are closed; open them again")
             embedder = self.embedder
             place = self._directory / "semantic"
             self.semantic_state = "being checked"
             try:
                 if self._chroma == "embedded":
                     self._prove(place, embedder)
-                    self._claim("semantic", embedder.fingerprint, existed=place.exists())
                 index = self._open(place, embedder)
+                if self._chroma == "embedded":
+                    self._claim("semantic", place, embedder.fingerprint)
+            except Retry as error:
+                self.semantic_state = f"waiting: {error}"
+                raise
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
                 raise
@@ -201,8 +215,14 @@ class Upkeep:
         )
 
     def rebuild_semantic(self, error: IndexBroken) -> None:
-        """Park what is broken; it is opened anew, and refilled from the archive's vectors, on the next use."""
+        """Park what is broken; it is opened anew, and refilled from the archive's vectors, on the next use.
+
+        Raises:
+            IndexBroken: as `rebuild_lexical`.
+        """
         with self._opening:
+            if self._is_closed:
+                raise error
             self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             self.semantic_state = f"rebuilding: {error}"
             if self._semantic is not None:
@@ -213,10 +233,13 @@ class Upkeep:
 
     # -- belonging together --------------------------------------------------------------------------------------
 
-    def _claim(self, stage: str, fingerprint: str = "", *, existed: bool) -> None:
-        """See that this directory is the one the archive filled; if not, everything goes into the outbox again."""
-        note = self._directory / f"{stage}.name"
-        name = note.read_text(encoding="utf-8") if existed and note.exists() else ""
+    def _claim(self, stage: str, place: Path, fingerprint: str = "") -> None:
+        """See that this directory is the one the archive filled; if not, everything goes into the outbox again.
+
+        The name lies in the directory, so that it goes where that goes. It is written last.
+        """
+        note = place / _NAME
+        name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
         if name and name == self._archive.note(f"{stage} index") and name.endswith(f" {fingerprint}"):
             return
         name = f"{secrets.token_hex(8)} {fingerprint}"
@@ -228,7 +251,13 @@ class Upkeep:
 
     def state(self) -> Json:
         """For the status: both indexes, in plain words."""
-        semantic: Json = {"state": self.semantic_state, "embedder": self.choice}
+        refused = self._archive.quarantined(EMBEDDER)
+        semantic: Json = {
+            "state": self.semantic_state,
+            "embedder": self.choice,
+            "refused": len(refused),
+            "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
+        }
         if self._semantic is not None:
             semantic["count"] = self._semantic.count()
         return {"lexical": {"state": self.lexical_state, "count": self.lexical.count()}, "semantic": semantic}
@@ -236,6 +265,7 @@ class Upkeep:
     def close(self) -> None:
         """The indexes first, the archive is the caller's."""
         with self._opening:
+            self._is_closed = True
             self.lexical.close()
             if self._semantic is not None:
                 self._semantic.close()

@@ -68,7 +68,10 @@ class Sources:
         try:
             tables = set(connection.tables())
             has_newer = "session_message" in tables and connection.rows("SELECT 1 FROM session_message LIMIT 1")
-        except (SourceBusy, SourceMissing) as error:
+        except SourceBusy as error:
+            troubles[str(path)] = str(error)
+            return
+        except SourceMissing as error:
             troubles[str(path)] = str(error)
             self._failed[path] = time.monotonic()
             return

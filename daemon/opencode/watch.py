@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -46,10 +47,13 @@ _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 class Watch:
     """Watches a data directory and a request directory; `trouble` says why only scans find changes, or is empty."""
 
-    def __init__(self, data_dir: Path, requests_dir: Path, hint: Hint) -> None:
+    def __init__(
+        self, data_dir: Path, requests_dir: Path, hint: Hint, make: Callable[[], BaseObserver] = Observer
+    ) -> None:
         self._data_dir = data_dir
         self._requests_dir = requests_dir
         self._hint = hint
+        self._make = make
         self._observer: BaseObserver | None = None
         self._overflow = _Overflow(hint)
         self._roots: dict[str, int] = {}
@@ -61,13 +65,13 @@ class Watch:
         self.trouble = ""
         self._roots = {}
         try:
-            self._observer = Observer()
+            self._observer = self._make()
             handler = _Handler(self._hint)
-            # The parent is watched for the data directory's own coming and going (W4).
             for place, recursive in self._places():
-                if os.path.isdir(place):
+                inode = _inode(place)
+                if inode is not None:
                     self._observer.schedule(handler, place, recursive=recursive)
-                    self._roots[place] = os.stat(place).st_ino
+                    self._roots[place] = inode
             logging.getLogger("watchdog.observers").addHandler(self._overflow)
             self._observer.start()
         except OSError as error:
@@ -100,10 +104,8 @@ class Watch:
         """Whether a watched place has appeared, vanished or been replaced since the start: start again."""
         if self._observer is None:
             return False
-        for place, _ in self._places():
-            inode = os.stat(place).st_ino if os.path.isdir(place) else None
-            if self._roots.get(place) != inode:
-                return True
+        if any(self._roots.get(place) != _inode(place) for place, _ in self._places()):
+            return True
         return not self._observer.is_alive()
 
     def stop(self) -> None:
@@ -143,6 +145,15 @@ class _Overflow(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "overflow" in record.getMessage().lower():
             self._hint(None)
+
+
+def _inode(place: str) -> int | None:
+    """Which directory stands at `place` (W4); None when there is none."""
+    try:
+        found = os.stat(place)
+    except OSError:
+        return None
+    return found.st_ino if stat.S_ISDIR(found.st_mode) else None
 
 
 def _advice(error: OSError) -> str:

@@ -1,7 +1,7 @@
 """Our daemon as a process of its own, asked over its control socket by a plain HTTP client.
 
 Nothing of the daemon's code runs in the tests' process here, so a wrong protocol shows. The runtime directory is a short
-path of its own: a socket's path may have 107 bytes.
+path of its own: a socket's path may have 107 bytes. Waiting is polling with a deadline, `until` for whatever it is.
 """
 
 from __future__ import annotations
@@ -15,19 +15,45 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import httpx
-from opencode import CHECKOUT
+
+T = TypeVar("T")
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def until(ask: Callable[[], T], timeout_s: float = 20, what: str = "") -> T:
+    """What `ask` answers as soon as that is true; AssertionError with the last answer when the time is over."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        answer = ask()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what or 'it'} did not come true within {timeout_s} s; the last answer: {answer!r}")
+        time.sleep(0.05)
 
 
 class Daemon:
-    """`reconstitute run` over one data directory; it may be killed and started again over the same archive."""
+    """`reconstitute run` over one data directory; it may be killed and started again over the same archive.
 
-    def __init__(self, opencode_data: Path, root: Path) -> None:
+    `tables` are added to the configuration, table by table and key by key; `targets` become its [[targets]].
+    """
+
+    def __init__(
+        self,
+        opencode_data: Path,
+        root: Path,
+        *,
+        tables: Mapping[str, Mapping[str, Any]] | None = None,
+        targets: Sequence[Mapping[str, Any]] = (),
+        environment: Mapping[str, str] | None = None,
+        make_data_dir: bool = True,
+    ) -> None:
         self.archive_dir, self.output_dir = root / "archive", root / "output"
         self.requests_dir = self.archive_dir / "requests"
         self.log_path = root / "daemon.log"
@@ -35,41 +61,75 @@ class Daemon:
         self.socket = self.runtime_dir / "reconstitute" / "control.sock"
         self.config = root / "reconstitute.toml"
         (root / "home").mkdir(parents=True)
-        tables = {
+        self._tables: dict[str, dict[str, Any]] = {
             "opencode": {"data_dir": opencode_data},
             "archive": {"dir": self.archive_dir},
             "output": {"dir": self.output_dir},
             "embedding": {"provider": "builtin"},
             "chat": {"provider": "none"},
         }
-        lines = [
-            f"[{name}]\n{key} = {json.dumps(str(value))}\n" for name, t in tables.items() for key, value in t.items()
-        ]
-        self.config.write_text("".join(lines))
-        # The watched directory comes before OpenCode's first record, as on a machine where both are new.
-        opencode_data.mkdir(parents=True, exist_ok=True)
-        self._environment = {
+        self.configure(tables or {}, targets)
+        if make_data_dir:
+            # The watched directory comes before OpenCode's first record, as on a machine where both are new.
+            opencode_data.mkdir(parents=True, exist_ok=True)
+        self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(root / "home"),
             "XDG_RUNTIME_DIR": str(self.runtime_dir),
             "LANG": "C.UTF-8",
+            **(environment or {}),
         }
         self.process: subprocess.Popen[bytes] | None = None
         self._groups: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def configure(self, tables: Mapping[str, Mapping[str, Any]], targets: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Write the configuration: what it was, with `tables` over it, and these targets."""
+        for name, table in tables.items():
+            self._tables.setdefault(name, {}).update(table)
+        lines = []
+        for header, table in [
+            *((f"[{name}]", t) for name, t in self._tables.items()),
+            *(("[[targets]]", t) for t in targets),
+        ]:
+            lines += [header, *(f"{key} = {_toml(value)}" for key, value in table.items())]
+        self.config.write_text("\n".join(lines) + "\n")
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "daemon.cli", "--config", str(self.config), *arguments]
+
+    def ask(self, *arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+        """Another `reconstitute` process with the same configuration, to its end."""
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=CHECKOUT, env=self.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
 
     def start(self) -> None:
         """Start it and return at once."""
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "daemon.cli", "--config", str(self.config), "run"],
+                self.command("run"),
                 cwd=CHECKOUT,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         self._groups.append(self.process.pid)
+
+    def run(self) -> Self:
+        """Start it, and return when it answers."""
+        self.start()
+        self.wait_until_ready()
+        return self
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
         """Return when it answers; AssertionError, with its log's end, when it ended or does not."""
@@ -130,11 +190,11 @@ class Daemon:
         return found
 
     def wait_until_drained(self, timeout_s: float = 60) -> dict[str, Any]:
-        """The status once nothing waits in the outbox."""
+        """The status once the semantic index is open and nothing waits in the outbox."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             status = self.status()
-            if waiting(status) == 0:
+            if waiting(status) == 0 and status["index"]["semantic"]["state"] == "ready":
                 return status
             time.sleep(0.1)
         raise AssertionError(f"the outbox was not empty after {timeout_s} s: {status}")
@@ -185,6 +245,11 @@ class Daemon:
         if self.process is not None:
             self.process.wait(timeout=10)
         shutil.rmtree(self.runtime_dir, ignore_errors=True)
+
+
+def _toml(value: Any) -> str:
+    """A value of the configuration as TOML; JSON's form of texts, numbers, booleans and lists of them will do."""
+    return json.dumps(value, default=str)
 
 
 def waiting(status: dict[str, Any]) -> int:

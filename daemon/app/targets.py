@@ -1,0 +1,49 @@
+"""Which folders and files are kept reconstituted: those of the configuration, and those that a request asked to follow.
+
+What the configuration says of a path goes before what a request said of it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.model import Target
+
+_ADOPTED = ""
+"""Where the archive keeps the list of adopted targets: no target has an empty path."""
+
+
+def known(archive: Archive, config: Config) -> dict[str, Target]:
+    """All of them, by absolute path."""
+    return adopted(archive) | {target.path: target for target in configured(config)}
+
+
+def configured(config: Config) -> list[Target]:
+    """The configuration's targets, with absolute paths."""
+    return [
+        Target(
+            path=os.path.abspath(os.path.expanduser(section.path)),
+            questions=tuple(section.questions),
+            schedule=section.schedule,
+            refresh=section.refresh,
+        )
+        for section in config.targets
+    ]
+
+
+def adopted(archive: Archive) -> dict[str, Target]:
+    """Targets that a request asked to be kept up to date."""
+    stored = archive.target_get(_ADOPTED, "targets") or {}
+    return {
+        path: Target(path=path, questions=tuple(each["questions"]), refresh="continuous", output=each["output"])
+        for path, each in stored.items()
+    }
+
+
+def adopt(archive: Archive, target: Target) -> None:
+    """Follow it from now on, as if the configuration named it; the archive remembers."""
+    stored = archive.target_get(_ADOPTED, "targets") or {}
+    stored[target.path] = {"questions": list(target.questions), "output": target.output}
+    archive.target_put(_ADOPTED, "targets", stored)

@@ -1,0 +1,235 @@
+"""One daemon for an archive: a second is refused, a dead one leaves nothing in the way, what is new becomes searchable
+within seconds however its store comes to be, and OpenCode's files stay as they are."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.daemon_process import Daemon, until
+from tests.e2e.talk import PROJECT, Talk, snapshot, words
+from tests.make_opencode import T0, Database, Database2, JsonStore
+
+SOON_S = 8
+"""A new directory is noticed at the next look after the watch, every two seconds; the rest follows at once."""
+
+
+def found(daemon: Daemon, word: str) -> list[str]:
+    return [hit["message_id"] for hit in daemon.search(word)]
+
+
+def test_a_second_daemon_is_refused_with_the_first_ones_pid_and_the_first_goes_on(
+    daemon: Daemon, data_dir: Path
+) -> None:
+    asked = Talk(JsonStore(data_dir)).ask(f"Where is the {words(1)}?")
+    daemon.run()
+    assert daemon.process is not None
+
+    second = daemon.ask("run")
+
+    assert (second.returncode, second.stdout) == (73, "")
+    assert f"pid {daemon.process.pid}" in second.stderr
+    assert "in use by another Reconstitute" in second.stderr
+    assert "Traceback" not in second.stderr
+    until(lambda: [hit["message_id"] for hit in daemon.search(words(1))] == [asked])
+    assert daemon.status()["pid"] == daemon.process.pid
+    assert daemon.terminate()[0] == 0
+
+
+def test_what_a_killed_daemon_leaves_behind_does_not_stop_the_next_one(daemon: Daemon, data_dir: Path) -> None:
+    asked = Talk(JsonStore(data_dir)).ask(f"Where is the {words(2)}?")
+    daemon.run()
+    daemon.kill()
+    assert stat.S_ISSOCK(daemon.socket.stat().st_mode)
+
+    daemon.run()
+
+    until(lambda: [hit["message_id"] for hit in daemon.search(words(2))] == [asked])
+    assert daemon.terminate()[0] == 0
+    assert not daemon.socket.exists()
+
+
+def test_a_killed_daemon_leaves_its_lock_to_a_single_command(daemon: Daemon, data_dir: Path) -> None:
+    Talk(JsonStore(data_dir)).ask(f"Where is the {words(3)}?")
+    daemon.run()
+    daemon.kill()
+
+    found = daemon.ask("search", "--mode", "literal", words(3))
+
+    assert found.returncode == 0, found.stderr
+    assert words(3) in found.stdout
+
+
+def test_a_store_that_appears_after_the_start_is_found(make_daemon: Callable[..., Daemon], data_dir: Path) -> None:
+    daemon = make_daemon(make_data_dir=False)
+    daemon.run()
+    assert not data_dir.exists()
+    nothing = until(lambda: daemon.status()["sources"])
+    assert "OpenCode has not run here yet" in nothing[0]["state"]
+
+    tree = Talk(JsonStore(data_dir), "ses_tree")
+    first = tree.ask(f"The {words(1)}.")
+    until(lambda: found(daemon, words(1)) == [first], SOON_S)
+    database = Database(data_dir / "opencode.db")
+    second = Talk(database, "ses_db").ask(f"The {words(2)}.")
+    until(lambda: found(daemon, words(2)) == [second], SOON_S)
+    third = tree.ask(f"The {words(3)}.")
+    until(lambda: found(daemon, words(3)) == [third], SOON_S)
+    assert {source["state"] for source in daemon.status()["sources"]} == {"ok"}
+    database.close()
+
+
+def test_tables_that_come_long_after_their_file_are_found(daemon: Daemon, data_dir: Path) -> None:
+    tree = Talk(JsonStore(data_dir), "ses_tree")
+    daemon.run()
+    path = data_dir / "opencode.db"
+    sqlite3.connect(path).execute("PRAGMA journal_mode=WAL").connection.close()
+    for number in (41, 42):  # the daemon has looked since
+        seen = tree.ask(f"The {words(number)}.")
+        until(lambda number=number, seen=seen: found(daemon, words(number)) == [seen], SOON_S)
+
+    database = Database(path)
+    told = Talk(database).ask(f"The {words(4)}.")
+
+    until(lambda: found(daemon, words(4)) == [told], SOON_S)
+    database.close()
+
+
+def test_a_database_that_opencode_2_takes_over_while_we_run_is_followed_in_its_new_tables(
+    daemon: Daemon, data_dir: Path
+) -> None:
+    database = Database(data_dir / "opencode.db")
+    told = Talk(database).ask(f"The {words(5)}.")
+    daemon.run()
+    until(lambda: found(daemon, words(5)) == [told], SOON_S)
+
+    newer = Database2(data_dir / "opencode.db")
+    newer.session("ses_two")
+    newer.message("msg_two", "ses_two", "user", 1, {"text": f"The {words(6)}."})
+    until(lambda: found(daemon, words(6)) == ["msg_two"], SOON_S)
+    newer.message("msg_two", "ses_two", "user", 1, {"text": f"The {words(7)}."})
+    until(lambda: found(daemon, words(7)) == ["msg_two"], SOON_S)
+    database.close()
+    newer.close()
+
+
+def test_without_any_file_events_new_messages_are_found_all_the_same(
+    make_daemon: Callable[..., Daemon], data_dir: Path
+) -> None:
+    tree = Talk(JsonStore(data_dir), "ses_tree")
+    daemon = make_daemon(tables={"watch": {"enabled": False, "scan_minutes": 0.02}})
+    daemon.run()
+    database = Database(data_dir / "opencode.db")
+    told = {words(10 + n): tree.ask(f"The {words(10 + n)}.") for n in range(5)}
+    told |= {words(20 + n): Talk(database, f"ses_db{n}").ask(f"The {words(20 + n)}.") for n in range(5)}
+
+    assert set(daemon.wait_until_found(told, timeout_s=SOON_S)) == set(told)
+    database.close()
+
+
+def test_a_burst_of_new_nested_folders_is_complete_at_once(daemon: Daemon, data_dir: Path) -> None:
+    store = JsonStore(data_dir)
+    daemon.run()
+    told = {words(n): Talk(store, f"ses_{n:03d}", f"/home/dev/{n}").ask(f"The {words(n)}.") for n in range(60)}
+
+    assert set(daemon.wait_until_found(told, timeout_s=SOON_S)) == set(told)
+    assert daemon.status()["archive"]["messages"] == 60
+
+
+def test_a_store_that_is_deleted_and_made_again_is_followed_on_and_nothing_of_the_old_one_is_lost(
+    daemon: Daemon, data_dir: Path
+) -> None:
+    before = Talk(JsonStore(data_dir), "ses_old").ask(f"The {words(1)}.")
+    daemon.run()
+    until(lambda: found(daemon, words(1)) == [before], SOON_S)
+
+    shutil.rmtree(data_dir)
+    until(lambda: any("gone" in source["state"] for source in daemon.status()["sources"]), SOON_S)
+    after = Talk(JsonStore(data_dir), "ses_new").ask(f"The {words(2)}.")
+
+    until(lambda: found(daemon, words(2)) == [after], SOON_S)
+    assert found(daemon, words(1)) == [before]
+
+
+def test_a_database_locked_at_the_first_scan_is_read_as_soon_as_it_is_free(daemon: Daemon, data_dir: Path) -> None:
+    database = Database(data_dir / "opencode.db")
+    told = Talk(database).ask(f"The {words(3)}.")
+    database.close()
+    blocker = sqlite3.connect(data_dir / "opencode.db", isolation_level=None)
+    blocker.execute("PRAGMA locking_mode=EXCLUSIVE")
+    blocker.execute("BEGIN EXCLUSIVE")
+    blocker.execute("UPDATE session SET time_updated = ?", (T0,))
+    daemon.run()
+    until(lambda: any("locked" in source["state"] for source in daemon.status()["sources"]), 20)
+
+    blocker.execute("COMMIT")
+    blocker.close()
+
+    until(lambda: found(daemon, words(3)) == [told], 15)
+
+
+@pytest.mark.parametrize("kind", ["json", "database"])
+def test_an_answer_that_is_still_being_written_is_searchable_when_it_is_finished(
+    daemon: Daemon, data_dir: Path, kind: str
+) -> None:
+    store = JsonStore(data_dir) if kind == "json" else Database(data_dir / "opencode.db")
+    talk = Talk(store)
+    talk.ask("Tell me.")
+    daemon.run()
+    told = talk.answer("It begins")
+    for word in ("and goes on", f"and ends with {words(9)}."):
+        store.part({"id": f"prt_{told}_0", "sessionID": "ses_a", "messageID": told, "type": "text", "text": word})
+
+    until(lambda: found(daemon, words(9)) == [told], SOON_S)
+    if isinstance(store, Database):
+        store.close()
+
+
+def test_all_that_is_done_leaves_opencodes_files_byte_for_byte_as_they_were(
+    make_daemon: Callable[..., Daemon], data_dir: Path
+) -> None:
+    tree = Talk(JsonStore(data_dir), "ses_json")
+    database = Database(data_dir / "opencode.db")
+    talk = Talk(database, "ses_db")
+    newer = Database2(data_dir / "opencode-next.db")
+    newer.session("ses_new")
+    newer.message("msg_new", "ses_new", "user", 1, {"text": f"About {words(13)}."})
+    tree.ask(f"About {words(11)}.")
+    talk.write(f"{PROJECT}/notes.md", f"{words(12)}\n")
+    before = snapshot(data_dir)
+    assert {path.split("/")[0] for path in before} >= {"storage", "opencode.db", "opencode.db-wal", "opencode-next.db"}
+    daemon = make_daemon(targets=[{"path": PROJECT}])
+    daemon.run()
+    for number in (11, 12, 13):
+        until(lambda number=number: daemon.search(words(number)))
+    daemon.drop_request("garden.txt", f"{PROJECT}\n")
+    assert [path.parent.name for path in daemon.wait_for_results(1)] == ["done"]
+    daemon.wait_until_drained()
+    assert daemon.terminate()[0] == 0
+    for arguments in (["index"], ["search", words(11)], ["status"], [PROJECT], ["run", "--once"]):
+        done = daemon.ask(*arguments)
+        assert done.returncode == 0, done.stderr
+
+    assert snapshot(data_dir) == before
+    database.close()
+    newer.close()
+
+
+def test_a_database_that_nobody_has_open_gets_at_most_an_empty_log_beside_it(daemon: Daemon, data_dir: Path) -> None:
+    database = Database(data_dir / "opencode.db")
+    Talk(database).ask(f"About {words(14)}.")
+    database.close()
+    before = snapshot(data_dir)
+    assert set(before) == {"opencode.db"}
+
+    found = daemon.ask("search", "--mode", "literal", words(14))
+
+    assert words(14) in found.stdout
+    nothing = {"opencode.db-wal": sha256(b"").hexdigest()}  # SQLite makes it for any reader
+    assert before | nothing == snapshot(data_dir) | nothing

@@ -1,0 +1,174 @@
+"""Indexes are disposable: whatever happens to their files, the next start searches all of it again, without the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.archive import Archive
+from tests.daemon_process import Daemon
+from tests.e2e.talk import Talk, words
+from tests.fake_ollama import FakeOllama
+from tests.make_opencode import JsonStore
+
+CANARY = "The quick brown fox jumps over the lazy dog."
+SECOND = "cd34ef56" * 8
+
+
+@dataclass
+class House:
+    """A store, a model server, and an archive that was filled from them once; tests work on copies of the archive."""
+
+    root: Path
+    server: FakeOllama
+    told: dict[str, str]
+
+    @property
+    def data_dir(self) -> Path:
+        return self.root / "opencode"
+
+    def tables(self, model: str) -> dict[str, Any]:
+        return {"embedding": {"provider": "ollama", "model": model, "url": self.server.url}}
+
+    def copy(self, place: Path) -> Daemon:
+        daemon = Daemon(self.data_dir, place, tables=self.tables("embedder"))
+        shutil.copytree(self.root / "ours" / "archive", daemon.archive_dir)
+        self.server.requests.clear()
+        return daemon
+
+    def asked(self) -> list[str]:
+        """What the model was asked to embed, but for the sentence that tells whether it works."""
+        return [text for text in self.server.embedded() if text != CANARY]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    root = tmp_path_factory.mktemp("house")
+    talk = Talk(JsonStore(root / "opencode"))
+    told = {words(n): talk.ask(f"About {words(n)}.") for n in range(30)}
+    models = {"embedder:latest": "ab12cd34" * 8, "second:latest": SECOND}
+    with FakeOllama(models, dims=512) as server:
+        made = House(root, server, told)
+        with Daemon(made.data_dir, root / "ours", tables=made.tables("embedder")) as daemon:
+            daemon.run()
+            daemon.wait_until_drained()
+            assert daemon.terminate()[0] == 0
+        yield made
+
+
+@pytest.fixture
+def daemon(house: House, tmp_path: Path) -> Iterator[Daemon]:
+    """Over a copy of the filled archive; not started."""
+    with house.copy(tmp_path / "ours") as made:
+        yield made
+
+
+def everything_is_found(daemon: Daemon, house: House) -> None:
+    with daemon.client() as client:
+        for word, told in house.told.items():
+            by_words = [hit["message_id"] for hit in daemon.search_with(client, word)]
+            by_meaning = [hit["message_id"] for hit in daemon.search_with(client, f"About {word}.", "semantic", 1)]
+            assert (by_words, by_meaning) == ([told], [told]), word
+
+
+def cut(place: Path) -> None:
+    for path in place.rglob("*"):
+        if path.is_file() and path.stat().st_size > 64:
+            with path.open("r+b") as file:
+                file.truncate(path.stat().st_size // 2)
+
+
+def garble(place: Path) -> None:
+    for path in place.rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"\x00\xffgarbage" * 50)
+
+
+def lose_vectors(place: Path) -> None:
+    """What a kill leaves at times: SQLite whole, the vectors' files gone."""
+    for folder in (path for path in place.iterdir() if path.is_dir()):
+        shutil.rmtree(folder)
+
+
+def one_byte(place: Path) -> None:
+    largest = max((path for path in place.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    with largest.open("r+b") as file:
+        file.seek(largest.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 0xFF]))
+
+
+@pytest.mark.parametrize("damage", [cut, garble, shutil.rmtree])
+def test_a_damaged_semantic_index_is_rebuilt_without_asking_the_model(
+    daemon: Daemon, house: House, damage: Callable[[Path], None]
+) -> None:
+    damage(daemon.archive_dir / "index" / "semantic")
+    daemon.run()
+    assert daemon.wait_until_drained()["index"]["semantic"]["count"] >= len(house.told)
+    assert house.asked() == []
+    everything_is_found(daemon, house)
+    assert daemon.terminate()[0] == 0
+
+
+@pytest.mark.parametrize("damage", [cut, garble, one_byte, shutil.rmtree])
+def test_a_damaged_lexical_index_is_rebuilt(daemon: Daemon, house: House, damage: Callable[[Path], None]) -> None:
+    damage(daemon.archive_dir / "index" / "lexical")
+    daemon.run()
+    daemon.wait_until_drained()
+    everything_is_found(daemon, house)
+    assert daemon.terminate()[0] == 0
+
+
+def test_without_the_whole_index_directory_everything_is_found_again_without_asking_the_model(
+    daemon: Daemon, house: House
+) -> None:
+    shutil.rmtree(daemon.archive_dir / "index")
+    daemon.run()
+    daemon.wait_until_drained()
+    assert house.asked() == []
+    everything_is_found(daemon, house)
+
+
+def test_a_single_command_mends_a_damaged_index_too(daemon: Daemon, house: House) -> None:
+    garble(daemon.archive_dir / "index")
+    for mode in ("literal", "semantic"):
+        found = daemon.ask("search", "--json", "--mode", mode, f"About {words(3)}.")
+        assert found.returncode == 0, found.stderr
+        assert json.loads(found.stdout)["mode"] == mode
+    indexed = daemon.ask("index", "--json")
+    assert indexed.returncode == 0, indexed.stderr
+    daemon.run()
+    daemon.wait_until_drained()
+    everything_is_found(daemon, house)
+
+
+def test_another_model_gets_a_collection_of_its_own_and_everything_is_found_again(daemon: Daemon, house: House) -> None:
+    daemon.configure(house.tables("second"))
+    daemon.run()
+    daemon.wait_until_drained()
+    asked = house.asked()
+    assert len(asked) == len(house.told)
+    everything_is_found(daemon, house)
+    daemon.terminate()
+    with Archive(daemon.archive_dir) as archive:
+        new = archive.note("semantic index").split()[1]
+        old = new.replace("second", "embedder").replace(SECOND[:8], "ab12cd34")
+        for text in asked:
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            assert archive.vector(new, digest) is not None
+            assert archive.vector(old, digest) is not None
+
+    house.server.requests.clear()
+    daemon.configure(house.tables("embedder"))
+    daemon.run()
+    daemon.wait_until_drained()
+    assert house.asked() == []
+    everything_is_found(daemon, house)

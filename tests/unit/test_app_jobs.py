@@ -1,0 +1,173 @@
+"""Which targets run, how often, and what becomes of a run that cannot be done now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from daemon import config
+from daemon.app import targets
+from daemon.app.engine import Engine
+from daemon.app.jobs import JobLoop, concerns
+from daemon.app.loops import Interrupted
+from daemon.ingest import Taken
+from daemon.model import Target
+from daemon.requests import Requests
+from tests.e2e.talk import PROJECT, Talk
+from tests.make_opencode import JsonStore
+
+
+@pytest.mark.parametrize(
+    ("places", "target", "answer"),
+    [
+        ({"/a/b"}, "/a/b", True),
+        ({"/a/b/c.py"}, "/a/b", True),
+        ({"/a"}, "/a/b", True),
+        ({"/a/"}, "/a/b", True),
+        ({"/"}, "/a", True),
+        ({"/ab"}, "/a", False),
+        ({"/a"}, "/ab", False),
+        ({"/a/bc"}, "/a/b", False),
+        ({"/x", "/a/b"}, "/a", True),
+        ({""}, "/a", False),
+        (set(), "/a", False),
+    ],
+)
+def test_a_target_is_concerned_by_what_lies_beneath_or_around_it(
+    places: set[str], target: str, *, answer: bool
+) -> None:
+    assert concerns(places, target) is answer
+
+
+class Jobs:
+    """A job loop that is turned by hand, over a small store and a real engine."""
+
+    def __init__(self, root: Path, sections: list[dict[str, Any]]) -> None:
+        tables = {
+            "opencode": {"data_dir": str(root / "opencode")},
+            "archive": {"dir": str(root / "archive")},
+            "output": {"dir": str(root / "out")},
+            "embedding": {"provider": "builtin"},
+            "targets": sections,
+        }
+        self.engine = Engine(msgspec.convert(tables, config.Config))
+        self.requests = Requests(self.engine.config.requests_dir, quiet_seconds=0)
+        self.ready = threading.Event()
+        self.ready.set()
+        self.loop = JobLoop(self.engine, self.requests, self.ready, lambda _: None)
+
+    def runs(self, most: int = 10) -> int:
+        """Turn until there is nothing to do; how many turns did something."""
+        return next(number for number in range(most) if self.loop.turn() > 0)
+
+    def last(self, path: str) -> Any:
+        return self.engine.archive.target_get(path, "last")
+
+    def drop(self, name: str, content: str) -> None:
+        (self.engine.config.requests_dir / name).write_text(content)
+
+    def close(self) -> None:
+        self.requests.close()
+        self.engine.close()
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Jobs]]:
+    talk = Talk(JsonStore(tmp_path / "opencode"))
+    talk.write(f"{PROJECT}/notes.md", "Notes\n")
+    made: list[Jobs] = []
+
+    def jobs(*sections: dict[str, Any]) -> Jobs:
+        made.append(Jobs(tmp_path, list(sections)))
+        made[-1].engine.take(everything=True, patient=False)
+        return made[-1]
+
+    yield jobs
+    for each in made:
+        each.close()
+
+
+def test_two_triggers_at_once_are_one_run(make: Callable[..., Jobs]) -> None:
+    jobs = make({"path": PROJECT})
+    jobs.loop.enqueue(PROJECT)
+    jobs.loop.enqueue(PROJECT)
+    jobs.loop.taken(Taken(places={PROJECT}))
+    assert jobs.loop.queued == 1
+
+    assert jobs.runs() == 1
+    assert jobs.loop.queued == 0
+    assert jobs.last(PROJECT)["state"] == "done"
+
+
+def test_a_trigger_for_now_is_not_put_off_by_an_earlier_one_for_later(make: Callable[..., Jobs]) -> None:
+    jobs = make({"path": PROJECT})
+    jobs.loop.enqueue(PROJECT, 3600)
+    assert jobs.runs() == 0
+    jobs.loop.enqueue(PROJECT)
+    assert jobs.runs() == 1
+
+
+def test_only_continuous_targets_that_are_concerned_follow_new_evidence(make: Callable[..., Jobs]) -> None:
+    jobs = make(
+        {"path": PROJECT},
+        {"path": "/home/dev/other"},
+        {"path": f"{PROJECT}/docs", "refresh": "scheduled", "schedule": "0 3 * * *"},
+    )
+    jobs.loop.taken(Taken(places={f"{PROJECT}/docs/a.md"}))
+    assert jobs.loop.queued == 1
+    jobs.loop.taken(Taken())
+    assert jobs.loop.queued == 1
+    jobs.loop.taken(Taken(removed=1))  # whom a removal concerns is not told
+    assert jobs.loop.queued == 2
+
+
+def test_nothing_runs_before_the_first_scan(make: Callable[..., Jobs]) -> None:
+    jobs = make({"path": PROJECT})
+    jobs.ready.clear()
+    jobs.loop.enqueue(PROJECT)
+    assert jobs.loop.turn() == 0
+    assert jobs.loop.queued == 1
+
+
+def test_a_stop_gives_the_request_back_and_leaves_no_trace_of_the_attempt(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("garden.txt", f"{PROJECT}\n")
+    jobs.loop.stop()
+    with pytest.raises(Interrupted):
+        jobs.loop.turn()
+    assert [path.name for path in (jobs.engine.config.requests_dir / "running").iterdir()] == ["0.garden.txt"]
+    assert jobs.loop.current is None
+
+
+def test_a_request_to_follow_a_path_is_a_target_from_then_on(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("garden.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\nquestions = ["Why?"]\n')
+    assert jobs.runs() == 1
+    jobs.loop.taken(Taken(places={PROJECT}))
+    assert jobs.loop.queued == 1
+    assert [target["path"] for target in jobs.engine.status()["targets"]] == [PROJECT]
+    jobs.drop("again.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\nquestions = ["How?"]\n')
+    jobs.runs()
+    known = targets.known(jobs.engine.archive, jobs.engine.config)
+    assert known == {PROJECT: Target(PROJECT, questions=("How?",), refresh="continuous")}
+
+
+def test_a_path_of_which_nothing_is_recorded_yet_can_be_followed_all_the_same(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("new.toml", 'path = "/home/dev/new"\nrefresh = "continuous"\n')
+    assert jobs.runs() == 1
+    assert (jobs.engine.config.requests_dir / "done" / "new.toml").exists()
+    assert (jobs.engine.config.output_dir / "home/dev/new/README.md").exists()
+
+
+def test_what_the_configuration_says_goes_before_what_a_request_said(make: Callable[..., Jobs]) -> None:
+    jobs = make({"path": PROJECT, "questions": ["Configured?"]})
+    jobs.drop("garden.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\nquestions = ["Requested?"]\n')
+    assert jobs.runs() == 1
+    known = targets.known(jobs.engine.archive, jobs.engine.config)
+    assert known[PROJECT].questions == ("Configured?",)
