@@ -18,12 +18,12 @@ import numpy as np
 
 from daemon import records
 from daemon.archive import keys, migrate
-from daemon.archive.batch import STAGES, Batch, merged
+from daemon.archive.batch import STAGES, Batch, merged, superseded
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
 from daemon.vectors import Vector
 
-__all__ = ["STAGES", "Archive", "Batch", "merged"]
+__all__ = ["STAGES", "Archive", "Batch", "merged", "superseded"]
 
 
 def _now_ms() -> int:

@@ -251,6 +251,22 @@ def merged(old: Message | None, new: Message) -> tuple[Message, list[tuple[str |
     return whole, versions, gone
 
 
+def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str | None, bytes]]]:
+    """One message in two generations of storage that number their parts differently (OpenCode 2 has no part records).
+
+    Putting the parts together would say everything twice. The newer generation wins, unless the older one says all that
+    it says and more (texts before and after an edit, which OpenCode 2 leaves out); what only the loser says is kept
+    aside.
+    """
+    said_before, said_now = (
+        {"parts": [part.data for part in message.parts if not part.type.startswith("step-")]}
+        for message in (older, newer)
+    )
+    if merge.contains(said_before, said_now):
+        return older, []
+    return newer, [(part.id, part.raw) for part in older.parts if not merge.contains(said_now, part.data)]
+
+
 def _richer(old: Part, new: Part, versions: list[tuple[str | None, bytes]]) -> Part:
     replaces, aside = merge.choose(old.data, new.data)
     if aside:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from daemon import records
-from daemon.archive import Archive, Batch, merged
+from daemon.archive import Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, Retry, SourceBusy
 from daemon.model import Json, Message, Session, SourceCounts
-from daemon.opencode import Reading, Source, Unit
+from daemon.opencode import DATABASE_2, Reading, Source, Unit
 from daemon.transcript.edits import edits
 from daemon.transcript.replay import replay, unknown_types
 
@@ -268,7 +268,12 @@ class Intake:
     def _merge(self, visit: _Visit, message: Message, hash_: str, state: Json | None) -> None:
         stored = self._archive.message(message.id) if state is not None else None
         generation = visit.source.generation
-        if state is not None and stored is not None and state["generation"] > generation:
+        if state is not None and stored is not None and _differ(state["generation"], generation):
+            older, newer = (stored, message) if state["generation"] < generation else (message, stored)
+            (whole, versions), gone = superseded(older, newer), state["gone"]
+            hash_ = hash_ if newer is message else state["hash"]
+            generation = DATABASE_2
+        elif state is not None and stored is not None and state["generation"] > generation:
             # An older generation's copy only adds what the newer one lacks (parts that the import left behind).
             whole, versions, _ = merged(message, stored)
             generation, hash_, gone = state["generation"], state["hash"], state["gone"]
@@ -295,6 +300,11 @@ class Intake:
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
+
+
+def _differ(one: int, other: int) -> bool:
+    """Whether two generations number their parts differently."""
+    return (one == DATABASE_2) != (other == DATABASE_2)
 
 
 def _same(one: Message, other: Message) -> bool:

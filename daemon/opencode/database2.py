@@ -19,6 +19,8 @@ from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database, _or_null, _text
 
 _ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
+_BOOKKEEPING = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
+"""Rows that say nothing; they stay in the message record."""
 
 
 class Database2(Database):
@@ -121,7 +123,7 @@ def _head(row: Json, message_id: str, session_id: str, type_: str, created: int)
 
 def _parts(row: Json, message_id: str, session_id: str, type_: str) -> Iterator[Part]:
     """The message's content as parts, in order; ids are made from the place, so they stay the same."""
-    for number, data in enumerate(_contents(row, type_)):
+    for number, data in enumerate(_contents(row, type_) if type_ not in _BOOKKEEPING else ()):
         fields = {"id": f"{message_id}.{number:04d}", "sessionID": session_id, "messageID": message_id}
         raw = records.dumps(data | fields)
         yield records.part(raw, message_id, session_id)

@@ -20,7 +20,12 @@ from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.discover import Sources
 from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
-from tests.make_opencode import Database, JsonStore, assistant, session, text, tool, user
+from tests.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
+from tests.make_opencode_v2 import DIRECTORY as GARDEN
+from tests.make_opencode_v2 import OldMessage, Session2, make_v2
+from tests.make_opencode_v2 import assistant as assistant2
+from tests.make_opencode_v2 import text as text2
+from tests.make_opencode_v2 import tool as tool2
 
 
 def intake_of(archive: Archive, **more: object) -> Intake:
@@ -231,6 +236,49 @@ def test_a_nearly_full_disk_stops_reading_before_anything_is_written(tmp_path: P
     with pytest.raises(Retry, match=r"limits\.free_mb"):
         intake_of(archive, free_mb=1 << 40).take(JsonTree(store.storage))
     assert archive.figures()["sessions"] == 0
+
+
+def test_opencode_2_and_what_it_imported_are_one_history_in_which_nothing_is_said_twice(
+    tmp_path: Path, archive: Archive
+) -> None:
+    make_v2(tmp_path / "opencode.db")
+    sources = Sources(tmp_path, 64)
+    assert take_all(archive, sources).quarantined == 0
+    assert take_all(archive, sources).changed == 0
+    sources.close()
+    assert set(archive.all_message_ids()) >= {f"msg_2{letter}" for letter in "abcdefghijklmnops"} | {"msg_1q", "msg_1r"}
+    shared = archive.message("msg_2o")
+    assert shared is not None
+    assert [part.data["text"] for part in shared.parts] == ["The newer text of a shared message."]
+    assert any(b"The stale text of a shared message." in raw for raw in archive.versions("msg_2o"))
+    assert archive.message_ids("ses_2_in_both") == ["msg_1q", "msg_2o", "msg_2p"]
+    assert archive.unknown_types() == {}
+    assert [edit.operation.value for edit in archive.file_edits(f"{GARDEN}/bed.md")][:1] == ["write"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_imported_message_keeps_what_only_the_older_generation_recorded(
+    tmp_path: Path, archive: Archive, order: int
+) -> None:
+    written = {"path": "/p/f", "content": "x"}
+    row = assistant2("msg_1", [text2("Done."), tool2("write", written, "Wrote it.")])
+    before = {"status": "completed", "input": written, "output": "Wrote it.", "title": "f",
+              "metadata": {"filediff": {"before": "old text of the file", "after": "x"}}, "time": {"start": 1, "end": 2}}  # fmt: skip
+    parts = {
+        "prt_1": {"type": "text", "text": "Done."},
+        "prt_2": {"type": "tool", "tool": "write", "callID": "call_1", "state": before},
+    }
+    old = OldMessage("msg_1", {"role": "assistant", "time": {"created": T0, "completed": T0 + 1}}, parts)
+    make_v2(tmp_path / "opencode.db", [Session2("ses_1", [row], [old], in_old=True)])
+    sources = Sources(tmp_path, 64)
+    intake = intake_of(archive)
+    for source in sources.refresh()[::order]:
+        intake.take(source)
+    sources.close()
+    message = archive.message("msg_1")
+    assert message is not None
+    assert [part.id for part in message.parts] == ["prt_1", "prt_2"]
+    assert sum(entry.get("content") == "Done." for entry in archive.replay("msg_1")) == 1
 
 
 _STEPS = st.lists(
