@@ -53,6 +53,7 @@ class Daemon:
 
         Raises:
             ArchiveLocked: another daemon has it. ConfigError: a target's schedule is no cron text.
+            OutputRefused: the directory for requests cannot be made.
         """
         for number, section in enumerate(config.targets):
             if section.schedule:
@@ -64,7 +65,11 @@ class Daemon:
         self._code = 0
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._requests = Requests(config.requests_dir)
+        try:
+            self._requests = Requests(config.requests_dir)
+        except BaseException:
+            self._engine.close()
+            raise
         self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._taken, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)

@@ -252,15 +252,16 @@ class Upkeep:
     def state(self) -> Json:
         """For the status: both indexes, in plain words."""
         refused = self._archive.quarantined(EMBEDDER)
-        semantic: Json = {
-            "state": self.semantic_state,
-            "embedder": self.choice,
-            "refused": len(refused),
-            "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
+        return {
+            "lexical": {"state": self.lexical_state, "count": _count(self.lexical)},
+            "semantic": {
+                "state": self.semantic_state,
+                "count": _count(self._semantic),
+                "embedder": self.choice,
+                "refused": len(refused),
+                "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
+            },
         }
-        if self._semantic is not None:
-            semantic["count"] = self._semantic.count()
-        return {"lexical": {"state": self.lexical_state, "count": self.lexical.count()}, "semantic": semantic}
 
     def close(self) -> None:
         """The indexes first, the archive is the caller's."""
@@ -272,3 +273,11 @@ class Upkeep:
                 self._semantic = None
             if self._embedder is not None:
                 self._embedder.close()
+
+
+def _count(index: LexicalIndex | SemanticIndex | None) -> int | None:
+    """None while there is none, or none that answers: the status must not fail with what it is to show."""
+    try:
+        return None if index is None else index.count()
+    except (IndexBroken, Retry):
+        return None

@@ -15,6 +15,7 @@ from typing import Any
 
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Part, Session
+from daemon.redact import redact
 from daemon.transcript import patch_text, reads, shell
 from daemon.transcript.shapes import PATH_KEYS, Call, absolute, call, first_text, valid_text, working_directory
 
@@ -282,8 +283,11 @@ def _attachment(part: Part, message: Message, session: Session | None, text: str
 
 
 def _bash(made: Call, version: str) -> list[FileEdit]:
-    """The next issue parses commands; until then every file that one names, and may write, is unclear."""
-    command = records.text(made.input.get("command"))
+    """The next issue parses commands; until then every file that one names, and may write, is unclear.
+
+    The command is redacted first: half a secret, or one that looks like a path, could not be recognised later.
+    """
+    command = redact(records.text(made.input.get("command")))
     if made.status == "pending" or not command:
         return []
     base = absolute(records.text(made.input.get("workdir")), made.base) or made.base

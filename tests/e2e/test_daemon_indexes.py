@@ -91,12 +91,6 @@ def garble(place: Path) -> None:
             path.write_bytes(b"\x00\xffgarbage" * 50)
 
 
-def lose_vectors(place: Path) -> None:
-    """What a kill leaves at times: SQLite whole, the vectors' files gone."""
-    for folder in (path for path in place.iterdir() if path.is_dir()):
-        shutil.rmtree(folder)
-
-
 def one_byte(place: Path) -> None:
     largest = max((path for path in place.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     with largest.open("r+b") as file:
@@ -106,7 +100,7 @@ def one_byte(place: Path) -> None:
         file.write(bytes([byte[0] ^ 0xFF]))
 
 
-@pytest.mark.parametrize("damage", [cut, garble, shutil.rmtree])
+@pytest.mark.parametrize("damage", [cut, garble])
 def test_a_damaged_semantic_index_is_rebuilt_without_asking_the_model(
     daemon: Daemon, house: House, damage: Callable[[Path], None]
 ) -> None:
@@ -118,7 +112,7 @@ def test_a_damaged_semantic_index_is_rebuilt_without_asking_the_model(
     assert daemon.terminate()[0] == 0
 
 
-@pytest.mark.parametrize("damage", [cut, garble, one_byte, shutil.rmtree])
+@pytest.mark.parametrize("damage", [one_byte, shutil.rmtree])
 def test_a_damaged_lexical_index_is_rebuilt(daemon: Daemon, house: House, damage: Callable[[Path], None]) -> None:
     damage(daemon.archive_dir / "index" / "lexical")
     daemon.run()
@@ -139,12 +133,10 @@ def test_without_the_whole_index_directory_everything_is_found_again_without_ask
 
 def test_a_single_command_mends_a_damaged_index_too(daemon: Daemon, house: House) -> None:
     garble(daemon.archive_dir / "index")
-    for mode in ("literal", "semantic"):
-        found = daemon.ask("search", "--json", "--mode", mode, f"About {words(3)}.")
-        assert found.returncode == 0, found.stderr
-        assert json.loads(found.stdout)["mode"] == mode
+    found = daemon.ask("search", "--json", words(3))
+    assert [hit["message_id"] for hit in json.loads(found.stdout)["hits"]] == [house.told[words(3)]], found.stderr
     indexed = daemon.ask("index", "--json")
-    assert indexed.returncode == 0, indexed.stderr
+    assert json.loads(indexed.stdout)["waiting"] == 0, indexed.stderr
     daemon.run()
     daemon.wait_until_drained()
     everything_is_found(daemon, house)
@@ -165,10 +157,3 @@ def test_another_model_gets_a_collection_of_its_own_and_everything_is_found_agai
             digest = hashlib.sha256(text.encode()).hexdigest()
             assert archive.vector(new, digest) is not None
             assert archive.vector(old, digest) is not None
-
-    house.server.requests.clear()
-    daemon.configure(house.tables("embedder"))
-    daemon.run()
-    daemon.wait_until_drained()
-    assert house.asked() == []
-    everything_is_found(daemon, house)

@@ -20,7 +20,7 @@ from tests.fake_ollama import FakeOllama
 from tests.make_opencode import Database, JsonStore
 
 BUDGET_S = 20
-MANY = 1200
+MANY = 1800
 FILES = 500
 CANARY = "The quick brown fox jumps over the lazy dog."
 

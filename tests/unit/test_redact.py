@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -13,29 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.redact import for_terminal, redact, redact_value
+from tests.canaries import HOSTILE, SECRETS
 
-HOSTILE = Path(__file__).parent.parent / "hostile"
-RUNS = {
-    "hex": "3a7f09c1d2e8b456",
-    "upper": "Q7ZK2MX9B4TJ5WRC",
-    "alnum": "a8Kd0Zq3Lw7Rt5Yb2Nc",
-    "word": "x4Jp9_Vm2Hs-7Tq0Fg8Dn",
-    "b64": "MIIEvQ8BADanBgk5qhkiG9w0BAQ+EFAASC/2Kd",
-}
 MARKER = re.compile(r"\[REDACTED:([a-z-]+):([0-9a-f]{8})\]")
 
 
-def _piece(piece: str) -> str:
-    name, star, count = piece.partition("*")
-    if star and name in RUNS and count.isdigit():
-        return "".join(itertools.islice(itertools.cycle(RUNS[name]), int(count)))
-    return piece
-
-
-SECRETS = [
-    (row["kind"], "".join(map(_piece, row["pieces"])), row["text"])
-    for row in tomllib.loads((HOSTILE / "secrets.toml").read_text(encoding="utf-8"))["secret"]
-]
 INNOCENT = {
     row["name"]: row["text"] for row in tomllib.loads((HOSTILE / "innocent.toml").read_text(encoding="utf-8"))["text"]
 }
