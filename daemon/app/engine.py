@@ -67,6 +67,7 @@ class Engine:
         self._failures = 0
         self._postponed: dict[str, set[str]] = {}
         self._doubted: set[str] = set()
+        self._broken: dict[str, IndexBroken] = {}
         self.archive = Archive(config.archive_dir)
         try:
             self.sources = Sources(config.opencode_dir, config.limits.record_mb)
@@ -203,6 +204,9 @@ class Engine:
         total = 0
         end = time.monotonic() + within_s if within_s is not None else float("inf")
         with self._taking:
+            broken = self._broken.pop("lexical", None)
+            if broken is not None:
+                self.upkeep.rebuild_lexical(broken)
             while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
                 self._go_on()
                 try:
@@ -229,6 +233,9 @@ class Engine:
         Raises:
             ModelUnavailable: later. IndexBroken: it has been parked, the next step begins to refill it.
         """
+        broken = self._broken.pop("semantic", None)
+        if broken is not None:
+            self.upkeep.rebuild_semantic(broken)
         if not self.archive.waiting("semantic") and self.upkeep.semantic is not None:
             return Drained()
         try:
@@ -295,8 +302,11 @@ class Engine:
             on_failure=self._index_failed,
         )
 
-    def _index_failed(self, error: Exception) -> None:
-        self.report("search", error)
+    def _index_failed(self, index: str, error: Exception) -> None:
+        """A search found an index broken: the loop that feeds it will rebuild it, new messages or not."""
+        self.report(f"search in the {index} index", error)
+        if isinstance(error, IndexBroken):
+            self._broken[index] = error
 
     def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
         """See control.protocol.Service."""

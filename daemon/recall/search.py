@@ -93,7 +93,7 @@ class Recall:
     """Search over one archive and its indexes.
 
     `semantic` gives the semantic index in use, or None while there is none (being rebuilt, parked as broken);
-    `on_failure` is told each failure of an index or model, so that the owner may mend it.
+    `on_failure` is told which index, lexical or semantic, failed and how, so that the owner may mend it.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Recall:
         embedder: Embedder,
         *,
         indexed_kb: int = 1024,
-        on_failure: Callable[[Exception], None] = lambda _: None,
+        on_failure: Callable[[str, Exception], None] = lambda _index, _error: None,
     ) -> None:
         self._archive = archive
         self._lexical = lexical
@@ -154,7 +154,7 @@ class Recall:
         try:
             question()
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
-            self._on_failure(error)
+            self._on_failure(name, error)
             found.lists.pop(name, None)
             found.states[name] = "failed"
             label = {"lexical": "words were not searched", "semantic": "meaning was not searched"}[name]

@@ -123,12 +123,12 @@ def test_without_a_semantic_index_hybrid_answers_by_words_and_says_so(house: Rec
 
 @pytest.mark.parametrize("error", [ModelUnavailable("the model is down"), RuntimeError("rust panicked")])
 def test_a_failing_model_is_reported_and_never_an_error_in_hybrid(house: Recorded, error: Exception):
-    told: list[Exception] = []
-    recall = house.recall(embedder=FailingModel(error), on_failure=told.append)
+    told: list[tuple[str, Exception]] = []
+    recall = house.recall(embedder=FailingModel(error), on_failure=lambda index, error: told.append((index, error)))
     answer = recall.search("automobile")
     assert _ids(answer) == ["msg_0003"]
     assert any(str(error) in warning for warning in answer.warnings)
-    assert told == [error]
+    assert told == [("semantic", error)]
     with pytest.raises(ReconstituteError, match=str(error)):
         recall.search("automobile", mode="semantic")
 
