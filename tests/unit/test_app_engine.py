@@ -47,3 +47,41 @@ def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new
     index = engine.upkeep.semantic
     assert index is not None
     index.close()
+    answer = engine.search("apples")
+    assert any("meaning was not searched" in warning for warning in answer["warnings"])
+    engine.drain_semantic()
+    while engine.archive.waiting("semantic"):
+        engine.drain_semantic()
+    assert semantic_hits(engine) == 30
+
+
+def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: Engine, tmp_path: Path) -> None:
+    engine.close()
+    shutil.rmtree(tmp_path / "a" / "index" / "semantic")
+    model = Hashed()
+    with Engine(engine.config, embedder=lambda: (model, "a test")) as again:
+        result = again.index(lambda _: None)
+        assert (result["waiting"], result["embedded"], model.calls) == (0, 0, [])
+        assert semantic_hits(again) == 30
+
+
+def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: JsonStore, tmp_path: Path) -> None:
+    """The scan is made long by a slow listener; the new message belongs to a session that was passed already."""
+    tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "b")}}
+    seen: list[bool] = []
+    with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test")) as engine:
+
+        def listen(event: dict[str, object]) -> None:
+            done = event["done"]
+            if not str(event["phase"]).startswith("reading") or not isinstance(done, int):
+                return
+            time.sleep(0.06)
+            if done == 5:
+                store.message(user("msg_new", "ses_00"), text("prt_new", "msg_new", "ses_00", "late zebra"))
+                for source in engine.sources.current():
+                    source.hint(str(store.storage / "message" / "ses_00" / "msg_new.json"))
+            if done == 29:
+                seen.append(bool(engine.search("zebra", mode="literal")["hits"]))
+
+        engine.take(everything=True, progress=listen)
+        assert seen == [True]
