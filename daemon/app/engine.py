@@ -36,6 +36,7 @@ from daemon.reconstitute import Reconstitution
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
+_SHOWN = 5
 _AT_ONCE, _IN_A_HURRY = 200, 50
 """Messages a commit of the lexical index."""
 
@@ -68,12 +69,18 @@ class Engine:
         self._postponed: dict[str, set[str]] = {}
         self._doubted: set[str] = set()
         self._broken: dict[str, IndexBroken] = {}
+        self._embedding = threading.Lock()
+        self.on_taken: Callable[[Taken], None] = lambda _: None
+        """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
         self.archive = Archive(config.archive_dir)
         try:
             self.sources = Sources(config.opencode_dir, config.limits.record_mb)
             self.intake = Intake(
-                self.archive, quiet_s=config.watch.quiet_seconds, free_mb=config.limits.free_mb
-            )  # fmt: skip
+                self.archive,
+                quiet_s=config.watch.quiet_seconds,
+                free_mb=config.limits.free_mb,
+                record_mb=config.limits.record_mb,
+            )
             self.upkeep = Upkeep(
                 self.archive,
                 config.archive_dir / "index",
@@ -151,13 +158,14 @@ class Engine:
                 self._doubted.discard(source.name)
                 try:
                     taken = self._take_from(source, everything=whole, patient=patient, progress=progress)
-                except (SourceMissing, Retry) as error:
+                except (SourceMissing, Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     self.report(source.name, error)
                     continue
                 self._unread.pop(source.name, None)
                 self._postponed[source.name] = taken.postponed
                 total += taken
+            self.on_taken(total)
             self.drain_lexical(progress, within_s=_MOMENT_S if hurry else None)
             return total
 
@@ -186,7 +194,7 @@ class Engine:
         if touched is None:
             self._doubted.add(source.name)
         elif touched:
-            self.intake.take(source, touched, patient=patient)
+            self.on_taken(self.intake.take(source, touched, patient=patient))
         self.drain_lexical(within_s=_MOMENT_S)
 
     @property
@@ -233,6 +241,10 @@ class Engine:
         Raises:
             ModelUnavailable: later. IndexBroken: it has been parked, the next step begins to refill it.
         """
+        with self._embedding:  # a client's `index` may run beside the loop
+            return self._drain_semantic(stop)
+
+    def _drain_semantic(self, stop: Callable[[], bool]) -> Drained:
         broken = self._broken.pop("semantic", None)
         if broken is not None:
             self.upkeep.rebuild_semantic(broken)
@@ -273,6 +285,7 @@ class Engine:
                 "state": self._unread.get(source.name, "ok"),
                 "last_scan": self.intake.last_scan.get(source.name),
                 **asdict(self.intake.counts(source)),
+                "set_aside": self.intake.set_aside(source, _SHOWN),
             }
             for source in found
         ]

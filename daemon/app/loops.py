@@ -16,7 +16,6 @@ from daemon import log
 from daemon.app.beat import Beat
 from daemon.app.engine import Engine, Interrupted
 from daemon.errors import ArchiveCorrupt, IndexBroken
-from daemon.ingest import Taken
 
 _LOG = log.get("loops")
 _TICK_S = 0.5
@@ -97,11 +96,11 @@ class Loop(ABC):
 class IntakeLoop(Loop):
     """Follows the sources: a full scan at the start, now and then, and when in doubt; else what hints name."""
 
-    def __init__(self, engine: Engine, taken: Callable[[Taken], None], fatal: Callable[[BaseException], None]) -> None:
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("intake", fatal)
         self._engine = engine
-        self._taken = taken
-        self._everything = True
+        self._everything = threading.Event()
+        self._everything.set()
         self._last_full = 0.0
         self._period = engine.config.watch.scan_minutes * 60
         self._clock_gap = time.time() - time.monotonic()
@@ -110,7 +109,7 @@ class IntakeLoop(Loop):
     def hint(self, path: str | None) -> None:
         """From the watch: this path changed, or (None) anything may have. Returns at once."""
         if path is None:
-            self._everything = True
+            self._everything.set()
         else:
             for source in self._engine.sources.current():
                 source.hint(path)
@@ -123,8 +122,8 @@ class IntakeLoop(Loop):
     def turn(self) -> float:
         if self._wake.is_set() or self.first_scan_done.is_set():
             self._stop.wait(_SETTLE_S)  # one look for a burst of events
-        everything = self._everything or self._is_due()
-        self._everything = False
+        everything = self._everything.is_set() or self._is_due()
+        self._everything.clear()  # before the look, so that a hint during it is not lost
         if everything:
             self._last_full = time.monotonic()
         taken = self._engine.take(everything=everything, hurry=True, progress=lambda _: self._sign())
@@ -133,7 +132,6 @@ class IntakeLoop(Loop):
                 "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
                 quarantined=taken.quarantined, postponed=len(taken.postponed),
             )  # fmt: skip
-        self._taken(taken)
         self.first_scan_done.set()
         if self._engine.archive.waiting("lexical"):
             return 0.0
@@ -153,7 +151,8 @@ class IntakeLoop(Loop):
         return jumped or time.monotonic() - self._last_full > period
 
     def failed(self, error: Exception) -> None:
-        self._everything = True
+        self._everything.set()
+        self.first_scan_done.set()  # requests are answered from what there is
         if not isinstance(error, Interrupted):
             self._engine.report("intake", error)
 

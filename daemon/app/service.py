@@ -21,6 +21,7 @@ from daemon.app.loops import EmbedLoop, IntakeLoop
 from daemon.config import Config
 from daemon.control.server import Server
 from daemon.errors import OutputRefused, ReconstituteError, Retry
+from daemon.ingest import Taken
 from daemon.model import Json
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
@@ -71,11 +72,12 @@ class Daemon:
             self._engine.close()
             raise
         self._complete_publishing()
-        self._intake = IntakeLoop(self._engine, self._taken, self._fatal)
+        self._intake = IntakeLoop(self._engine, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
         self._scheduler = Scheduler()
+        self._engine.on_taken = self._taken
 
     def _complete_publishing(self) -> None:
         """A tree whose publishing a crash cut short becomes the new one; an output we may not write waits."""
@@ -92,8 +94,8 @@ class Daemon:
             return
         self._intake.hint(path)
 
-    def _taken(self, taken: object) -> None:
-        self._jobs.taken(taken)  # type: ignore[arg-type]
+    def _taken(self, taken: Taken) -> None:
+        self._jobs.taken(taken)
         self._embed.wake()
 
     def _fatal(self, error: BaseException) -> None:

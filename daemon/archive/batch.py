@@ -77,9 +77,16 @@ class Batch:
             entry = old | {"sources": sources, "deleted": None}
         if old == entry:
             return False
+        if old is not None and old["raw"] != entry["raw"]:
+            self._keep_session_version(session.id, old["raw"].encode(), entry["raw"].encode())
         self.counts["sessions"] += old is None
         self.put(keys.session_meta(session.id), records.dumps(entry))
         return True
+
+    def _keep_session_version(self, session_id: str, old: bytes, new: bytes) -> None:
+        """A former title, or the diff of a revert that has been undone, is nowhere else."""
+        if not merge.contains(records.load_object(new), records.load_object(old)):
+            self.put(keys.session_version(session_id, records.digest(old)), old)
 
     def forget_session_source(self, session_id: str, source: str, now: int) -> bool:
         """The source no longer has this session: a tombstone when no other source has it either."""

@@ -34,6 +34,10 @@ def session_order(session_id: str) -> bytes:
     return _key("sess", escape(session_id), "order")
 
 
+def session_version(session_id: str, digest: str) -> bytes:
+    return _key("sess", escape(session_id), "was", digest[:16])
+
+
 def message_raw(message_id: str) -> bytes:
     return _key("msg", escape(message_id), "raw")
 

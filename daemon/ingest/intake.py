@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
-from daemon import records
+from daemon import log, records
 from daemon.archive import Archive, Batch, merged, superseded
-from daemon.errors import BadRecord, Retry, SourceBusy
+from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
 from daemon.model import Json, Message, Session, SourceCounts
-from daemon.opencode import DATABASE_2, Reading, Source, Unit
+from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
+from daemon.redact import redact_value
 from daemon.transcript.edits import edits
 from daemon.transcript.replay import replay, unknown_types
 
+_LOG = log.get("intake")
 _BATCH_BYTES = 4 << 20
 _BATCH_MESSAGES = 200
 _DOUBT_MS = 2000
@@ -73,11 +75,18 @@ class Intake:
     """Owns the cursor's moves. One at a time; call from one thread."""
 
     def __init__(
-        self, archive: Archive, *, quiet_s: float, free_mb: int, clock: Callable[[], float] = time.time
+        self,
+        archive: Archive,
+        *,
+        quiet_s: float,
+        free_mb: int,
+        record_mb: int = 64,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._archive = archive
         self._quiet_s = quiet_s
         self._free_mb = free_mb
+        self._record_mb = record_mb
         self._clock = clock
         self._begun: dict[str, float] = {}  # message id -> when it was first seen unfinished
         self._figures: dict[str, dict[str, tuple[int, int]]] = {}  # source -> session -> (seen, kept)
@@ -124,11 +133,17 @@ class Intake:
 
     def counts(self, source: Source) -> SourceCounts:
         """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""
-        figures = self._figures.get(source.name, {}).values()
+        figures = list(self._figures.get(source.name, {}).values())  # the intake goes on meanwhile
         seen, kept = sum(s for s, _ in figures), sum(k for _, k in figures)
         return SourceCounts(
             seen, kept, seen - kept, self._archive.unknown_types(), len(self._archive.quarantined(source.name))
         )
+
+    def set_aside(self, source: Source, most: int) -> list[Json]:
+        """What could not be read there, the latest first: ``{"place", "reason", "time"}``."""
+        found = [{"place": place, **entry} for place, entry in self._archive.quarantined(source.name).items()]
+        found.sort(key=lambda entry: -entry.get("time", 0))
+        return [{name: redact_value(entry.get(name)) for name in ("place", "reason", "time")} for entry in found[:most]]
 
     def _check_space(self) -> None:
         free = shutil.disk_usage(self._archive.directory).free
@@ -142,14 +157,20 @@ class Intake:
 
     def _session(self, source: Source, session_id: str, *, patient: bool, pulse: Callable[[], None]) -> Taken:
         visit = _Visit(source, session_id, patient, self._archive.batch(), Taken())
-        units = source.messages(session_id)
+        try:
+            units = source.messages(session_id)
+        except BadRecord as error:
+            self._quarantine(visit, f"session {session_id}", {"reason": str(error)})
+            self._archive.commit(visit.batch)
+            return visit.taken
         marks = self._archive.marks(source.name, session_id)
         self._record_session(visit, has_messages=bool(units))
         kept = 0
         waiting = 0
         for message_id, unit in units.items():
-            if marks.get(message_id) in (unit.stamp, "!" + unit.stamp):
-                kept += not marks[message_id].startswith("!")
+            mark = marks.get(message_id, "")
+            if mark in (unit.stamp, self._failed(unit), self._failed(unit, partly=True)):
+                kept += not mark.startswith("!")
                 continue
             if self._message(visit, message_id, unit):
                 kept += 1
@@ -160,6 +181,7 @@ class Intake:
                 pulse()
         for message_id in marks.keys() - units.keys() - {""}:
             visit.batch.mark(source.name, session_id, message_id, None)
+            visit.batch.release(source.name, f"message {message_id}")
             visit.taken.removed += visit.batch.forget_message_source(message_id, source.name, self._now())
         if len(visit.batch):
             self._archive.commit(visit.batch)
@@ -175,13 +197,18 @@ class Intake:
             visit.taken.postponed.add(visit.session_id)
             return
         except BadRecord as error:
-            visit.batch.quarantine(visit.name, place, {"reason": str(error), "time": self._now()})
-            visit.taken.quarantined += 1
+            self._quarantine(visit, place, {"reason": str(error)})
             return
         visit.batch.release(visit.name, place)
+        if session.raw == b"{}":
+            # No record at the source: made up from the messages, or a session that is just being made or deleted. What
+            # the archive has says more, and the source has deleted it.
+            if before is not None:
+                visit.batch.forget_session_source(visit.session_id, visit.name, self._now())
+                return
+            if not has_messages:
+                return
         visit.session = session
-        if session.raw == b"{}" and not has_messages:
-            return  # neither a record nor a message: a session that is just being made or deleted
         if visit.batch.session(session, visit.name, visit.source.generation):
             visit.taken.changed += 1
             if before is not None and before.title != session.title:
@@ -198,9 +225,11 @@ class Intake:
     def _lost_session(self, source: Source, session_id: str) -> int:
         batch = self._archive.batch()
         removed = 0
+        batch.release(source.name, f"session {session_id}")
         for message_id in self._archive.marks(source.name, session_id):
             batch.mark(source.name, session_id, message_id, None)
             if message_id:
+                batch.release(source.name, f"message {message_id}")
                 removed += batch.forget_message_source(message_id, source.name, self._now())
         removed += batch.forget_session_source(session_id, source.name, self._now())
         self._archive.commit(batch)
@@ -215,18 +244,27 @@ class Intake:
         except SourceBusy:
             visit.taken.postponed.add(visit.session_id)
             return False
+        except ReconstituteError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a record of a shape nobody foresaw must not stop all the others
+            reading = _unforeseen(message_id, error)
         if visit.patient and reading.message is not None and self._is_moving(reading.message, unit):
             visit.taken.postponed.add(visit.session_id)
             return False
         self._begun.pop(message_id, None)
         self._set_aside(visit, message_id, reading)
         if reading.message is None:
-            visit.batch.mark(visit.name, visit.session_id, message_id, "!" + unit.stamp)
+            visit.batch.mark(visit.name, visit.session_id, message_id, self._failed(unit))
             return False
         visit.taken.changed += self._store(visit, reading.message, orphan=reading.orphan)
-        doubtful = self._now() - unit.changed < _DOUBT_MS
-        visit.batch.mark(visit.name, visit.session_id, message_id, unit.stamp + ("?" if doubtful else ""))
+        doubt = "?" if self._now() - unit.changed < _DOUBT_MS else ""
+        mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
+        visit.batch.mark(visit.name, visit.session_id, message_id, mark + doubt)
         return True
+
+    def _failed(self, unit: Unit, *, partly: bool = False) -> str:
+        """The mark of a message that could not be read, or not all of it; with a larger limit it is tried again."""
+        return f"{'~' if partly else '!'}{self._record_mb}!{unit.stamp}"
 
     def _is_moving(self, message: Message, unit: Unit) -> bool:
         """Whether it is unfinished and has changed a moment ago: a text part is rewritten for every token."""
@@ -243,15 +281,20 @@ class Intake:
         if not reading.problems:
             visit.batch.release(visit.name, place)
             return
-        visit.taken.quarantined += len(reading.problems)
         entry: Json = {
-            "time": self._now(),
             "reason": "; ".join(problem.reason for problem in reading.problems[:5]),
             "records": [
                 {"place": p.place, "reason": p.reason, "size": p.size, "sha256": p.sha256} for p in reading.problems
             ],
         }
-        visit.batch.quarantine(visit.name, place, entry)
+        self._quarantine(visit, place, entry)
+
+    def _quarantine(self, visit: _Visit, place: str, entry: Json) -> None:
+        """Keep aside that something there cannot be read, and say so once."""
+        if (self._archive.quarantined(visit.name).get(place) or {}).get("reason") != entry["reason"]:
+            _LOG.warning("set aside", source=visit.name, place=place, reason=entry["reason"])
+        visit.taken.quarantined += len(entry.get("records", (place,)))
+        visit.batch.quarantine(visit.name, place, entry | {"time": self._now()})
 
     def _store(self, visit: _Visit, message: Message, *, orphan: bool) -> bool:
         """Put the message into the batch; whether its content was new."""
@@ -300,6 +343,11 @@ class Intake:
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
+
+
+def _unforeseen(message_id: str, error: Exception) -> Reading:
+    reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
+    return Reading(None, (Problem(f"message {message_id}", reason),))
 
 
 def _differ(one: int, other: int) -> bool:

@@ -102,11 +102,13 @@ class Database:
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
         """See Source."""
-        sql = "SELECT id, time_updated FROM message WHERE session_id = ?"
+        updated_at = _or_null(self._connection.columns("message"), "time_updated")
+        sql = f"SELECT id, {updated_at} FROM message WHERE session_id = ?"  # noqa: S608
         listed: dict[str, list[tuple[str, int]]] = {}
         for message_id, updated in self._connection.rows(sql, (session_id,)):
             listed[_text(message_id)] = [("", records.integer(updated))]
-        sql = "SELECT message_id, id, time_updated FROM part WHERE session_id = ?"
+        updated_at = _or_null(self._connection.columns("part"), "time_updated")
+        sql = f"SELECT message_id, id, {updated_at} FROM part WHERE session_id = ?"  # noqa: S608
         for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
             listed.setdefault(_text(message_id), []).append((_text(part_id), records.integer(updated)))
         return {message_id: _unit(rows) for message_id, rows in listed.items()}

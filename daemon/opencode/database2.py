@@ -135,7 +135,7 @@ def _contents(row: Json, type_: str) -> Iterator[Json]:
             if isinstance(row.get("text"), str):
                 yield {"type": "text", "text": row["text"]} | ({} if type_ == "user" else {"synthetic": True})
             for name in ("files", "agents", "skills"):
-                for item in row.get(name) or []:
+                for item in _listed(row.get(name)):
                     yield _attachment(item, name.removesuffix("s"))
         case "shell":
             yield _shell(row)
@@ -147,6 +147,11 @@ def _contents(row: Json, type_: str) -> Iterator[Json]:
             yield from _assistant(row)
         case _:
             yield {"type": type_ or "unknown", "data": row}
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list out of somebody else's row; a single value in its place is one item, nothing is none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _attachment(item: Any, type_: str) -> Json:
@@ -183,7 +188,7 @@ def _assistant(row: Json) -> Iterator[Json]:
     snapshot = records.table(row.get("snapshot"))
     if snapshot.get("start"):
         yield {"type": "step-start", "snapshot": snapshot["start"]}
-    for item in row.get("content") or []:
+    for item in _listed(row.get("content")):
         fields = item if isinstance(item, dict) else {"type": "unknown", "value": item}
         match fields.get("type"):
             case "tool":

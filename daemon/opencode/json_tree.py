@@ -42,6 +42,7 @@ class JsonTree:
         self._files: dict[str, str] = {}  # session id -> path of its record
         self._owners: dict[str, str] = {}  # message id -> session id, for hints and for parts without a message
         self._orphans: dict[str, set[str]] = {}
+        self._unlisted = ""  # why a project's folder could not be listed
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -82,31 +83,45 @@ class JsonTree:
         """See Source."""
         if not self.storage.is_dir():
             raise SourceMissing(f"{self.storage}: OpenCode's JSON files are gone; nothing is concluded from that")
-        files: dict[str, os.DirEntry[str]] = {}
-        for project in _entries(self.storage / "session"):
-            for entry in _entries(project.path):
-                session_id = entry.name.removesuffix(".json")
-                # A session moves from global to its project's folder when its directory becomes a git repository.
-                if entry.name.endswith(".json") and _newer(entry, files.get(session_id)):
-                    files[session_id] = entry
+        try:
+            files = self._session_files()
+            folders = list(_entries(self.storage / "message"))
+        except BadRecord as error:
+            raise SourceMissing(f"{error}; nothing is concluded from that") from None
         found = {session_id: _stamp(entry) for session_id, entry in files.items()}
-        for entry in _entries(self.storage / "message"):
-            if entry.name not in found and any(_entries(entry.path)):
+        for entry in folders:
+            if entry.name not in found and _holds_something(entry.path):
                 found[entry.name] = "none"
         self._files = {session_id: entry.path for session_id, entry in files.items()}
-        self._find_orphans()
+        self._find_orphans(folders)
         for session_id in self._orphans:
             found.setdefault(session_id, "none")
         return found
 
-    def _find_orphans(self) -> None:
-        known = {
-            entry.name.removesuffix(".json")
-            for folder in _entries(self.storage / "message")
-            for entry in _entries(folder.path)
-        }
+    def _session_files(self) -> dict[str, os.DirEntry[str]]:
+        files: dict[str, os.DirEntry[str]] = {}
+        self._unlisted = ""
+        for project in _entries(self.storage / "session"):
+            try:
+                entries = list(_entries(project.path))
+            except BadRecord as error:
+                self._unlisted = str(error)
+                continue
+            for entry in entries:
+                session_id = entry.name.removesuffix(".json")
+                # A session moves from global to its project's folder when its directory becomes a git repository.
+                if entry.name.endswith(".json") and _newer(entry, files.get(session_id)):
+                    files[session_id] = entry
+        return files
+
+    def _find_orphans(self, folders: list[os.DirEntry[str]]) -> None:
+        try:
+            known = {entry.name.removesuffix(".json") for folder in folders for entry in _entries(folder.path)}
+            parts = list(_entries(self.storage / "part"))
+        except BadRecord:
+            return  # which parts have lost their message cannot be told; the unreadable folder is named elsewhere
         orphans: dict[str, set[str]] = {}
-        for entry in _entries(self.storage / "part"):
+        for entry in parts:
             if entry.name not in known:
                 owner = self._owners.get(entry.name) or self._owner_of_parts(entry.name)
                 if owner:
@@ -115,7 +130,11 @@ class JsonTree:
         self._orphans = orphans
 
     def _owner_of_parts(self, message_id: str) -> str | None:
-        for entry in _entries(self.storage / "part" / message_id):
+        try:
+            entries = list(_entries(self.storage / "part" / message_id))
+        except BadRecord:
+            return None  # asked again by the next full scan
+        for entry in entries:
             try:
                 return records.text(records.load_object(Path(entry.path).read_bytes()).get("sessionID")) or None
             except (OSError, BadRecord):
@@ -136,7 +155,11 @@ class JsonTree:
         return units
 
     def _unit(self, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
-        stats = [(e.name, _stat(e)) for e in _entries(self.storage / "part" / message_id) if e.name.endswith(".json")]
+        folder = self.storage / "part" / message_id
+        try:
+            stats = [(e.name, _stat(e)) for e in _entries(folder) if e.name.endswith(".json")]
+        except BadRecord:
+            stats = [("unreadable", (folder.lstat().st_mtime_ns, 0, 0))]  # told when the message is read
         if entry is not None:
             stats.append(("", _stat(entry)))
         total = hashlib.sha256()
@@ -182,13 +205,15 @@ class JsonTree:
                 age = self._clock() - path.stat().st_mtime
             except OSError:
                 age = 0.0
-            if age < _SETTLING_S:
+            if 0 <= age < _SETTLING_S:  # a time in the future is no youth
                 raise SourceBusy(f"{path}: {error}, and young: being written") from None
             raise BadRecord(f"{path}: {error}") from None
 
     def read_session(self, session_id: str) -> Session:
         """See Source."""
         path = self._files.get(session_id) or self._locate(session_id)
+        if path is None and self._unlisted:
+            raise BadRecord(f"session {session_id}: its record may be where we cannot look: {self._unlisted}")
         if path is None:
             return self._session_of_messages(session_id)
         raw, data = self._parse(Path(path))
@@ -240,7 +265,13 @@ class JsonTree:
         return Reading(message, tuple(problems), orphan)
 
     def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Iterator[Part]:
-        for entry in _entries(self.storage / "part" / message_id):
+        folder = self.storage / "part" / message_id
+        try:
+            entries = list(_entries(folder))
+        except BadRecord as error:
+            problems.append(Problem(str(folder), str(error)))
+            return
+        for entry in entries:
             if not entry.name.endswith(".json"):
                 continue
             try:
@@ -278,6 +309,16 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
             yield from entries
     except (FileNotFoundError, NotADirectoryError):
         return  # a folder that is not there holds nothing; a missing storage/ is told apart in `sessions`
+    except OSError as error:
+        raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
+
+
+def _holds_something(folder: str) -> bool:
+    """Whether a folder has entries; one that cannot be listed has, for all we know."""
+    try:
+        return any(_entries(folder))
+    except BadRecord:
+        return True
 
 
 def _stat(entry: os.DirEntry[str]) -> tuple[int, int, int]:

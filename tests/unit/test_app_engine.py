@@ -85,3 +85,15 @@ def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: J
 
         engine.take(everything=True, progress=listen)
         assert seen == [True]
+
+
+def test_whoever_looks_at_the_sources_continuous_targets_hear_of_what_was_found(
+    store: JsonStore, engine: Engine
+) -> None:
+    heard: list[set[str]] = []
+    engine.on_taken = lambda taken: heard.append(taken.places)
+    store.message(user("msg_more", "ses_00"), text("prt_more", "msg_more", "ses_00", "more"))
+    for source in engine.sources.current():
+        source.hint(str(store.storage / "message" / "ses_00" / "msg_more.json"))
+    engine.take(everything=False, patient=False)
+    assert "/home/dev/p" in set().union(*heard)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from daemon.archive import Archive
 from daemon.errors import Retry, SourceMissing
 from daemon.ingest.intake import Intake, Taken
-from daemon.opencode import Source
+from daemon.opencode import Reading, Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.discover import Sources
@@ -22,7 +22,7 @@ from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
 from tests.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 from tests.make_opencode_v2 import DIRECTORY as GARDEN
-from tests.make_opencode_v2 import OldMessage, Session2, make_v2
+from tests.make_opencode_v2 import OldMessage, Row2, Session2, make_v2
 from tests.make_opencode_v2 import assistant as assistant2
 from tests.make_opencode_v2 import text as text2
 from tests.make_opencode_v2 import tool as tool2
@@ -279,6 +279,147 @@ def test_an_imported_message_keeps_what_only_the_older_generation_recorded(
     assert message is not None
     assert [part.id for part in message.parts] == ["prt_1", "prt_2"]
     assert sum(entry.get("content") == "Done." for entry in archive.replay("msg_1")) == 1
+
+
+def test_a_deleted_session_whose_parts_are_left_keeps_its_record_and_gets_a_tombstone(
+    tmp_path: Path, archive: Archive
+) -> None:
+    store = JsonStore(tmp_path)
+    path = store.session(session("ses_1", title="Precious title", directory="/home/dev/precious"))
+    store.message(
+        assistant("msg_1fc13507f001aaaaaaaaaaaaaa", "ses_1"),
+        text("prt_1", "msg_1fc13507f001aaaaaaaaaaaaaa", "ses_1", "kept"),
+    )
+    intake = intake_of(archive)
+    intake.take(JsonTree(store.storage))
+    store.drop_message("ses_1", "msg_1fc13507f001aaaaaaaaaaaaaa")
+    path.unlink()
+    intake.take(JsonTree(store.storage))
+    found = archive.session("ses_1")
+    assert found is not None
+    assert (found.title, found.directory) == ("Precious title", "/home/dev/precious")
+    assert (archive.session_state("ses_1") or {})["deleted"]
+    assert archive.is_deleted("msg_1fc13507f001aaaaaaaaaaaaaa")
+
+
+def test_what_only_an_earlier_session_record_said_is_kept(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    revert = {"messageID": "msg_1", "diff": "-a line that the revert took away"}
+    store.session(session("ses_1", revert=revert))
+    store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    intake.take(tree)
+    store.session(session("ses_1"))
+    intake.take(tree)
+    assert any(b"the revert took away" in raw for raw in archive.session_versions("ses_1"))
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_everything_else_is_read(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    for number in (1, 2, 3):
+        store.session(session(f"ses_{number}"))
+        store.message(
+            user(f"msg_{number}", f"ses_{number}"), text(f"prt_{number}", f"msg_{number}", f"ses_{number}", "hello")
+        )
+    for place in ("part/msg_1", "message/ses_2", "session/other"):
+        path = store.storage / place
+        if path.exists():
+            path.rename(store.storage / f"away-{path.name}")
+        path.symlink_to(path)  # a loop: it cannot be listed, whoever asks
+    tree, intake = JsonTree(store.storage), intake_of(archive)
+    intake.take(tree)
+    assert set(archive.all_message_ids()) == {"msg_1", "msg_3"}
+    reasons = " ".join(entry["reason"] for entry in archive.quarantined(tree.name).values())
+    assert "part/msg_1" in reasons
+    assert "message/ses_2" in reasons
+    for place in ("part/msg_1", "message/ses_2", "session/other"):
+        path = store.storage / place
+        path.unlink()
+        if (store.storage / f"away-{path.name}").exists():
+            (store.storage / f"away-{path.name}").rename(path)
+    intake.take(tree)
+    assert set(archive.all_message_ids()) == {"msg_1", "msg_2", "msg_3"}
+    assert archive.quarantined(tree.name) == {}
+    message = archive.message("msg_1")
+    assert message is not None
+    assert [part.data["text"] for part in message.parts] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    "content", [5, "text", {"type": "text", "text": "one"}, [5, None, {"type": 7}, {"type": "tool", "state": 5}], None]
+)
+@pytest.mark.parametrize("type_", ["assistant", "user", "shell", "compaction", "unheard-of"])
+def test_an_odd_row_of_opencode_2_stops_nothing_and_is_kept(
+    tmp_path: Path, archive: Archive, type_: str, content: object
+) -> None:
+    row = Row2(
+        "msg_odd",
+        type_,
+        {"content": content, "files": content, "model": content, "snapshot": content, "status": content},
+    )
+    make_v2(tmp_path / "opencode.db", [Session2("ses_1", [row, Row2("msg_fine", "user", {"text": "still here"}, 1)])])
+    sources = Sources(tmp_path, 64)
+    take_all(archive, sources)
+    sources.close()
+    assert archive.message("msg_fine") is not None
+    odd = archive.message("msg_odd")
+    assert odd is not None
+    assert odd.data["v2"]["content"] == content
+
+
+def test_a_decoder_that_fails_sets_its_record_aside_and_the_rest_goes_on(tmp_path: Path, archive: Archive) -> None:
+    """Fault injection: a record of a shape that nobody has foreseen."""
+
+    class Stumbling(JsonTree):
+        def read_message(self, session_id: str, message_id: str) -> Reading:
+            if message_id == "msg_1":
+                raise TypeError("'int' object is not iterable")
+            return super().read_message(session_id, message_id)
+
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    for number in (1, 2):
+        store.message(user(f"msg_{number}", "ses_1"), text(f"prt_{number}", f"msg_{number}", "ses_1", "hello"))
+    tree = Stumbling(store.storage)
+    assert intake_of(archive).take(tree).quarantined == 1
+    assert list(archive.all_message_ids()) == ["msg_2"]
+    (entry,) = intake_of(archive).set_aside(tree, 5)
+    assert "not understood (TypeError" in entry["reason"]
+
+
+def test_quarantine_ends_with_the_record_and_with_a_larger_limit(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    store.message(
+        user("msg_1", "ses_1"),
+        text("prt_1", "msg_1", "ses_1", "x" * (3 << 20)),
+        text("prt_2", "msg_1", "ses_1", "small"),
+    )
+    store.message(user("msg_2", "ses_1"), text("prt_3", "msg_2", "ses_1", "x" * (3 << 20)))
+    for each in store.storage.rglob("*.json"):
+        os.utime(each, (9, 9))
+    small = JsonTree(store.storage, record_mb=2)
+    assert intake_of(archive, record_mb=2).take(small).quarantined == 2
+    assert intake_of(archive, record_mb=2).take(small).quarantined == 0
+    (store.storage / "part" / "msg_2" / "prt_3.json").unlink()
+    store.drop_message("ses_1", "msg_2")
+    intake_of(archive, record_mb=2).take(small)
+    assert set(archive.quarantined(small.name)) == {"message msg_1"}
+    intake_of(archive, record_mb=8).take(JsonTree(store.storage, record_mb=8))
+    assert archive.quarantined(small.name) == {}
+    message = archive.message("msg_1")
+    assert message is not None
+    assert len(message.parts) == 2
+
+
+def test_a_bad_record_from_the_future_does_not_hide_its_message(tmp_path: Path, archive: Archive) -> None:
+    store = JsonStore(tmp_path)
+    store.session(session("ses_1"))
+    store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "good"))
+    path = store.raw("part/msg_1/prt_2.json", "{")
+    os.utime(path, (time.time() + 86400, time.time() + 86400))
+    assert intake_of(archive).take(JsonTree(store.storage)).quarantined == 1
+    assert archive.message("msg_1") is not None
 
 
 _STEPS = st.lists(
