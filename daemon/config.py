@@ -97,6 +97,11 @@ class TargetSection(_Section, frozen=True):
         Meta(description="continuous follows new messages within seconds"),
     ] = "continuous"
 
+    @property
+    def place(self) -> str:
+        """The path, absolute; one leading slash, however many were written."""
+        return "/" + str(_absolute(self.path)).lstrip("/")
+
 
 class Watch(_Section, frozen=True):
     """How OpenCode's records are followed."""
@@ -219,9 +224,13 @@ def load(path: Path | None = None) -> Config:
     except msgspec.ValidationError as error:
         reason, _, where = str(error).partition(" - at `$.")
         key = where.rstrip("`")
+        missing = re.fullmatch(r"Object missing required field `(\w+)`", reason)
+        if missing:
+            key, reason = f"{key}.{missing[1]}", "is missing"
         place = f"environment variable {origin[key]}" if key in origin else f"{path}: {key or 'the file'}"
         raise ConfigError(f"{place}: {reason[0].lower()}{reason[1:]}; {_fix(key)}") from None
-    _reject_relative(config, path)
+    _reject_relative(config, path, origin)
+    _reject_targets(config, path)
     return config
 
 
@@ -257,26 +266,59 @@ def _reject_unknown(table: Any, schema: type, path: Path, prefix: str) -> None:
             _reject_unknown(value, fields[key], path, f"{prefix}{key}.")
 
 
-def _reject_relative(config: Config, path: Path) -> None:
+def _reject_relative(config: Config, path: Path, origin: dict[str, str]) -> None:
+    """`origin`: the keys whose values came from the environment, and the variable of each."""
+
+    def blamed(*keys: str) -> str:
+        variable = next((origin[key] for key in keys if key in origin), "")
+        return f"environment variable {variable}" if variable else str(path)
+
     places = {"opencode.data_dir": config.opencode.data_dir, "archive.dir": config.archive.dir}
     places |= {"output.dir": config.output.dir, "watch.requests_dir": config.watch.requests_dir or "/"}
     places |= {f"targets[{n}].path": target.path for n, target in enumerate(config.targets)}
     for key, text in places.items():
         if not text.startswith(("/", "~", "$XDG_DATA_HOME")) or "\0" in text:
-            raise ConfigError(f"{path}: {key}: {text!r} is relative; write it from / or ~ on")
+            raise ConfigError(f"{blamed(key)}: {key}: {text!r} is relative; write it from / or ~ on")
+        if os.path.expanduser(text).startswith("~"):
+            raise ConfigError(f"{blamed(key)}: {key}: {text!r}: there is no such user here; write it from / or ~/ on")
     archive, output, source = config.archive_dir, config.output_dir, config.opencode_dir
     if archive == source or archive.is_relative_to(source):
-        raise ConfigError(f"{path}: archive.dir: {archive} is inside OpenCode's directory; choose one outside it")
-    if output.is_relative_to(source) or output.is_relative_to(archive):
-        raise ConfigError(f"{path}: output.dir: {output} is inside a directory of records; choose one outside it")
+        place = blamed("archive.dir", "opencode.data_dir")
+        raise ConfigError(f"{place}: archive.dir: {archive} is inside OpenCode's directory; choose one outside it")
+    for key, records in (("opencode.data_dir", source), ("archive.dir", archive)):
+        if output.is_relative_to(records):
+            place = blamed("output.dir", key)
+            raise ConfigError(f"{place}: output.dir: {output} is inside a directory of records; choose one outside it")
+
+
+def _reject_targets(config: Config, path: Path) -> None:
+    """Targets that make no sense, each alone and together."""
+    seen: dict[str, int] = {}
+    for number, target in enumerate(config.targets):
+        place = f"{path}: targets[{number}]"
+        if target.place == "/":
+            raise ConfigError(
+                f"{place}.path: {target.path!r} is the root, which is no target; name a folder beneath it"
+            )
+        if target.refresh == "scheduled" and not target.schedule.strip():
+            raise ConfigError(
+                f'{place}.schedule: is missing where refresh is "scheduled"; say when, for example "0 3 * * *", or '
+                f"leave refresh out"
+            )
+        if target.place in seen:
+            other = f"targets[{seen[target.place]}]"
+            raise ConfigError(f"{place}.path: {target.path!r} is the path of {other} too; keep one of the two")
+        seen[target.place] = number
 
 
 def _fix(key: str) -> str:
     field = _find(key)
     if field is None:
         return "see config.example.toml for the form"
+    if field.required:
+        return "give the folder's path" if field.name == "path" else "it must be given"
     default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
-    return f"the default is {_toml(default)}" if default is not msgspec.NODEFAULT else "it must be given"
+    return f"the default is {_toml(default)}"
 
 
 def _find(key: str) -> msgspec.structs.FieldInfo | None:

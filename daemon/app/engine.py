@@ -389,4 +389,5 @@ class Engine:
             self.files,
             self.config.output_dir,
             pages=self.config.limits.pages,
+            forbidden=(self.config.opencode_dir, self.config.archive_dir),
         ).run(target, progress, at=at)

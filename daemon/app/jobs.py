@@ -14,9 +14,10 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.loops import MODEL_S, Loop
-from daemon.errors import ReconstituteError, Retry
+from daemon.errors import ArchiveCorrupt, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json, Target
+from daemon.redact import redact
 from daemon.requests import Claimed, Request, Requests
 
 _LOG = log.get("jobs")
@@ -39,6 +40,9 @@ class JobLoop(Loop):
         self._due: dict[str, float] = {}
         self.current: str | None = None
         self.put_off = 0
+        self.failed_jobs = 0
+        """Requests of which a path failed, and runs of targets that failed."""
+
         self._configured = {target.path for target in targets.configured(engine.config)}
         self._targets = targets.known(engine.archive, engine.config)
 
@@ -91,12 +95,15 @@ class JobLoop(Loop):
             raise Interrupted("the daemon is stopping; this run is made up for at the next start")
 
     def _run_request(self, claimed: Claimed) -> None:
-        """To done/ or failed/, with a result beside it; what a stop or a passing failure cut short is queued again."""
+        """To done/ or failed/, with a result beside it; what a stop or a passing failure cut short is queued again.
+
+        Of several paths each has its own result; the request has failed when all of them have.
+        """
         self.current = f"request {claimed.name}"
         try:
             self._engine.take(everything=False, patient=False)
-            results = [self._answer(request) for request in claimed.requests]
-        except Interrupted:
+            results, errors = self._answers(claimed)
+        except (Interrupted, ArchiveCorrupt):
             self._requests.release(claimed)
             raise
         except Retry as error:
@@ -106,15 +113,40 @@ class JobLoop(Loop):
             self._stop.wait(_RETRY_S)
         except ReconstituteError as error:
             self._engine.report(self.current, error)
+            self.failed_jobs += 1
             self._requests.fail(claimed, error)
         except Exception as error:
+            self.failed_jobs += 1
             self._requests.fail(claimed, error)
             raise
         else:
+            self.failed_jobs += 1 if errors else 0
+            if errors and len(errors) == len(results):
+                self._requests.fail(claimed, _together(errors))
+                return
             self._requests.finish(claimed, {"results": results})
-            _LOG.info("request", name=claimed.name, targets=len(results))
+            _LOG.info("request", name=claimed.name, targets=len(results), failed=len(errors))
         finally:
             self.current = None
+
+    def _answers(self, claimed: Claimed) -> tuple[list[Json], list[Exception]]:
+        """A result for each path, and what went wrong with those that failed.
+
+        Raises:
+            Retry: the whole request is for later. Interrupted, ArchiveCorrupt: this is the end.
+        """
+        results: list[Json] = []
+        errors: list[Exception] = []
+        for request in claimed.requests:
+            try:
+                results.append(self._answer(request))
+            except (Interrupted, ArchiveCorrupt, Retry):
+                raise
+            except Exception as error:  # noqa: BLE001 - the other paths are not to suffer for it; it is reported
+                self._engine.report(f"request {claimed.name}", error)
+                errors.append(error)
+                results.append({"target": request.path, "error": _reason(error)})
+        return results, errors
 
     def _answer(self, request: Request) -> Json:
         refresh = "continuous" if request.refresh == "continuous" else "once"
@@ -137,11 +169,15 @@ class JobLoop(Loop):
             result = self._engine.run_target(target, self._sign)
         except Retry as error:
             self._engine.report(f"target {target.path}", error)
+            self.put_off += 1
             self.enqueue(target.path, 60.0)
         except Interrupted:
             raise
-        except ReconstituteError as error:
+        except ArchiveCorrupt:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad target is not to hold up the others; status shows it
             self._engine.report(f"target {target.path}", error)
+            self._note_failure(target.path, error)
         else:
             _LOG.info(
                 "target", path=target.path, pages=result.get("pages"), written=result.get("written"),
@@ -150,9 +186,32 @@ class JobLoop(Loop):
         finally:
             self.current = None
 
+    def _note_failure(self, path: str, error: Exception) -> None:
+        """Where the status looks; the result of the last good run stays."""
+        self.failed_jobs += 1
+        last = self._engine.archive.target_get(path, "last") or {}
+        state = f"failed: {_reason(error)['message']}"
+        failure = {"time": int(time.time() * 1000), "state": state, "succeeded": targets.last_success(last)}
+        self._engine.archive.target_put(path, "last", last | failure)
+
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted):
             self._engine.report("jobs", error)
+
+
+def _reason(error: Exception) -> Json:
+    """An error as it stands in a result: as the requests' own."""
+    code = error.exit_code if isinstance(error, ReconstituteError) else 1
+    return {"type": type(error).__name__, "message": redact(str(error)), "exit_code": code}
+
+
+def _together(errors: list[Exception]) -> Exception:
+    """Of one its own, of several one that says them all."""
+    first = errors[0]
+    if len(errors) == 1:
+        return first
+    kind = type(first) if isinstance(first, ReconstituteError) else ReconstituteError
+    return kind("; ".join(dict.fromkeys(str(error) for error in errors)))
 
 
 def concerns(places: Iterable[str], target: str) -> bool:

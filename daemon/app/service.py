@@ -157,8 +157,8 @@ class Daemon:
         for target in targets.known(self._engine.archive, self._config).values():
             if target.schedule:
                 self._scheduler.add(target.path, target.schedule, partial(self._jobs.enqueue, target.path))
-                last = (self._engine.archive.target_get(target.path, "last") or {}).get("time")
-                if due_since(target.schedule, last, now):
+                last = self._engine.archive.target_get(target.path, "last") or {}
+                if due_since(target.schedule, targets.last_success(last), now):
                     self._jobs.enqueue(target.path)
             if target.refresh == "continuous":
                 self._jobs.enqueue(target.path)
@@ -235,4 +235,6 @@ class Daemon:
         finally:
             self._requests.close()
             self._engine.close()
-        return Retry.exit_code if self._jobs.put_off else 0
+        if self._jobs.put_off or result["warnings"]:
+            return Retry.exit_code
+        return 1 if self._jobs.failed_jobs else 0

@@ -5,11 +5,9 @@ What the configuration says of a path goes before what a request said of it.
 
 from __future__ import annotations
 
-import os
-
 from daemon.archive import Archive
 from daemon.config import Config
-from daemon.model import Target
+from daemon.model import Json, Target
 
 _ADOPTED = ""
 """Where the archive keeps the list of adopted targets: no target has an empty path."""
@@ -24,7 +22,7 @@ def configured(config: Config) -> list[Target]:
     """The configuration's targets, with absolute paths."""
     return [
         Target(
-            path=os.path.abspath(os.path.expanduser(section.path)),
+            path=section.place,
             questions=tuple(section.questions),
             schedule=section.schedule,
             refresh=section.refresh,
@@ -47,3 +45,9 @@ def adopt(archive: Archive, target: Target) -> None:
     stored = archive.target_get(_ADOPTED, "targets") or {}
     stored[target.path] = {"questions": list(target.questions), "output": target.output}
     archive.target_put(_ADOPTED, "targets", stored)
+
+
+def last_success(last: Json) -> int | None:
+    """When a target's last good run was, by what was stored of its last run (epoch ms); None: never."""
+    when: int | None = last.get("time") if last.get("state") == "done" else last.get("succeeded")
+    return when

@@ -7,8 +7,10 @@ Our own flock is taken before LevelDB is touched, because a second open in one p
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
@@ -19,6 +21,13 @@ from daemon import fsio
 from daemon.archive import keys
 from daemon.errors import ArchiveCorrupt, ArchiveLocked
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+_HELD = (errno.EAGAIN,)
+_LEAST_FREE = 1 << 20
+"""Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
+
 
 class Store:
     """One database directory, ``leveldb`` beneath `directory`, behind ``daemon.lock``."""
@@ -28,11 +37,15 @@ class Store:
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
-            ArchiveCorrupt: LevelDB refuses the files.
+            ArchiveCorrupt: LevelDB refuses the files, or the disk refuses LevelDB; the message says which.
         """
         fsio.make_private_dir(directory)
         self._place = directory / "leveldb"
-        self._lock_file = _lock(directory / "daemon.lock")
+        try:
+            self._lock_file = _lock(directory / "daemon.lock")
+        except OSError as error:
+            fix = self._outer_fix(error) or "see to the disk and start again"
+            raise ArchiveCorrupt(f"{directory}: the lock cannot be taken: {error}; {fix}") from error
         try:
             self._db = plyvel.DB(
                 str(self._place),
@@ -43,10 +56,12 @@ class Store:
             )
         except (plyvel.Error, OSError) as error:
             self._lock_file.close()
-            raise ArchiveCorrupt(
-                f"{self._place}: LevelDB cannot open it: {error}; copy the directory away before anything else, then "
-                f"move it aside: the next start reads what OpenCode still has"
-            ) from error
+            fix = (
+                self._outer_fix(error)
+                or "copy the directory away before anything else, then move it aside: the next start reads what "
+                "OpenCode still has"
+            )
+            raise ArchiveCorrupt(f"{self._place}: LevelDB cannot open it: {_text(error)}; {fix}") from error
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
@@ -96,9 +111,10 @@ class Store:
                     else:
                         writing.put(key, value)
         except plyvel.Error as error:
+            fix = self._outer_fix(error) or "see to the disk and start again"
             raise ArchiveCorrupt(
-                f"{self._place}: the archive cannot be written: {error}; see to the disk (is it full?) and start "
-                f"again: what was acknowledged is there, the rest is read again from the source"
+                f"{self._place}: the archive cannot be written: {_text(error)}; {fix}; what was acknowledged is there, "
+                f"the rest is read again from the source"
             ) from error
 
     def bytes_on_disk(self) -> int:
@@ -113,11 +129,48 @@ class Store:
         return total
 
     def corrupt(self, cause: object) -> ArchiveCorrupt:
-        """The error for a check that failed."""
+        """The error for a check that failed, or a read that the disk refused."""
+        fix = self._outer_fix(cause)
+        if fix:
+            return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {_text(cause)}; {fix}")
         return ArchiveCorrupt(
-            f"{self._place}: the archive failed a check: {cause}; stop the daemon, copy the directory away, then "
-            f"restore it from a backup or move it aside: the next start reads what OpenCode still has"
+            f"{self._place}: the archive failed a check: {_text(cause)}; stop the daemon, copy the directory away, "
+            f"then restore it from a backup or move it aside: the next start reads what OpenCode still has"
         )
+
+    def _outer_fix(self, cause: object) -> str:
+        """What to do where the trouble is around the archive and not in it; empty where it may be in it.
+
+        LevelDB tells errors of the system only by their text.
+        """
+        if _is(cause, _NOT_ALLOWED):
+            return f"check owner and permissions of {self._place} and its files, and start again"
+        if _is(cause, _NO_FILES):
+            return "allow the process more open files, and start again"
+        if _is(cause, _HELD):
+            return "another program holds it; end that one, and start again"
+        if _is(cause, _NO_ROOM) or self._is_full():
+            return "free some space there and start again; the archive itself is left as it is"
+        return ""
+
+    def _is_full(self) -> bool:
+        try:
+            return shutil.disk_usage(self._place.parent).free < _LEAST_FREE
+        except OSError:
+            return False
+
+
+def _text(cause: object) -> str:
+    """An error's own words; plyvel gives them as bytes."""
+    words = cause.args[0] if isinstance(cause, plyvel.Error) and cause.args else cause
+    return words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
+
+
+def _is(cause: object, numbers: tuple[int, ...]) -> bool:
+    if isinstance(cause, OSError) and cause.errno in numbers:
+        return True
+    is_systems = isinstance(cause, plyvel.Error) and not isinstance(cause, plyvel.CorruptionError)
+    return is_systems and any(_text(cause).endswith(os.strerror(number)) for number in numbers)
 
 
 def _lock(path: Path) -> IO[str]:

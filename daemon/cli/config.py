@@ -24,7 +24,12 @@ def command() -> None:
 @command.command()
 @click.pass_obj
 def check(settings: Settings) -> None:
-    """Read the configuration as the daemon would; name the first mistake."""
+    """Read the configuration as the daemon would; name the first mistake.
+
+    \b
+    Example:
+      reconstitute --config ./new.toml config check
+    """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.config import ENVIRONMENT, default_path  # noqa: PLC0415
     from daemon.schedule import parse  # noqa: PLC0415
 
@@ -49,7 +54,12 @@ def check(settings: Settings) -> None:
 
 @command.command()
 def example() -> None:
-    """Print every key with its default and its meaning."""
+    """Print every key with its default and its meaning.
+
+    \b
+    Example:
+      reconstitute config example > "$(reconstitute config path)"
+    """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.config import example as text  # noqa: PLC0415
 
     click.echo(text(), nl=False)
@@ -58,7 +68,12 @@ def example() -> None:
 @command.command()
 @click.pass_obj
 def path(settings: Settings) -> None:
-    """Print where the configuration is looked for."""
+    """Print where the configuration is looked for.
+
+    \b
+    Example:
+      "$EDITOR" "$(reconstitute config path)"
+    """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.config import default_path  # noqa: PLC0415
 
     click.echo(settings.config or default_path())

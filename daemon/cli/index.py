@@ -7,15 +7,17 @@ import click
 from daemon.cli import show
 from daemon.cli.progress import progress
 from daemon.cli.settings import Settings
+from daemon.errors import Retry
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def command(settings: Settings, as_json: bool) -> None:
+def command(settings: Settings, as_json: bool) -> int:
     """Read everything OpenCode has now into the archive and the indexes.
 
     The running service does this by itself; without one, run this before a search.
+    Ends with 75 when nothing new came of it and not everything could be done.
 
     \b
     Example:
@@ -23,17 +25,22 @@ def command(settings: Settings, as_json: bool) -> None:
     """  # noqa: D301 - click's mark for text that is not to be filled
     with progress() as step:
         answer = settings.ask(lambda service: service.index(step))
+    warnings = answer.get("warnings") or ()
+    code = Retry.exit_code if warnings and not answer.get("changed") else 0
     if as_json:
         show.data(answer)
-        return
-    for warning in answer.get("warnings") or ():
+        return code
+    for warning in warnings:
         show.note(warning)
+    changed = answer.get("changed")
     words = {
-        "changed": "messages new or changed",
+        "changed": f"record{'' if changed == 1 else 's'} new or changed",
         "removed": "deleted by OpenCode and kept here",
         "embedded": "embedded",
         "waiting": "waiting to be embedded",
         "quarantined": "kept aside as unreadable",
     }
     shown = [f"{answer[key]} {text}" for key, text in words.items() if answer.get(key)]
-    show.say(show.plain("; ".join(shown) or "nothing new") + ".")
+    nothing = "nothing new, but not everything could be read or embedded: see above" if warnings else "nothing new"
+    show.say(show.plain("; ".join(shown) or nothing) + ".")
+    return code

@@ -58,11 +58,10 @@ def _show(answer: dict[str, Any]) -> None:
         show.note(warning)
     files = answer.get("files") or {}
     proven, unproven = files.get("proven", 0), files.get("unproven", 0)
-    show.say(f"{show.bold(answer.get('target', ''))}: {proven} files proven, {unproven} not proven")
+    show.say(f"{show.bold(answer.get('target', ''))}: {show.count(proven, 'file')} proven, {unproven} not proven")
     kept = answer.get("kept") or 0
     kept = len(kept) if isinstance(kept, list) else kept
-    counts = (
-        f"{answer.get('pages', 0)} pages: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
-    )
+    pages = show.count(answer.get("pages", 0), "page")
+    counts = f"{pages}: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
     show.say(counts + (f", {kept} kept as you edited them" if kept else ""))
     show.say(f"Read {show.plain(answer.get('output', ''))}")

@@ -16,7 +16,7 @@ SNIPPET_LINES = 8
 
 @click.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results.")
+@click.option("--limit", metavar="N", type=click.IntRange(1, 200), default=10, show_default=True, help="Most results.")
 @click.option(
     "--mode",
     type=click.Choice(["hybrid", "literal", "semantic"]),

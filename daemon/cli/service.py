@@ -37,7 +37,12 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Replace a unit that was edited.")
 @click.pass_obj
 def install(settings: Settings, force: bool) -> int:
-    """Write the unit, start it, and start it at every login."""
+    """Write the unit, start it, and start it at every login.
+
+    \b
+    Example:
+      reconstitute --config ~/my.toml service install
+    """  # noqa: D301 - click's mark for text that is not to be filled
     from daemon.config import ENVIRONMENT  # noqa: PLC0415
 
     settings.load()  # a service that cannot start is not worth installing
@@ -66,7 +71,12 @@ def install(settings: Settings, force: bool) -> int:
 
 @command.command()
 def status() -> int:
-    """Show whether the service runs, since when, and its last lines."""
+    """Show whether the service runs, since when, and its last lines.
+
+    \b
+    Example:
+      reconstitute service status
+    """  # noqa: D301 - click's mark for text that is not to be filled
     if not _manager_answers():
         show.note("no user manager answers here; try: reconstitute status")
         return 1
@@ -91,7 +101,12 @@ def status() -> int:
 @command.command()
 @click.option("--force", is_flag=True, help="Remove a unit that was edited, too.")
 def uninstall(force: bool) -> int:
-    """Stop the service and remove its unit. The archive and the pages stay."""
+    """Stop the service and remove its unit. The archive and the pages stay.
+
+    \b
+    Example:
+      reconstitute service uninstall
+    """  # noqa: D301 - click's mark for text that is not to be filled
     path = unit.place()
     if not os.path.lexists(path):
         show.say(f"{show.plain(path)} is not there: nothing to remove.")

@@ -93,6 +93,15 @@ def size(count: Any) -> str:
     return f"{amount:.1f} GB"
 
 
+def count(number: Any, one: str, several: str = "") -> str:
+    """A number and its noun, in the form that goes with it.
+
+    >>> count(1, "file"), count(0, "file"), count(2, "entry", "entries")
+    ('1 file', '0 files', '2 entries')
+    """
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def mark(text: str, terms: Any) -> str:
     """`text`, cleaned, with every occurrence of `terms` bold."""
     text = plain(text)

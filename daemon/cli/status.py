@@ -11,6 +11,8 @@ from daemon.cli import show
 from daemon.cli.settings import Settings
 
 LABEL = 10
+SET_ASIDE = 5
+"""Most entries shown of what a source could not give; the newest come first."""
 
 
 @click.command()
@@ -54,7 +56,7 @@ def _headline(answer: dict[str, Any]) -> str:
 
 def _archive(answer: dict[str, Any]) -> Iterator[str]:
     archive = answer.get("archive") or {}
-    counts = [f"{archive[key]} {key}" for key in ("sessions", "messages", "parts") if key in archive]
+    counts = [show.count(archive[f"{one}s"], one) for one in ("session", "message", "part") if f"{one}s" in archive]
     if "bytes" in archive:
         counts.append(show.size(archive["bytes"]))
     if counts:
@@ -74,11 +76,19 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
         counts = [f"{source[key]} {text}" for key, text in words.items() if source.get(key) is not None]
         if counts:
             yield "  " + ", ".join(counts)
+        for entry in (source.get("set_aside") or [])[:SET_ASIDE]:
+            yield "    " + _cut(f"{entry.get('place', '?')}: {entry.get('reason', '')}", LABEL + 4)
         unknown = source.get("unknown") or {}
         if unknown:
             yield "  of unknown type, archived but not searchable: " + ", ".join(
                 f"{count} {kind}" for kind, count in sorted(unknown.items())
             )
+
+
+def _cut(text: str, indent: int) -> str:
+    """`text` on one line of the terminal behind `indent` columns."""
+    words, room = " ".join(show.plain(text).split()), show.width() - indent
+    return words if len(words) <= room else words[: room - 1] + "…"
 
 
 def _waiting(answer: dict[str, Any]) -> Iterator[str]:
@@ -92,7 +102,7 @@ def _indexes(answer: dict[str, Any]) -> Iterator[str]:
     for key, index in (answer.get("index") or {}).items():
         facts = [str(index.get("state", "?"))] if isinstance(index, dict) else [str(index)]
         if isinstance(index, dict):
-            facts += [f"{index['count']} entries"] if index.get("count") is not None else []
+            facts += [show.count(index["count"], "entry", "entries")] if index.get("count") is not None else []
             facts += [str(index["embedder"])] if index.get("embedder") else []
             facts += [f"{index['refused']} refused by the model"] if index.get("refused") else []
         yield f"{names.get(key, key)}: {', '.join(facts)}"

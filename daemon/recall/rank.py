@@ -15,6 +15,14 @@ from enum import IntEnum
 RANK_CONSTANT = 60
 """How fast a rank loses weight; the usual value of reciprocal rank fusion."""
 
+LEAST_SIMILAR = 0.25
+"""Cosine below which a text that shares no word with the query is no hit. The built-in model, of the MiniLM family,
+puts unrelated texts at about -0.15 to 0.2 and related ones from 0.4 on."""
+LEAST_OF_BEST = 0.5
+"""The same, as a share of the most similar text's cosine; low, so that a question keeps its lesser answers."""
+MOST_SHORT = 2
+"""Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
+
 STOPWORDS = frozenset(
     """a an and any are as at be been but by can did do does for from had has have how i if in into is it its me my no
     not of on or our should so that the their them then there these they this to was we were what when where which who
@@ -44,6 +52,15 @@ class Tier(IntEnum):
     NONE = 3
 
 
+class Hold(IntEnum):
+    """Which of a short query's words a message holds; better ones stand above worse ones."""
+
+    PHRASE = 0  # the query as it stands
+    ALL = 1
+    SOME = 2
+    NONE = 3  # only its meaning is near
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query taken apart: `named` must be found as they stand, `words` are what else it says."""
@@ -56,6 +73,16 @@ class Query:
     def is_exact(self) -> bool:
         """Whether it names an identifier or quotes a phrase."""
         return bool(self.named)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a word or two to be looked up, and no question."""
+        return not self.named and len(self.words) <= MOST_SHORT and len(self.text.split()) <= MOST_SHORT + 1
+
+    @property
+    def phrase(self) -> str:
+        """A short query as it may stand in a text."""
+        return " ".join(self.text.split()).strip(_TRIM) if self.is_short else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +136,30 @@ def tier(query: Query, text: str) -> Tier:
     return Tier.INSIDE if inside else Tier.NONE
 
 
+def stands_in(phrase: str, text: str) -> bool:
+    """Whether `phrase` stands in `text` as whole words, whatever their case and the white space between them."""
+    pattern = r"\s+".join(re.escape(word) for word in phrase.split())
+    return bool(pattern) and re.search(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
+    """How well a message holds a short query: `terms` are the words of it that the word index found there."""
+    if has_phrase:
+        return Hold.PHRASE
+    held = {word for term in terms for word in _WORD.findall(term.lower())}
+    if not held:
+        return Hold.NONE
+    return Hold.ALL if held.issuperset(query.words) else Hold.SOME
+
+
+def similar(scores: Mapping[str, float], with_words: Iterable[str]) -> set[str]:
+    """Those of `scores` (message id to cosine) that are near enough to be a hit, or have words of the query anyway."""
+    floor = max(LEAST_SIMILAR, LEAST_OF_BEST * max(scores.values(), default=0.0))
+    return {message_id for message_id, score in scores.items() if score >= floor} | (set(scores) & set(with_words))
+
+
 def fuse(lists: Mapping[str, Sequence[str]], weights: Mapping[str, float], newer: Mapping[str, int]) -> list[Fused]:
-    """Message ids of several ranked lists in one order: best first, then newer, then by id.
+    """Message ids of several ranked lists in one order: best first, then words before mere meaning, newer, by id.
 
     `lists` maps a list's name to message ids, best first, each once; `newer` maps ids to epoch ms.
     """
@@ -120,13 +169,17 @@ def fuse(lists: Mapping[str, Sequence[str]], weights: Mapping[str, float], newer
         for place, message_id in enumerate(ids, start=1):
             scores[message_id] = scores.get(message_id, 0.0) + weights[name] / (RANK_CONSTANT + place)
             sources.setdefault(message_id, []).append(name)
-    order = sorted(scores, key=lambda i: (-round(scores[i], 12), -newer.get(i, 0), i))
+    meant = {i for i in scores if sources[i] == ["semantic"]}
+    order = sorted(scores, key=lambda i: (-round(scores[i], 12), i in meant, -newer.get(i, 0), i))
     return [Fused(message_id, scores[message_id], tuple(sources[message_id])) for message_id in order]
 
 
-def weights(query: Query) -> dict[str, float]:
-    """How much each list counts: meaning is a poor guide to a name."""
-    return {"lexical": 2.0, "semantic": 0.5} if query.is_exact else {"lexical": 1.0, "semantic": 1.0}
+def weights(query: Query, is_partly_embedded: bool = False) -> dict[str, float]:
+    """How much each list counts: meaning is a poor guide to a name, and to an archive that has it only in part."""
+    words = {"named": 1.0, "phrase": 0.25}
+    if query.is_exact:
+        return words | {"lexical": 2.0, "semantic": 0.5}
+    return words | {"lexical": 1.0, "semantic": 0.5 if is_partly_embedded else 1.0}
 
 
 def once(ids: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Hit, Json, Session
 from daemon.recall import rank
 from daemon.recall.rank import Query, Tier
-from daemon.recall.snippet import snippet
+from daemon.recall.snippet import counted, snippet
 from daemon.redact import redact
 from daemon.transcript.document import document
 
@@ -28,6 +28,9 @@ _MOST_NAMES = 5
 _DEEPEST = 5000
 _CHECKED = 40
 """How many messages are read from the archive to see whether they hold what was named."""
+
+_WORDS = ("named", "phrase", "lexical")
+"""The lists of what was found by words, the one to show a message by first."""
 
 ANY = Filters()
 
@@ -69,6 +72,7 @@ class _Found:
     lists: dict[str, list[Match]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
+    is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
 
     def ids(self, name: str) -> list[str]:
         return rank.once(match.message_id for match in self.lists.get(name, []))
@@ -76,10 +80,24 @@ class _Found:
     def best(self) -> dict[str, Match]:
         """The match to show for each message: words before meaning, since they can be pointed at."""
         best: dict[str, Match] = {}
-        for name in ("named", "lexical", "semantic"):
+        for name in (*_WORDS, "semantic"):
             for match in self.lists.get(name, []):
                 best.setdefault(match.message_id, match)
         return best
+
+    def terms(self) -> dict[str, list[str]]:
+        """The words of the query that each message found by words holds."""
+        terms: dict[str, list[str]] = {}
+        for match in (match for name in _WORDS for match in self.lists.get(name, [])):
+            terms.setdefault(match.message_id, []).extend(match.terms)
+        return terms
+
+    def near(self) -> set[str]:
+        """The messages whose meaning is near enough, or that have words of the query besides."""
+        scores: dict[str, float] = {}
+        for match in self.lists.get("semantic", []):
+            scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
+        return rank.similar(scores, self.terms())
 
     def texts(self) -> dict[str, str]:
         """The texts of each message's matches, together."""
@@ -172,6 +190,11 @@ class Recall:
             named += self._lexical.literal(name, filters, depth)
         if named:
             found.lists["named"] = named
+        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]):
+            as_it_stands = self._lexical.literal(asked.phrase, filters, depth)
+            whole = [match for match in as_it_stands if rank.stands_in(asked.phrase, match.text)]
+            found.lists["phrase"] = whole
+            found.is_inside = bool(as_it_stands) and not whole
 
     def _by_meaning(self, found: _Found, asked: Query, filters: Filters, depth: int) -> None:
         index = self._semantic()
@@ -188,8 +211,9 @@ class Recall:
         warnings = list(found.warnings)
         created, gone = self._created(found)
         if gone:
-            warnings.append(f"{gone} indexed messages are not in the archive: the index is behind, rebuild it")
-        ranked = _ranked(asked, mode, found, created)
+            warnings.append(f"not in the archive: {counted(gone, 'indexed message')}; the index is behind, rebuild it")
+        waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
+        ranked = _ranked(asked, mode, found, created, waiting["semantic"] > waiting["lexical"])
         tiers = self._tiers(asked, mode, ranked, found)
         chosen = _by_tier(asked, ranked, tiers)[:limit]
         best = found.best()
@@ -197,9 +221,10 @@ class Recall:
         hits = tuple(self._hit(asked, mode, fused, best[fused.message_id], sessions) for fused in chosen)
         deleted = frozenset(hit.message_id for hit in hits if self._archive.is_deleted(hit.message_id))
         if deleted:
-            warnings.append(f"{len(deleted)} of these hits were deleted in OpenCode; only this archive has them")
-        coverage = self._coverage(found, len(created), deleted)
-        warnings += _notes(asked, tiers, chosen) + _waiting(coverage, mode)
+            warnings.append(f"deleted in OpenCode, and only in this archive: {counted(len(deleted), 'hit')}")
+        coverage = self._coverage(found, len(created), deleted) | {"waiting": waiting}
+        warnings += _notes(asked, tiers, chosen) if asked.is_exact else _word_notes(asked, mode, found, chosen)
+        warnings += _waiting(coverage, mode)
         return Answer(asked.text, mode, hits, tuple(warnings), coverage, deleted, tuple(found.warnings))
 
     def _created(self, found: _Found) -> tuple[dict[str, int], int]:
@@ -271,7 +296,6 @@ class Recall:
             "model": self._embedder.name if states["semantic"] == "used" else "",
             "candidates": candidates,
             "deleted": sorted(deleted),
-            "waiting": {stage: self._archive.waiting(stage) for stage in STAGES},
         }
 
 
@@ -286,12 +310,26 @@ def _check(query: str, mode: str, limit: int) -> None:
         raise BadRequest(f"limit {limit} is out of range: use 1 to {MOST}")
 
 
-def _ranked(asked: Query, mode: str, found: _Found, created: dict[str, int]) -> list[rank.Fused]:
+def _ranked(
+    asked: Query, mode: str, found: _Found, created: dict[str, int], is_partly_embedded: bool
+) -> list[rank.Fused]:
     """Candidates in order; `created` holds those the archive has."""
     if mode == "hybrid":
-        weights = rank.weights(asked) | {"named": 1.0}
         lists = {name: [i for i in found.ids(name) if i in created] for name in found.lists}
-        return rank.fuse(lists, weights, created)
+        if "semantic" in lists:
+            near = found.near()
+            lists["semantic"] = [i for i in lists["semantic"] if i in near]
+        fused = rank.fuse(lists, rank.weights(asked, is_partly_embedded), created)
+        if not asked.is_short:
+            return fused
+        phrase, terms = set(lists.get("phrase", ())), found.terms()
+        texts = found.texts() if " " not in asked.phrase else {}
+
+        def held(one: rank.Fused) -> rank.Hold:
+            has_phrase = one.message_id in phrase or rank.stands_in(asked.phrase, texts.get(one.message_id, ""))
+            return rank.hold(asked, has_phrase, terms.get(one.message_id, ()))
+
+        return sorted(fused, key=held)
     name = "named" if mode == "literal" else "semantic"
     scores: dict[str, float] = {}
     for match in found.lists.get(name, []):
@@ -310,8 +348,6 @@ def _by_tier(asked: Query, ranked: Sequence[rank.Fused], tiers: dict[str, Tier])
 
 def _notes(asked: Query, tiers: dict[str, Tier], chosen: Sequence[rank.Fused]) -> list[str]:
     """What must be said so that nobody takes another name for the one that was asked for."""
-    if not asked.is_exact:
-        return []
     named = ", ".join(repr(redact(name)) for name in asked.named)
     best = min(tiers.values(), default=Tier.NONE)
     without = sum(tiers[fused.message_id] is Tier.NONE for fused in chosen)
@@ -324,11 +360,32 @@ def _notes(asked: Query, tiers: dict[str, Tier], chosen: Sequence[rank.Fused]) -
     if best is Tier.INSIDE:
         notes.append(f"{named} occurs only inside longer names")
     if without:
-        notes.append(f"the last {without} hits do not contain {named}")
+        notes.append(f"the last {'hit does' if without == 1 else f'{without} hits do'} not contain {named}")
     return notes
+
+
+def _word_notes(asked: Query, mode: str, found: _Found, chosen: Sequence[rank.Fused]) -> list[str]:
+    """What must be said when no text, or only meaning, has what a query of plain words asks for."""
+    if mode != "hybrid" or found.states.get("lexical") != "used":
+        return []
+    held = {word for terms in found.terms().values() for term in terms for word in term.lower().split()}
+    if not held:
+        words = ", ".join(repr(redact(word)) for word in asked.phrase.split() or asked.words) or "a word of the query"
+        if found.is_inside:
+            return [f"{words} occurs only inside longer words; mode literal finds it there"]
+        rest = "these hits are only similar in meaning" if chosen else "nothing similar was found either"
+        return [f"no recorded text contains {words}; {rest}"]
+    if not asked.is_short:
+        return []
+    without = sum(fused.sources == ("semantic",) for fused in chosen)
+    return [f"the last {_hits(without)} only similar in meaning"] if without else []
+
+
+def _hits(number: int) -> str:
+    return "hit is" if number == 1 else f"{number} hits are"
 
 
 def _waiting(coverage: Json, mode: str) -> list[str]:
     needs = {"literal": ("lexical",), "semantic": ("semantic",)}.get(mode, STAGES)
     behind = max((coverage["waiting"][stage] for stage in needs), default=0)
-    return [f"{behind} archived messages are still waiting to be indexed"] if behind else []
+    return [f"{counted(behind, 'archived message')} still waiting to be indexed"] if behind else []

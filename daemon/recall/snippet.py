@@ -19,6 +19,11 @@ _UNSHOWN = re.compile(
 )
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def one_line(text: str) -> str:
     """`text` on one line, without characters that are not shown."""
     return " ".join(_UNSHOWN.sub("", text).split())

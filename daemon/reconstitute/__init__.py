@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from daemon.archive import Archive
-from daemon.errors import BadRequest, ReconstituteError
+from daemon.errors import BadRequest, OutputRefused, ReconstituteError
 from daemon.files import Files
 from daemon.index import Filters
 from daemon.model import Json, Page, Target
 from daemon.publish import publish
 from daemon.recall import Recall
+from daemon.recall.snippet import counted
 from daemon.reconstitute import extract
 from daemon.reconstitute.extract import Extractor, Findings, Passage
-from daemon.reconstitute.moment import parse_moment
+from daemon.reconstitute.moment import parse_moment, tree_suffix
 from daemon.reconstitute.questions import Question, of
 from daemon.reconstitute.recover import Recovered, State, recover
 from daemon.reconstitute.render import Material, Renderer
@@ -48,28 +50,37 @@ class Reconstitution:
         output_root: Path,
         *,
         pages: int = 5000,
+        forbidden: Sequence[Path] = (),
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """`pages` bounds one tree; `clock` (epoch ms) only dates the record of the last run, never a page."""
+        """`pages` bounds one tree; no page goes into a `forbidden` directory (the records' own).
+
+        `clock` (epoch ms) only dates the record of the last run, never a page.
+        """
         self._archive = archive
         self._recall = recall
         self._files = files
         self._output_root = output_root
         self._most_pages = pages
+        self._forbidden = tuple(forbidden)
         self._clock = clock
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
         """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, warnings}``, mostly counts.
 
-        `at` (see parse_moment) asks for an earlier state and goes before the target's own.
+        `at` (see parse_moment) asks for an earlier state and goes before the target's own. Such a state has a tree of
+        its own beside the current one, which stays as it is: ``<target>@2026-10-01T235959Z`` (UTC).
         A target that is kept up to date (`refresh` is not ``once``) and has no evidence yet gets a page that says so.
 
         Raises:
             BadRequest: not an absolute path; `at` is no moment; or nothing is recorded of it (what is near is named).
-            OutputRefused: the output directory is not ours to write to.
+            OutputRefused: the output directory is not ours to write to, or one of records.
         """
         path = _normal(target.path)
         target = replace(target, at=parse_moment(at)) if at else target
+        root = Path(_absolute(target.output)) if target.output else self._output_root
+        tree = path.strip("/") + tree_suffix(target.at)
+        _check_output(root, tree, self._forbidden)
         progress({"phase": "collect", "done": 0, "total": None})
         paths = [found for found in self._files.paths(path) if is_beneath(found, path)]
         scope = collect(self._archive, self._recall, path, paths, target.at)
@@ -87,40 +98,18 @@ class Reconstitution:
         said = tuple(warnings)  # not what recall warns of: a model that comes and goes must not rewrite pages
         findings, degraded = self._findings(target, path, scope, extractor, progress)
         warnings += degraded
-        renderer = Renderer(Material(scope, tuple(files), findings, extractor, target.at, said), self._most_pages)
+        material = Material(
+            scope, tuple(files), findings, extractor, target.at, said, _shared_names(self._files.paths("/"))
+        )
+        renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()
         if renderer.left_out:
-            warnings.append(f"{renderer.left_out} files have no page: limits.pages is {self._most_pages}")
-        result = self._publish(target, path, pages, files)
+            warnings.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
+        result = _publish(root, tree, path, pages, files)
         result["warnings"] = warnings + result["warnings"]
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done"}
-        self._archive.target_put(path, "last", last | {"result": result})
+        self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
         return result
-
-    def _publish(
-        self,
-        target: Target,
-        path: str,
-        pages: Sequence[Page],
-        files: Sequence[Recovered],
-    ) -> Json:
-        root = Path(_absolute(target.output)) if target.output else self._output_root
-        published = publish(root, path.strip("/"), pages)
-        proven = sum(file.state in {State.PROVEN, State.DELETED} for file in files)
-        return {
-            "target": path,
-            "output": str(root / published.folder),
-            "pages": len(pages),
-            "written": len(published.written),
-            "unchanged": len(published.unchanged),
-            "kept": len(published.kept),
-            "files": {"proven": proven, "unproven": len(files) - proven},
-            "warnings": [
-                *(f"{page} was edited by hand and is kept as it is" for page in published.kept),
-                *(f"{page}: something that is not ours stands there and is left" for page in published.taken),
-                *(f"{page} belongs to another target's tree and is left to it" for page in published.nested),
-            ],
-        }
 
     def _remember(self, path: str, name: str, value: Json) -> None:
         if self._archive.target_get(path, name) != value:
@@ -197,6 +186,51 @@ class Reconstitution:
 
     def _sessions_beneath(self, path: str) -> bool:
         return any(is_beneath(session.directory, path) for session in self._archive.sessions())
+
+
+def _publish(root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered]) -> Json:
+    """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
+    published = publish(root, tree, pages)
+    proven = sum(file.state in {State.PROVEN, State.DELETED} for file in files)
+    warnings = [f"{page} was edited by hand and is kept as it is" for page in published.kept]
+    warnings += [f"{page}: something that is not ours stands there and is left" for page in published.taken]
+    if published.nested:
+        number = counted(len(published.nested), "page")
+        warnings.append(f"left to another target's tree in the same folder: {number}, such as {published.nested[0]}")
+    return {
+        "target": path,
+        "output": str(root / published.folder),
+        "pages": len(pages),
+        "written": len(published.written),
+        "unchanged": len(published.unchanged),
+        "kept": len(published.kept),
+        "files": {"proven": proven, "unproven": len(files) - proven},
+        "warnings": warnings,
+    }
+
+
+def _check_output(root: Path, tree: str, forbidden: Sequence[Path]) -> None:
+    """Refuse an output directory or tree that lies in a forbidden one, or a tree around one; links are followed.
+
+    Raises:
+        OutputRefused: naming the directory, why, and what to do.
+    """
+    try:
+        places = [root.resolve(), (root / tree).resolve()]
+        for records in (directory.resolve() for directory in forbidden):
+            if any(place.is_relative_to(records) for place in places) or records.is_relative_to(places[1]):
+                raise OutputRefused(
+                    f"{root}: the pages would go into {records}, which holds records and is never written to by a "
+                    "reconstitution; name another output directory"
+                )
+    except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError
+        raise OutputRefused(f"{root}: cannot be resolved: {error}; name another output directory") from error
+
+
+def _shared_names(paths: Iterable[str]) -> frozenset[str]:
+    """The file names that several recorded paths end in."""
+    often = Counter(path.rsplit("/", 1)[-1] for path in paths)
+    return frozenset(name for name, number in often.items() if number > 1)
 
 
 def _normal(path: str) -> str:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon.model import Kind
 from daemon.recall.rank import STOPWORDS
 from daemon.reconstitute.questions import Question
 
-VERSION = 1
+VERSION = 2
 """Part of the evidence fingerprint: a new way to choose passages answers anew."""
 
 QUOTED_KINDS = frozenset({Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK})
@@ -166,6 +166,8 @@ class Extractor:
         best = max((score for score, _ in scored), default=0.0)
         quotes = _choose([pair for pair in scored if pair[0] >= _LEAST_SHARE * best], limit)
         if quotes:
+            if question.in_time_order:
+                quotes = tuple(sorted(quotes, key=lambda quote: (quote.created, quote.message_id)))
             return Findings(question, quotes)
         if not question.cues and ranks:
             closest = [(1.0 / (1 + ranks[p.message_id]), p) for p in self._passages if p.message_id in ranks]
@@ -174,14 +176,27 @@ class Extractor:
         return Findings(question, (), NOTHING)
 
     def describe(
-        self, names: Iterable[str], question: Question, messages: frozenset[str], limit: int = 2
+        self,
+        names: Iterable[str],
+        question: Question,
+        messages: frozenset[str],
+        limit: int = 2,
+        *,
+        short: Iterable[str] = (),
+        sessions: Container[str] | None = None,
     ) -> tuple[Passage, ...]:
-        """What was said of one file or folder: passages that name it, those of `messages` (which touched it) first."""
-        wanted = [name for name in names if len(name) > 1]
-        named = _any_of(wanted)
+        """What was said of one file or folder: passages that name it, those of `messages` (which touched it) first.
+
+        `names` mean it wherever they are said; `short` ones may mean another elsewhere, and count in `sessions` only
+        (None: in all).
+        """
+        full = [name for name in names if len(name) > 1]
+        wanted = [*full, *(name for name in short if len(name) > 1)]
+        anywhere, inside = _any_of(full), _any_of(wanted)
         scored = []
         for number in sorted({number for name in wanted for number in self._naming.get(_key_of(name), ())}):
             passage = self._passages[number]
+            named = inside if sessions is None or passage.session_id in sessions else anywhere
             if passage.code or not named.search(passage.text):
                 continue
             score = 1.0 + _cues(question, passage.text) + (1.5 if passage.message_id in messages else 0.0)
@@ -256,6 +271,8 @@ def _key_of(name: str) -> str:
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     """A pattern for any of `names` standing alone."""
+    if not (names := set(names)):
+        return re.compile(r"(?!)")
     alternatives = sorted({re.escape(name) for name in names}, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<![\w.-])(?:{'|'.join(alternatives)})(?![\w-])", re.IGNORECASE)
 

@@ -11,6 +11,18 @@ _EARLIEST = 946_684_800_000  # 2000-01-01: a smaller number is seconds, or a sli
 _LATEST = 253_402_300_799_000
 
 
+def tree_suffix(moment: int | None) -> str:
+    """What the tree of an earlier state is called by, after the target's own path: ``@2026-10-01T235959Z`` (UTC).
+
+    Milliseconds follow where a person gave them; 999 is the end of a day. Empty for None.
+    """
+    if moment is None:
+        return ""
+    seconds, rest = divmod(moment, 1000)
+    exact = "" if rest in {0, 999} else f".{rest:03}"
+    return f"@{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H%M%S}{exact}Z"
+
+
 def parse_moment(text: str) -> int | None:
     """Epoch ms of an ISO date or time, or of epoch ms as digits; None for an empty text.
 

@@ -20,7 +20,7 @@ class Question:
     """One question; `kinds` weighs what a passage was, `favours` is ``early``, ``late`` or empty.
 
     `cues` are (regular expression, weight); without a cue or a shared word a passage is no answer. `commands` says
-    whether shell commands that ended well may answer too.
+    whether shell commands that ended well may answer too; `in_time_order`: the best quotes, oldest first.
     """
 
     id: str
@@ -32,6 +32,7 @@ class Question:
     favours: str = ""
     opening: float = 0.0
     commands: bool = False
+    in_time_order: bool = False
 
 
 PURPOSE = Question(
@@ -79,6 +80,7 @@ DECISIONS = Question(
         (r"\b(rather|must|should|always|never|don'?t|do not|prefer\w*|rename|move|drop|replace|keep)\b", 0.8),
     ),
     kinds={Kind.PROMPT: 1.3, Kind.ANSWER: 1.1, Kind.REASONING: 0.8, Kind.TASK: 0.5},
+    in_time_order=True,
 )
 OPEN = Question(
     id="open",

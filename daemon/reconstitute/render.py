@@ -15,16 +15,17 @@ from pathlib import Path
 import jinja2
 
 from daemon.model import Page
+from daemon.recall.snippet import counted
 from daemon.reconstitute import markdown
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.layout import Layout, ancestors, between
 from daemon.reconstitute.questions import DEFAULT, PURPOSE
 from daemon.reconstitute.recover import Recovered, State, evidence
-from daemon.reconstitute.scope import Involved, Scope
+from daemon.reconstitute.scope import Involved, Scope, is_beneath
 from daemon.redact import redact
 
 MOST_SHOWN = 256 * 1024
-"""Characters of a file's content on its page; `reconstitute restore` writes all of it."""
+"""Characters of a file's content on its page."""
 MOST_ROWS = 500
 _UNPRINTED = 0.02
 OPEN_STATES = frozenset({State.UNPROVEN, State.EARLIER})
@@ -40,6 +41,7 @@ class Material:
     extractor: Extractor
     moment: int | None = None
     warnings: tuple[str, ...] = ()
+    shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,12 @@ class Renderer:
         self._folders = dict.fromkeys(speaking[:most_pages])
         self._paged = sorted(self._files)[: max(0, most_pages - len(self._folders))]
         self._pages = dict.fromkeys(self._paged)
+        self._session_of = {m: one.session.id for one in material.scope.sessions for m in one.messages}
+        self._directories = {
+            one.session.id: one.session.directory
+            for one in material.scope.sessions
+            if one.session.directory not in {"", "/"}  # what holds everything tells nothing apart
+        }
         self._described: dict[str, tuple[Passage, ...]] = {}
         self._jinja = _environment()
 
@@ -179,11 +187,16 @@ class Renderer:
         if relative in self._described:
             return self._described[relative]
         absolute = posixpath.join(self._material.scope.target, relative)
-        names = {relative, absolute, posixpath.basename(relative)} if relative in self._files else {
-            relative + "/", absolute,
-        }  # fmt: skip
+        is_file, name = relative in self._files, posixpath.basename(relative)
+        short = {relative, name} if is_file else {relative + "/"}
         touching = self._material.scope.touched.get(absolute, frozenset())
-        self._described[relative] = self._material.extractor.describe(names, PURPOSE, touching)
+        sessions = None
+        if not is_file or name in self._material.shared_names:
+            sessions = {self._session_of[message] for message in touching if message in self._session_of}
+            sessions |= {i for i, folder in self._directories.items() if is_beneath(absolute, folder)}
+        self._described[relative] = self._material.extractor.describe(
+            {absolute}, PURPOSE, touching, short=short, sessions=sessions
+        )
         return self._described[relative]
 
     # -- files ---------------------------------------------------------------------------------------------------
@@ -191,7 +204,7 @@ class Renderer:
     def _file_page(self, file: Recovered) -> Page:
         page = self._layout.file(file.relative)
         about = self._describe(file.relative)
-        content = shown(file.shown.content) if file.shown is not None else Content(None, ())
+        content = shown(file.shown.content, proven=file.shown.proven) if file.shown is not None else Content(None, ())
         titles = {one.session.id: one.title for one in self._material.scope.sessions}
         folder = posixpath.dirname(file.relative)
         text = self._jinja.get_template("file.md.j2").render(
@@ -200,7 +213,7 @@ class Renderer:
             up=between(page, self._layout.folder(folder if folder in self._folders else self._parent(folder))),
             about=about,
             content=content,
-            guess=shown(file.guess.content) if file.guess is not None else Content(None, ()),
+            guess=shown(file.guess.content, proven=file.guess.proven) if file.guess is not None else Content(None, ()),
             fence_info=markdown.language(file.path),
             revisions=file.revisions[-MOST_ROWS:],
             more_revisions=max(0, len(file.revisions) - MOST_ROWS),
@@ -211,8 +224,11 @@ class Renderer:
         return Page(page, text, tuple(sorted(sources - {""})))
 
 
-def shown(content: bytes | None) -> Content:
-    """`content` as a page shows it: text, redacted, cut at 256 kB, with a note for everything that is not as it was."""
+def shown(content: bytes | None, *, proven: bool = True) -> Content:
+    """`content` as a page shows it: text, redacted, cut at 256 kB, with a note for everything that is not as it was.
+
+    How a text ends is only said where it is `proven`: a read of OpenCode does not record a last newline.
+    """
     if content is None:
         return Content(None, ())
     try:
@@ -226,11 +242,11 @@ def shown(content: bytes | None) -> Content:
     part = safe if len(safe) <= MOST_SHOWN else safe[:MOST_SHOWN].rpartition("\n")[0] + "\n"
     lines = part.replace("\r\n", "\n")
     notes = (
-        (safe != text, "Secrets in it were replaced by markers; `reconstitute restore` writes the bytes as they were."),
+        (safe != text, "Secrets in it were replaced by markers."),
         (part != safe, f"Only the first {len(part)} of {len(safe)} characters are shown."),
         (part != lines, "Its lines end in CRLF."),
         (lines != markdown.visible(lines), "Control characters are shown as symbols."),
-        (text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
+        (proven and text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
         (not text, "The file is empty."),
     )
     return Content(part, tuple(markdown.Markdown(note) for applies, note in notes if applies))
@@ -248,7 +264,7 @@ def _counts(files: Sequence[Recovered]) -> str:
     """``3 files: 2 proven, 1 not proven``."""
     states = [(state, sum(file.state is state for file in files)) for state in State]
     parts = ", ".join(f"{number} {state}" for state, number in states if number)
-    return f"{len(files)} {'file' if len(files) == 1 else 'files'}" + (f": {parts}" if parts else "")
+    return counted(len(files), "file") + (f": {parts}" if parts else "")
 
 
 def _environment() -> jinja2.Environment:
@@ -270,5 +286,6 @@ def _environment() -> jinja2.Environment:
         "iso": markdown.iso,
         "redacted": lambda text: redact(str(text)),
     }
+    environment.globals["counted"] = counted
     environment.globals["link"] = markdown.link
     return environment

@@ -17,6 +17,7 @@ from daemon.errors import ReconstituteError
 from daemon.index import Filters
 from daemon.model import Kind, Message, Part, Session
 from daemon.recall import Recall
+from daemon.recall.snippet import counted
 from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
 from daemon.records import table, text
 from daemon.redact import redact
@@ -97,7 +98,7 @@ def collect(
         _read(archive, session, None if session.id in whole else wanted[session.id], until, draft)
     if draft.unread:
         draft.warnings.append(
-            f"{target}: {draft.unread} messages of older sessions were not read for passages (limit {most})"
+            f"{target}: not read for passages: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     involved = tuple(sorted(draft.involved, key=lambda i: (i.session.created, i.session.id)))
     passages = tuple(sorted(draft.passages, key=lambda p: (p.created, p.message_id)))

@@ -25,6 +25,9 @@ _MARK = re.compile(f"{re.escape(RECALL_BEGIN)}|{re.escape(RECALL_END)}")
 _OWN_TOOL = re.compile(
     r"(?:recall|reconstitute).*|.*reconstitute.*|.*[_.\-/]recall(?:_(?:get|context|messages|sessions))?"
 )
+_ERROR = "error"
+"""Stands in the place of a part's id for the error of a message."""
+
 _READ_TEXT = ("Called the Read tool", "<path>", "<file>", "Called the list tool", "Called the List tool")
 _NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldString", "newString"})
 """Input fields whose text needs no label."""
@@ -38,8 +41,20 @@ def document(message: Message, session: Session | None, indexed_kb: int) -> Docu
             shown = capped(redact(_without_recall(text, kind)), indexed_kb * 1024)
             if shown.strip():
                 sections.append(Section(part.id, kind, shown, tool))
+    failure = capped(redact(_failure(message)), indexed_kb * 1024)
+    if failure.strip():
+        sections.append(Section(_ERROR, Kind.TOOL_OUTPUT, failure))
     where = _redacted(paths(message, session))
     return Document(message.id, message.session_id, tuple(sections), where)
+
+
+def _failure(message: Message) -> str:
+    """The message's own error, as ``name: message``: what the model's server said, or that it was stopped."""
+    error = message.data.get("error")
+    table = records.table(error)
+    words = [error, table.get("name"), records.table(table.get("data")).get("message") or table.get("message")]
+    shown = ": ".join(text for word in words if (text := valid_text(records.text(word))))
+    return _without_recall(shown, Kind.TOOL_OUTPUT)
 
 
 def _redacted(names: tuple[str, ...]) -> tuple[str, ...]:

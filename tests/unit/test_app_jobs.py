@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -165,9 +166,81 @@ def test_a_path_of_which_nothing_is_recorded_yet_can_be_followed_all_the_same(ma
     assert (jobs.engine.config.output_dir / "home/dev/new/README.md").exists()
 
 
+def result(jobs: Jobs, folder: str, name: str) -> Any:
+    return json.loads((jobs.engine.config.requests_dir / folder / f"{name}.result.json").read_text())
+
+
+def test_of_several_paths_a_bad_one_does_not_stop_the_others(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("both.txt", f"/home/dev/never\n{PROJECT}\n")
+    jobs.runs()
+    bad, good = result(jobs, "done", "both.txt")["result"]["results"]
+    assert bad["target"] == "/home/dev/never"
+    assert (bad["error"]["type"], bad["error"]["exit_code"]) == ("BadRequest", 64)
+    assert "no recorded session touched" in bad["error"]["message"]
+    assert (good["target"], "error" in good) == (PROJECT, False)
+    assert jobs.loop.failed_jobs == 1
+
+
+def test_a_failure_of_the_disk_at_one_path_leaves_the_others_their_results(
+    make: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    jobs = make()
+    jobs.drop("a.json", json.dumps([{"path": PROJECT, "output": f"{tmp_path}/file/x"}, {"path": PROJECT}]))
+    jobs.runs()
+    bad, good = result(jobs, "done", "a.json")["result"]["results"]
+    assert bad["error"]["type"] == "OutputRefused"
+    assert good["pages"] > 0
+
+
+def test_a_request_of_which_every_path_is_bad_has_failed_and_says_why_of_each(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("none.txt", "/home/dev/never\n/home/dev/ever\n")
+    jobs.drop("one.txt", "/home/dev/never\n")
+    jobs.runs()
+    error = result(jobs, "failed", "none.txt")["error"]
+    assert error["type"] == "BadRequest"
+    assert "/home/dev/never" in error["message"]
+    assert "/home/dev/ever" in error["message"]
+    assert "/home/dev/never" in result(jobs, "failed", "one.txt")["error"]["message"]
+    assert jobs.loop.failed_jobs == 2
+
+
+def test_a_target_that_fails_says_so_in_the_status_and_is_well_again_after_a_good_run(
+    make: Callable[..., Jobs],
+) -> None:
+    jobs = make({"path": PROJECT})
+    jobs.loop.enqueue(PROJECT)
+    jobs.runs()
+    before = jobs.last(PROJECT)
+    assert jobs.loop.failed_jobs == 0
+    out = jobs.engine.config.output_dir
+    out.rename(out.with_name("moved"))
+    out.write_text("in the way")
+    jobs.loop.enqueue(PROJECT)
+    jobs.runs()
+    (row,) = jobs.engine.status()["targets"]
+    assert row["state"].startswith(f"failed: {out}")
+    assert row["last_run"] >= before["time"]
+    assert jobs.last(PROJECT)["result"] == before["result"]
+    assert jobs.loop.failed_jobs == 1
+    out.unlink()
+    jobs.loop.enqueue(PROJECT)
+    jobs.runs()
+    assert jobs.engine.status()["targets"][0]["state"] == "done"
+
+
 def test_what_the_configuration_says_goes_before_what_a_request_said(make: Callable[..., Jobs]) -> None:
     jobs = make({"path": PROJECT, "questions": ["Configured?"]})
     jobs.drop("garden.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\nquestions = ["Requested?"]\n')
     assert jobs.runs() == 1
     known = targets.known(jobs.engine.archive, jobs.engine.config)
     assert known[PROJECT].questions == ("Configured?",)
+
+
+def test_a_failed_run_is_no_success_so_its_schedule_is_made_up_for() -> None:
+    assert targets.last_success({}) is None
+    assert targets.last_success({"time": 5, "state": "done"}) == 5
+    assert targets.last_success({"time": 9, "state": "failed: x", "succeeded": 5}) == 5
+    assert targets.last_success({"time": 9, "state": "failed: x", "succeeded": None}) is None

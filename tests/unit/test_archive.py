@@ -257,6 +257,85 @@ def test_the_archive_is_private(archive: Archive) -> None:
     assert (archive.directory / "daemon.lock").stat().st_mode & 0o777 == 0o600
 
 
+_NO_ROOM = """
+import resource, signal, sys
+from pathlib import Path
+from daemon.archive.store import Store
+from daemon.errors import ArchiveCorrupt
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = Store(Path(sys.argv[1]))
+store.write({b"a": b"1"})
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    store.write({b"b": b"x" * 100_000})
+except ArchiveCorrupt as error:
+    print(error)
+store.close()
+"""
+
+_NOT_ALLOWED = """
+import os, sys
+from pathlib import Path
+from daemon.archive.store import Store
+from daemon.errors import ArchiveCorrupt
+place = Path(sys.argv[1])
+Store(place).close()
+os.chmod(place / "leveldb", 0o500)
+if os.geteuid() == 0:
+    for folder in (place, *place.parents):
+        if folder.stat().st_mode & 0o001 == 0:
+            os.chmod(folder, folder.stat().st_mode | 0o055)
+    for file in (place / "daemon.lock", place):
+        os.chown(file, 65534, 65534)
+    os.seteuid(65534)
+try:
+    Store(place)
+except ArchiveCorrupt as error:
+    print(error)
+"""
+
+
+def _said(code: str, directory: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(directory)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=True,
+    )
+    return done.stdout
+
+
+def test_no_room_for_a_write_asks_for_room_and_never_to_move_the_archive(tmp_path: Path) -> None:
+    said = _said(_NO_ROOM, tmp_path / "a")
+    assert said.startswith(f"{tmp_path}/a/leveldb: the archive cannot be written: ")
+    assert "free some space" in said
+    assert "aside" not in said
+    with Archive(tmp_path / "a") as opened:
+        assert opened.figures()["messages"] == 0
+
+
+def test_a_database_that_may_not_be_opened_asks_for_permissions_and_never_to_move_it(tmp_path: Path) -> None:
+    said = _said(_NOT_ALLOWED, tmp_path / "a")
+    assert said.startswith(f"{tmp_path}/a/leveldb: LevelDB cannot open it: ")
+    assert "Permission denied" in said
+    assert "check owner and permissions" in said
+    assert "aside" not in said
+
+
+def test_a_damaged_database_is_to_be_copied_away_before_it_is_moved(tmp_path: Path) -> None:
+    Archive(tmp_path / "a").close()
+    (tmp_path / "a" / "leveldb" / "CURRENT").write_text("nonsense\n")
+    with pytest.raises(ArchiveCorrupt, match="copy the directory away before anything else, then move it aside"):
+        Archive(tmp_path / "a")
+
+
+def test_a_lock_that_cannot_be_taken_says_why_and_never_to_move_the_archive(tmp_path: Path) -> None:
+    (tmp_path / "a" / "daemon.lock").mkdir(parents=True)
+    with pytest.raises(ArchiveCorrupt, match=r"lock cannot be taken: .*directory.*; see to the disk"):
+        Archive(tmp_path / "a")
+
+
 def test_an_archive_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     Archive(tmp_path / "a").close()
     raw = plyvel.DB(str(tmp_path / "a" / "leveldb"))

@@ -148,9 +148,46 @@ def test_status_of_an_older_or_newer_daemon_is_shown_as_far_as_it_goes(cli: Cli,
 
 def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None:
     done = cli("index")
-    assert done.stdout == "3 messages new or changed; 1 deleted by OpenCode and kept here; 5 embedded.\n"
+    assert done.stdout == "3 records new or changed; 1 deleted by OpenCode and kept here; 5 embedded.\n"
     assert done.stderr == "reconstitute: scan: 1 of 3\n"
     assert json.loads(cli("index", "--json").stdout)["embedded"] == 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "says"),
+    [
+        ({"changed": 0}, 0, "nothing new.\n"),
+        ({"changed": 1}, 0, "1 record new or changed.\n"),
+        ({"changed": 0, "warnings": ["db: locked"]}, 75, "nothing new, but not everything could be read or embedded"),
+        ({"changed": 2, "warnings": ["db: locked"]}, 0, "2 records new or changed.\n"),
+    ],
+)
+def test_index_that_could_not_read_does_not_say_that_all_is_well(
+    cli: Cli, answer: dict[str, Any], code: int, says: str
+) -> None:
+    cli.service.index = lambda progress: answer  # type: ignore[method-assign]
+    done = cli("index")
+    assert (done.returncode, done.stdout[: len(says)]) == (code, says)
+    assert ("db: locked" in done.stderr) is ("warnings" in answer)
+    assert cli("index", "--json").returncode == code
+
+
+def test_status_shows_the_newest_records_that_were_set_aside_each_on_one_line(cli: Cli) -> None:
+    entries = [{"place": f"message msg_{n}", "reason": f"{HOSTILE} not JSON " * 9, "time": 9 - n} for n in range(7)]
+    source = {**STATUS["sources"][0], "set_aside": entries}  # type: ignore[index]
+    cli.service.status_answer = {**STATUS, "sources": [source]}
+    lines = [line for line in cli("status").stdout.splitlines() if "message msg_" in line]
+    assert [line.split(":")[0].strip() for line in lines] == [f"message msg_{n}" for n in range(5)]
+    assert all(line.startswith(" " * 14) and len(line) <= 80 and line.endswith("…") for line in lines)
+    assert "\x1b" not in "".join(lines)
+
+
+def test_one_is_said_in_the_singular(cli: Cli) -> None:
+    archive = {"sessions": 1, "messages": 1, "parts": 1}
+    cli.service.status_answer = {**STATUS, "archive": archive, "index": {"lexical": {"state": "ok", "count": 1}}}
+    shown = cli("status").stdout
+    assert "1 session, 1 message, 1 part\n" in shown
+    assert "ok, 1 entry\n" in shown
 
 
 def test_index_on_a_terminal_draws_a_bar(cli: Cli) -> None:
@@ -204,6 +241,7 @@ def test_a_name_of_a_command_is_the_command_even_where_such_a_file_is(cli: Cli) 
         (["xyzzy"], "for a path of this name write: reconstitute -- xyzzy"),
         (["search"], "see: reconstitute search --help"),
         (["search", "x", "--limit", "0"], "--limit"),
+        (["search", "x", "--limit", "201"], "1<=x<=200"),
         (["search", "x", "--mode", "psychic"], "--mode"),
         (["--nonsense"], "--nonsense"),
         (["/x", "--nonsense"], "see: reconstitute --help"),
@@ -326,7 +364,9 @@ def test_asking_the_daemon_loads_neither_engine_nor_server(cli: Cli, monkeypatch
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    for words in (["search"], ["status"], ["index"], ["run"], ["service"], ["config"], ["/x"], []):
+    groups = {"config": ("check", "path", "example"), "service": ("install", "status", "uninstall")}
+    below = [[group, name] for group, names in groups.items() for name in names]
+    for words in (["search"], ["status"], ["index"], ["run"], ["service"], ["config"], ["/x"], [], *below):
         done = subprocess.run(
             [sys.executable, "-m", "daemon.cli", *words, "--help"],
             capture_output=True,

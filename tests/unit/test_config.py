@@ -43,7 +43,15 @@ BAD = [
     ("[watch]\nquiet_seconds = -1", "watch.quiet_seconds", "the default is 0.4"),
     ("[watch]\nenabled = 'yes'", "watch.enabled", "the default is true"),
     ("[limits]\nfree_mb = -5", "limits.free_mb", "the default is 200"),
-    ("[[targets]]\nschedule = '@daily'", "path", ""),
+    ("[[targets]]\nschedule = '@daily'", "targets[0].path: is missing", "give the folder's path"),
+    ("[[targets]]\npath = ''", "targets[0].path", "give the folder's path"),
+    ("[[targets]]\npath = 3", "targets[0].path", "give the folder's path"),
+    ("[[targets]]\npath = '/'", "targets[0].path", "name a folder beneath it"),
+    ("[[targets]]\npath = '/x/..//'", "targets[0].path", "name a folder beneath it"),
+    ("[[targets]]\npath = '/x'\nrefresh = 'scheduled'", "targets[0].schedule", '"0 3 * * *"'),
+    ("[[targets]]\npath = '~no-such-user/x'", "targets[0].path", "~/ on"),
+    ("[output]\ndir = '~no-such-user/x'", "output.dir", "~/ on"),
+    ("[[targets]]\npath = '~/x'\n[[targets]]\npath = '~/y/../x/'", "targets[1].path", "targets[0] too; keep one"),
     ("[[targets]]\npath = '/x'\nrefresh = 'sometimes'", "targets[0].refresh", ""),
     ("[[targets]]\npath = '/x'\n[[targets]]\npath = '/y'\nquestion = ['Why?']", "targets[1].question", "questions?"),
     ("[[targets]]\npath = 'shop'", "targets[0].path", "from / or ~ on"),
@@ -110,6 +118,34 @@ def test_a_mistake_in_the_environment_names_the_variable(file: Path, monkeypatch
     monkeypatch.setenv("RECONSTITUTE_CHAT_URL", "localhost")
     with pytest.raises(ConfigError, match=r"^environment variable RECONSTITUTE_CHAT_URL: .*11434"):
         load(file, "")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "text"),
+    [
+        ("RECONSTITUTE_OUTPUT_DIR", "pages", ""),
+        ("RECONSTITUTE_OUTPUT_DIR", "", ""),
+        ("RECONSTITUTE_ARCHIVE_DIR", "~no-such-user/a", ""),
+        ("RECONSTITUTE_ARCHIVE_DIR", "/d/ours", "[opencode]\ndata_dir = '/d'"),
+        ("RECONSTITUTE_OPENCODE_DIR", "/d", "[archive]\ndir = '/d/ours'"),
+        ("RECONSTITUTE_OUTPUT_DIR", "/d/pages", "[opencode]\ndata_dir = '/d'"),
+        ("RECONSTITUTE_ARCHIVE_DIR", "/a", "[output]\ndir = '/a/pages'"),
+    ],
+)
+def test_a_directory_of_the_environment_that_will_not_do_is_blamed_on_the_variable(
+    file: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, text: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError) as caught:
+        load(file, text)
+    assert str(caught.value).startswith(f"environment variable {variable}: ")
+    assert str(file) not in str(caught.value)
+
+
+def test_a_target_of_the_configuration_follows_home_and_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    for written, meant in (("~/x/", f"{os.environ['HOME']}/x"), ("$XDG_DATA_HOME/x", "/data/x"), ("//x/./y", "/x/y")):
+        assert config.TargetSection(path=written).place == meant
 
 
 def test_directories_are_absolute_and_follow_home_and_xdg(monkeypatch: pytest.MonkeyPatch) -> None:

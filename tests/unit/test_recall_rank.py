@@ -55,12 +55,47 @@ def test_what_both_lists_have_stands_above_what_only_one_has():
     assert order[0].sources == ("lexical", "semantic")
 
 
-def test_of_equal_scores_the_newer_message_comes_first_and_then_the_smaller_id():
-    lists = {"lexical": ["old"], "semantic": ["new"]}
-    order = rank.fuse(lists, {"lexical": 1.0, "semantic": 1.0}, {"old": 1, "new": 2})
+def test_of_equal_scores_words_come_before_mere_meaning_then_the_newer_then_the_smaller_id():
+    even = {"lexical": 1.0, "named": 1.0, "semantic": 1.0}
+    order = rank.fuse({"lexical": ["old"], "semantic": ["new"]}, even, {"old": 1, "new": 2})
+    assert [fused.message_id for fused in order] == ["old", "new"]
+    order = rank.fuse({"lexical": ["old"], "named": ["new"]}, even, {"old": 1, "new": 2})
     assert [fused.message_id for fused in order] == ["new", "old"]
-    order = rank.fuse({"lexical": ["y"], "semantic": ["x"]}, {"lexical": 1.0, "semantic": 1.0}, {})
+    order = rank.fuse({"lexical": ["y"], "named": ["x"]}, even, {})
     assert [fused.message_id for fused in order] == ["x", "y"]
+
+
+SHORT = {
+    "screenshot": "screenshot",
+    "not found": "not found",
+    " rate   limit? ": "rate limit",
+    "where is the rate limit of the checkout set": "",
+    "three plain words": "",
+    "rateLimit": "",
+}
+
+
+@pytest.mark.parametrize(("query", "phrase"), SHORT.items())
+def test_a_word_or_two_are_looked_up_and_a_question_is_not(query: str, phrase: str):
+    assert rank.parse(query).phrase == phrase
+
+
+def test_the_phrase_goes_before_all_words_before_some_before_none():
+    query = rank.parse("red kite")
+    held = [
+        rank.hold(query, *given) for given in ((True, ()), (False, ("Kite", "red")), (False, ("red",)), (False, ()))
+    ]
+    assert held == [rank.Hold.PHRASE, rank.Hold.ALL, rank.Hold.SOME, rank.Hold.NONE]
+
+
+def test_a_phrase_stands_in_a_text_as_whole_words_only():
+    assert rank.stands_in("not found", "error: Not\n found.")
+    assert not rank.stands_in("car", "a scar, a card")
+
+
+def test_what_is_only_far_off_in_meaning_is_no_hit_unless_it_has_the_words():
+    assert rank.similar({"near": 0.6, "so-so": 0.28, "words": 0.05}, ["words", "other"]) == {"near", "words"}
+    assert rank.similar({"unrelated": 0.2}, []) == set()
 
 
 @given(st.lists(st.text(min_size=1, max_size=3), unique=True), st.lists(st.text(min_size=1, max_size=3), unique=True))

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recorded_sessions import FailingLexical, FailingModel, Recorded, call, recorded
+from recorded_sessions import MINUTE, FailingLexical, FailingModel, Recorded, call, recorded
 
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import Filters
+from daemon.ingest.drain import LexicalDrain
 from daemon.recall import Recall
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -47,6 +48,47 @@ def test_meaning_finds_what_no_word_finds(house: Recorded):
     answer = house.recall().search("car")
     assert answer.hits[0].message_id == "msg_0003"
     assert answer.hits[0].mode == "semantic"
+
+
+def test_the_only_text_with_the_word_stands_above_newer_texts_of_a_near_meaning(house: Recorded):
+    house.session("ses_c", "/home/dev/mixed")
+    only = house.say("ses_c", "user", "Among many other things an automobile is parked beside the long old wall.")
+    house.say("ses_c", "user", "vehicle")
+    house.index()
+    assert set(_ids(house.recall().search("automobile"))[:2]) == {only, "msg_0003"}
+    answer = house.recall().search("automobile wall")
+    assert _ids(answer)[0] == only
+
+
+def test_two_words_are_found_as_they_stand_before_texts_that_have_one_of_them(house: Recorded):
+    house.session("ses_c", "/home/dev/shell")
+    phrase = house.say("ses_c", "assistant", "sh: 1: foo: not found, and so the build was stopped early that day")
+    house.say("ses_c", "assistant", "Found 1 matches")
+    house.index()
+    assert _ids(house.recall().search("not found"))[0] == phrase
+
+
+def test_words_that_nobody_wrote_are_named_and_what_is_similar_is_called_so(house: Recorded):
+    answer = house.recall().search("car")
+    assert any("no recorded text contains 'car'" in warning for warning in answer.warnings)
+    nothing = house.recall().search("ECONNREFUSED")
+    assert nothing.hits == ()
+    assert any("no recorded text contains 'ECONNREFUSED'" in warning for warning in nothing.warnings)
+    assert house.recall().search("automobile").warnings == ()
+
+
+def test_a_word_that_is_only_part_of_longer_ones_is_not_said_to_be_nowhere(house: Recorded):
+    answer = house.recall().search("utomob")
+    assert any("'utomob' occurs only inside longer words" in warning for warning in answer.warnings)
+
+
+def test_a_half_embedded_archive_ranks_what_has_the_words_first(house: Recorded):
+    house.session("ses_c", "/home/dev/half")
+    house.clock -= 60 * MINUTE  # older than what is embedded
+    late = house.say("ses_c", "user", "the harbour crane moves slowly over the northern quay at night")
+    LexicalDrain(house.archive, house.lexical, 1024).step(100)
+    answer = house.recall().search("how slowly does the crane over the northern quay move")
+    assert _ids(answer)[0] == late
 
 
 def test_an_absent_identifier_finds_nothing_rather_than_something_like_it(house: Recorded):
@@ -175,7 +217,7 @@ def test_a_senseless_search_is_refused_with_what_is_wrong(house: Recorded, query
 def test_messages_that_wait_to_be_indexed_are_announced(house: Recorded):
     house.say("ses_b", "user", "not yet indexed")
     answer = house.recall().search("indexed")
-    assert any("1 archived messages are still waiting" in warning for warning in answer.warnings)
+    assert any("1 archived message still waiting" in warning for warning in answer.warnings)
 
 
 def test_a_hit_the_archive_does_not_have_is_left_out_and_said(house: Recorded, tmp_path: Path):

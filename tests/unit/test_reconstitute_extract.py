@@ -88,7 +88,7 @@ def test_no_message_takes_more_than_two_of_the_places():
 
 def test_what_recall_ranks_high_goes_before_an_equal_passage():
     pool = [_said("We chose the blue one.", mid="msg_a", at=1), _said("We chose a green thing.", mid="msg_b", at=2)]
-    assert Extractor(pool).answer(questions.DECISIONS, {"msg_b": 0}).quotes[0].message_id == "msg_b"
+    assert Extractor(pool).answer(questions.DECISIONS, {"msg_b": 0}, 1).quotes[0].message_id == "msg_b"
 
 
 def test_newer_open_problems_go_before_older_ones():
@@ -100,6 +100,16 @@ def test_a_file_is_described_by_what_names_it_and_not_by_a_longer_name():
     pool = [_said("app.py holds the routes."), _said("The myapp.py file is old."), _said("It has no routes at all.")]
     quotes = Extractor(pool).describe({"app.py"}, questions.PURPOSE, frozenset())
     assert [quote.text for quote in quotes] == ["app.py holds the routes."]
+
+
+def test_decisions_are_told_in_the_order_they_were_made():
+    pool = [
+        _said("We chose Flask, because it is small.", mid="msg_b", at=9000),
+        _said("We decided to use SQLite instead of files because two processes write.", mid="msg_c", at=5000),
+        _said("I agreed to drop the cache rather than mend it.", mid="msg_a", at=1000),
+    ]
+    quotes = Extractor(pool).answer(questions.DECISIONS, {}).quotes
+    assert [quote.message_id for quote in quotes] == ["msg_a", "msg_c", "msg_b"]
 
 
 SPLITS = {

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from daemon.errors import BadRequest
-from daemon.reconstitute.moment import parse_moment
+from daemon.reconstitute.moment import parse_moment, tree_suffix
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 GOOD = {
@@ -35,3 +35,9 @@ def test_dates_times_and_epoch_milliseconds_are_understood(text, expected, monke
 def test_nonsense_is_refused_with_the_forms_that_are_understood(text):
     with pytest.raises(BadRequest, match="epoch milliseconds"):
         parse_moment(text)
+
+
+def test_an_earlier_state_is_called_by_its_moment_in_utc():
+    assert tree_suffix(None) == ""
+    assert tree_suffix(1_790_899_199_999) == tree_suffix(1_790_899_199_000) == "@2026-10-01T235959Z"
+    assert tree_suffix(1_790_899_199_123) == "@2026-10-01T235959.123Z"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import subprocess
 import sys
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
@@ -156,6 +157,32 @@ def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str):
     assert len(page) < MOST_SHOWN + 5000
 
 
+def test_how_a_text_ends_is_only_said_where_it_is_proven():
+    assert shown(b"no end", proven=False).notes == ()
+    page = pages(material([file("f.py", b"no end", State.UNPROVEN, reason="an inexact read")]))["f.py.md"]
+    assert "newline at its end" not in page
+
+
+def test_a_short_name_that_several_files_have_means_this_one_only_in_sessions_near_it():
+    near = passage("app.py holds the routes of the shop.")
+    far = replace(passage("Please rewrite app.py of the blog."), session_id="ses_2", message_id="msg_2")
+    made = material([file("app.py")], (near, far))
+    there = Session("ses_2", "prj", "/home/dev/blog", "Blog", AT, AT, b"{}")
+    scope = replace(made.scope, sessions=(*made.scope.sessions, Involved(there, "Blog", ("msg_2",), "", False)))
+    shared = replace(made, scope=scope, shared_names=frozenset({"app.py"}))
+    page = pages(shared)["app.py.md"]
+    assert "routes of the shop" in page
+    assert "of the blog" not in page
+    assert "of the blog" in pages(replace(shared, shared_names=frozenset()))["app.py.md"]
+    touched = replace(scope, touched={f"{ROOT}/app.py": frozenset({"msg_2"})})
+    assert "of the blog" in pages(replace(shared, scope=touched))["app.py.md"]
+
+
+def test_no_page_names_a_command_that_does_not_exist():
+    page = pages(material([file("f.txt", f"key = '{SECRET}'\n".encode())]))["f.txt.md"]
+    assert "restore" not in page
+
+
 def test_an_unchanged_text_has_no_note():
     assert shown(b"plain\n").notes == ()
 
@@ -207,7 +234,7 @@ def test_the_limit_of_pages_holds_and_is_said():
     made = {page.path: page.content for page in renderer.pages()}
     assert len(made) == 10
     assert renderer.left_out == 41
-    assert "41 files have no page" in made["README.md"]
+    assert "Without a page of their own: 41 files" in made["README.md"]
     assert "f049.py" in made["README.md"]
     check_inert(made, 9)
 

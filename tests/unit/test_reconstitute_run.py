@@ -11,12 +11,13 @@ import pytest
 from markup import links, parse
 from recorded_sessions import MINUTE, START, FailingLexical, Recorded, call, recorded
 
-from daemon.errors import BadRequest, IndexBroken
+from daemon.errors import BadRequest, IndexBroken, OutputRefused
 from daemon.files import Files
 from daemon.ingest import Intake
 from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
 from daemon.reconstitute import Reconstitution
+from daemon.reconstitute.moment import tree_suffix
 
 SHOP = "/home/dev/shop"
 
@@ -149,6 +150,49 @@ def test_an_earlier_moment_knows_nothing_of_what_came_later(run):
     assert "theme.py.md" not in made
     assert "Somewhere above" not in made["README.md"]
     assert "As it was at" in made["README.md"]
+
+
+def test_an_earlier_moment_has_a_tree_of_its_own_and_the_current_one_stays(run, house: Recorded):
+    current = run()
+    before, last = tree(Path(current["output"])), house.archive.target_get(SHOP, "last")
+    moment = START + 5 * MINUTE + MINUTE // 2
+    result = run(at=str(moment))
+    assert result["output"] == current["output"] + tree_suffix(moment)
+    assert result["pages"] < current["pages"]
+    assert tree(Path(current["output"])) == before
+    assert house.archive.target_get(SHOP, "last") == last
+    assert run()["written"] == 0
+    assert run(at=str(moment))["written"] == 0
+
+
+def test_pages_never_go_where_records_are_not_even_through_a_link(house: Recorded, tmp_path: Path):
+    records = tmp_path / "records"
+    records.mkdir()
+    (tmp_path / "link").symlink_to(records)
+    made = Reconstitution(house.archive, house.recall(), Files(house.archive), tmp_path / "out", forbidden=[records])
+    for output in (records, records / "new/deep", tmp_path / "link", tmp_path / "link/new", records / "../records/x"):
+        with pytest.raises(OutputRefused, match="holds records"):
+            made.run(Target(SHOP, output=str(output)))
+    assert list(records.iterdir()) == []
+    assert made.run(Target(SHOP, output=str(tmp_path / "records2")))["written"] == 4
+    around = Reconstitution(
+        house.archive,
+        house.recall(),
+        Files(house.archive),
+        tmp_path / "top",
+        forbidden=[tmp_path / "top/home/dev/shop/x"],
+    )
+    with pytest.raises(OutputRefused, match="holds records"):
+        around.run(Target(SHOP))
+
+
+def test_pages_left_to_another_tree_are_one_warning_that_says_how_many(run):
+    run(f"{SHOP}/src")
+    result = run()
+    assert [w for w in result["warnings"] if "another target's tree" in w] == [
+        "left to another target's tree in the same folder: 2 pages, such as src/README.md"
+    ]
+    assert result["pages"] == result["written"] + 2
 
 
 def test_a_moment_before_everything_says_that_it_is_too_early(run):

@@ -140,7 +140,7 @@ def test_reading_is_bounded_and_what_was_left_unread_is_said(house: Recorded):
     assert len(found.passages) == 3
     assert [one.session.id for one in found.sessions] == ["ses_0", "ses_1", "ses_2"]
     assert "number 2" in " ".join(_said(found))
-    assert any("3 messages of older sessions were not read" in warning for warning in found.warnings)
+    assert any("not read for passages: 3 messages of older sessions" in warning for warning in found.warnings)
 
 
 def test_without_the_lexical_index_the_rest_is_found_and_the_gap_is_said(house: Recorded):

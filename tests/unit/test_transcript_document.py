@@ -80,6 +80,30 @@ def test_secrets_are_redacted_wherever_they_stand() -> None:
     assert secret not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ({"name": "APIError", "data": {"message": "scripted: invalid request"}}, "APIError: scripted: invalid request"),
+        ({"name": "MessageAbortedError", "data": {}}, "MessageAbortedError"),
+        ({"name": "UnknownError", "message": "plain"}, "UnknownError: plain"),
+        ("it broke", "it broke"),
+        ({"name": "APIError", "data": {"message": "key ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}}, None),
+    ],
+)
+def test_a_messages_own_error_is_found_by_its_words(error: Any, expected: str | None) -> None:
+    made = document(message(text("Done"), role="assistant", error=error), session(), 64)
+    answer, failure = made.sections
+    assert answer.text == "Done"
+    assert (failure.part_id, failure.kind, failure.tool) == ("error", Kind.TOOL_OUTPUT, "")
+    assert "ghp_a1" not in failure.text
+    assert expected is None or failure.text == expected
+
+
+@pytest.mark.parametrize("error", [None, {}, [], 7, "", {"name": 3, "data": "x"}])
+def test_an_error_without_words_adds_nothing(error: Any) -> None:
+    assert document(message(text("Done"), role="assistant", error=error), session(), 64).sections[1:] == ()
+
+
 QUOTED = f"{RECALL_BEGIN}\nold words\n{RECALL_END}"
 
 
