@@ -73,9 +73,11 @@ class Connection:
                 if "locked" in str(error) or "busy" in str(error):
                     raise SourceBusy(f"{self.path}: {error}; trying again later") from None
                 self.close()
-                raise SourceMissing(
-                    f"{self.path}: {error}; check the file's permissions and its -wal and -shm"
-                ) from None
+                if "no such column" in str(error):
+                    fix = "its tables are not those of an OpenCode that this Reconstitute knows"
+                else:
+                    fix = "check the file's permissions and its -wal and -shm"
+                raise SourceMissing(f"{self.path}: {error}; {fix}") from None
             except sqlite3.DatabaseError as error:
                 self.close()
                 raise SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it") from None

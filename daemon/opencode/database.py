@@ -102,15 +102,14 @@ class Database:
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
         """See Source."""
-        updated_at = _or_null(self._connection.columns("message"), "time_updated")
-        sql = f"SELECT id, {updated_at} FROM message WHERE session_id = ?"  # noqa: S608
-        listed: dict[str, list[tuple[str, int]]] = {}
-        for message_id, updated in self._connection.rows(sql, (session_id,)):
-            listed[_text(message_id)] = [("", records.integer(updated))]
-        updated_at = _or_null(self._connection.columns("part"), "time_updated")
-        sql = f"SELECT message_id, id, {updated_at} FROM part WHERE session_id = ?"  # noqa: S608
-        for message_id, part_id, updated in self._connection.rows(sql, (session_id,)):
-            listed.setdefault(_text(message_id), []).append((_text(part_id), records.integer(updated)))
+        sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"  # noqa: S608
+        listed: dict[str, list[tuple[str, Any]]] = {}
+        for message_id, told in self._connection.rows(sql, (session_id,)):
+            listed[_text(message_id)] = [("", told)]
+        telling = _telling(self._connection.columns("part"))
+        sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"  # noqa: S608
+        for message_id, part_id, told in self._connection.rows(sql, (session_id,)):
+            listed.setdefault(_text(message_id), []).append((_text(part_id), told))
         return {message_id: _unit(rows) for message_id, rows in listed.items()}
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -198,8 +197,13 @@ def _or_null(columns: frozenset[str], name: str) -> str:
     return name if name in columns else "NULL"
 
 
-def _unit(rows: list[tuple[str, int]]) -> Unit:
+def _telling(columns: frozenset[str]) -> str:
+    """The column that tells an altered row: its update time; without one only the content itself does."""
+    return "time_updated" if "time_updated" in columns else "data"
+
+
+def _unit(rows: list[tuple[str, Any]]) -> Unit:
     total = hashlib.sha256()
-    for part_id, updated in sorted(rows):
-        total.update(f"{part_id}\0{updated}\n".encode("utf-8", "surrogatepass"))
-    return Unit(total.hexdigest()[:24], max(updated for _, updated in rows))
+    for part_id, told in sorted(rows, key=lambda row: row[0]):
+        total.update(f"{part_id}\0{told}\n".encode("utf-8", "surrogatepass"))
+    return Unit(total.hexdigest()[:24], max(records.integer(told) for _, told in rows))

@@ -16,7 +16,7 @@ from daemon.errors import BadRecord, SourceMissing
 from daemon.model import Json, Part
 from daemon.opencode import DATABASE_2, Problem, Reading, Unit
 from daemon.opencode.connection import Connection
-from daemon.opencode.database import Database, _or_null, _text
+from daemon.opencode.database import Database, _or_null, _telling, _text
 
 _ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
 _BOOKKEEPING = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
@@ -60,13 +60,13 @@ class Database2(Database):
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT id, {_or_null(columns, 'seq')}, {_or_null(columns, 'time_updated')}, length(data) "  # noqa: S608
+            f"SELECT id, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
             "FROM session_message WHERE session_id = ?"
         )
         found: dict[str, Unit] = {}
-        for message_id, seq, updated, size in self._connection.rows(sql, (session_id,)):
-            stamp = hashlib.sha256(f"{seq}\0{updated}\0{size}".encode()).hexdigest()[:24]
-            found[_text(message_id)] = Unit(stamp, records.integer(updated))
+        for message_id, seq, told, size in self._connection.rows(sql, (session_id,)):
+            stamp = hashlib.sha256(f"{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
+            found[_text(message_id)] = Unit(stamp, records.integer(told))
         return found
 
     def read_message(self, session_id: str, message_id: str) -> Reading:

@@ -241,6 +241,31 @@ def test_a_replaced_database_file_is_opened_anew(tmp_path: Path) -> None:
     again.close()
 
 
+def test_an_altered_row_is_noticed_also_where_no_column_tells_its_update_time(tmp_path: Path) -> None:
+    database = Database(tmp_path / "opencode.db")
+    database.session(session("ses_1"))
+    database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "old"))
+    for table in ("message", "part"):
+        database.execute(f"ALTER TABLE {table} DROP COLUMN time_updated")
+    source = DatabaseSource(Connection(database.path))
+    before = source.messages("ses_1")["msg_1"]
+    assert source.messages("ses_1")["msg_1"] == before
+    database.execute("UPDATE part SET data = replace(data, 'old', 'new')")
+    assert source.messages("ses_1")["msg_1"].stamp != before.stamp
+    source.close()
+    database.close()
+
+
+def test_a_table_without_a_column_we_need_is_named_as_an_unknown_layout(tmp_path: Path) -> None:
+    database = Database(tmp_path / "opencode.db")
+    database.execute("ALTER TABLE part RENAME COLUMN message_id TO owner_id")
+    source = DatabaseSource(Connection(database.path))
+    with pytest.raises(SourceMissing, match=r"message_id.*not those of an OpenCode"):
+        source.messages("ses_1")
+    source.close()
+    database.close()
+
+
 def test_a_row_that_is_no_json_is_set_aside_and_the_others_are_read(tmp_path: Path) -> None:
     database = Database(tmp_path / "opencode.db")
     database.session(session("ses_1"))
