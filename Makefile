@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint lock config clean
+.PHONY: run test score lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
 
 test: .venv/.ready           ## set up what is missing, then run every test
 	$(BIN)/python -m pytest
+
+score: .venv/.ready          ## how much of recorded work comes back: exact, refused, wrong
+	@$(BIN)/python tools/score.py
 
 lint: .venv/.ready           ## style, types, layers
 	$(BIN)/ruff check .

@@ -38,9 +38,13 @@ class OpenCode(_Section, frozen=True):
 
 
 class ArchiveSection(_Section, frozen=True):
-    """Where our own archive lives: records, indexes, requests. Back this directory up."""
+    """Where our own archive lives: records, captured files, indexes, requests. Back this directory up."""
 
     dir: Annotated[str, Meta(description="archive directory, made with mode 0700")] = "$XDG_DATA_HOME/reconstitute"
+    capture_mb: Annotated[
+        int, Meta(ge=1, le=1024, description="largest file captured from OpenCode's snapshots and tool outputs, MB")
+    ] = 8
+    capture_gb: Annotated[int, Meta(ge=0, description="most that is captured in all, GB; 0: nothing is")] = 8
 
 
 class Embedding(_Section, frozen=True):

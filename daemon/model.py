@@ -110,27 +110,43 @@ class Chunk:
 
 
 class Operation(StrEnum):
-    """What a recorded tool call did to a path."""
+    """What a recorded event did to a path, or showed of it."""
 
     WRITE = "write"  # whole new content
+    APPEND = "append"  # content behind what was there; makes the file where there is none
     EDIT = "edit"  # old text -> new text
     PATCH = "patch"  # hunks of an apply_patch update
     DELETE = "delete"
-    MOVE = "move"  # this path became `other`
+    MOVE = "move"  # this path, a file or a folder, became `other`
+    COPY = "copy"  # `other` became a copy of this path
+    TOUCH = "touch"  # makes an empty file where there is none
+    FOLDER = "folder"  # this path is a folder now
     READ = "read"  # whole content seen
     READ_RANGE = "read_range"  # some lines seen
-    UNCLEAR = "unclear"  # may have changed the path in a way the record does not tell
+    STATE = "state"  # whole state seen: `content` or `blob`, or gone
+    SNAPSHOT = "snapshot"  # this folder, and all beneath it, as the git tree `blob` shows it
+    STEP = "step"  # changed during the step that began with the git tree `blob`: what a revert goes back to
+    RUN = "run"  # a program ran in this folder: its text is `content`, or stands in the file `other`; neither: unknown
+    REFUSED = "refused"  # an edit that was refused because `old` was not found in the file
+    UNCLEAR = "unclear"  # may have changed the path, and all beneath it, in a way the record does not tell
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
     """One recorded change or observation of an absolute path.
 
-    `content` is the whole text after a WRITE or seen by a READ; `old`/`new`/`replace_all` belong to EDIT; `hunks` to
-    PATCH, each (context line, removed-and-kept lines, added-and-kept lines); `before`/`after` are what OpenCode up to
-    1.2.1 recorded beside an edit or patch; `other` is the far end of a MOVE. `time` is when the call ended, `started`
-    when it began, where that is recorded and earlier. `version` is the OpenCode version that
-    made it, because its matching rules changed over time (formats section 9).
+    `content` is the whole text after a WRITE or seen by a READ, what an APPEND adds, or a STATE; `blob` is the git id
+    of whole content (STATE, WRITE) or of a tree (SNAPSHOT, STEP) that the archive keeps as an object; a STATE with
+    neither says that the path is gone. `old`/`new`/`replace_all` belong to EDIT and REFUSED; `hunks` to PATCH, each
+    (context line, removed-and-kept lines, added-and-kept lines, whether the file's end followed), and to an EDIT what
+    its recorded diff shows, each ("@@ -a,b +c,d @@", lines before, lines after, False), without common indentation
+    and CRs; `before`/`after` are what OpenCode up to 1.2.1 recorded beside an edit or patch; `other` is the far end
+    of a MOVE or COPY, the file that is RUN, and of a SNAPSHOT the folder that its tree is of (the work tree, which
+    holds the path). `into` tells whether `other` is a folder to go into, None where that depends on what `other` was.
+    `recursive`: a DELETE or COPY takes whole folders. `time` is when the call ended, `started` when it began, where
+    that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
+    one part. `version` is the OpenCode version that made it, because its matching rules changed over time (formats
+    section 9).
     """
 
     path: str
@@ -152,6 +168,11 @@ class FileEdit:
     started: int | None = None
     version: str = ""
     note: str = ""
+    number: int = 0
+    blob: str = ""
+    until: int | None = None
+    into: bool | None = False
+    recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,11 @@ def digest(*pieces: bytes) -> str:
     return total.hexdigest()
 
 
+def blob_id(content: bytes) -> str:
+    """Git's id of a file's content, in lower-case hexadecimal: what snapshot trees and FileEdit.blob name."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
 def integer(value: Any, default: int = 0) -> int:
     """A whole number out of somebody else's record, or the default."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -151,6 +156,9 @@ def message(raw: bytes, parts: tuple[Part, ...] = (), session_id: str = "") -> M
     )
 
 
+_FILE_EDIT = msgspec.json.Decoder(FileEdit)
+
+
 def edit_to_json(edit: FileEdit) -> bytes:
     """A file edit for the archive."""
     return dumps(msgspec.to_builtins(edit))
@@ -158,4 +166,4 @@ def edit_to_json(edit: FileEdit) -> bytes:
 
 def edit_from_json(raw: bytes) -> FileEdit:
     """A file edit out of the archive."""
-    return msgspec.convert(loads(raw), FileEdit)
+    return _FILE_EDIT.decode(raw)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tarfile
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,20 @@ class Sample:
 
     def blob(self, sha256: str) -> bytes:
         return (self.root / "truth" / "blobs" / sha256).read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """A command that runs in this process sets up logging for all of it; the next test starts as this one did."""
+    root, ours = logging.getLogger(), logging.getLogger("daemon")
+    before = (root.level, list(root.handlers), ours.level, threading.excepthook)
+    yield
+    for handler in [handler for handler in root.handlers if handler not in before[1]]:
+        root.removeHandler(handler)
+    root.setLevel(before[0])
+    ours.setLevel(before[2])
+    threading.excepthook = before[3]
+    logging.captureWarnings(capture=False)
 
 
 @pytest.fixture(autouse=True)

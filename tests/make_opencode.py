@@ -14,6 +14,15 @@ T0 = 1_795_230_000_000
 """A moment in November 2026, epoch ms."""
 
 
+_JOURNAL = """
+CREATE TABLE IF NOT EXISTS event_sequence (aggregate_id text PRIMARY KEY, seq integer NOT NULL, owner_id text);
+CREATE TABLE IF NOT EXISTS event (id text PRIMARY KEY, aggregate_id text NOT NULL, seq integer NOT NULL, type text NOT NULL,
+    data text NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS event_aggregate_seq_idx ON event (aggregate_id, seq);
+CREATE INDEX IF NOT EXISTS event_aggregate_type_seq_idx ON event (aggregate_id, type, seq);
+"""
+
+
 def user(message_id: str, session_id: str, created: int = T0, **more: Any) -> dict[str, Any]:
     return {"id": message_id, "sessionID": session_id, "role": "user", "time": {"created": created}, **more}
 
@@ -136,6 +145,36 @@ class Database:
         marks = ",".join("?" * len(values))
         update = "ON CONFLICT (id) DO UPDATE SET time_updated = excluded.time_updated, data = excluded.data"
         self.connection.execute(f"INSERT INTO {table} VALUES ({marks}) {update}", values)
+
+    def event(self, session_id: str, type_: str, data: Any, at: int | None = None) -> int:
+        """One more line of the journal that OpenCode 1.18 keeps; its number. Text stands as it is given."""
+        self.connection.executescript(_JOURNAL)
+        top = self.connection.execute("SELECT seq FROM event_sequence WHERE aggregate_id = ?", (session_id,)).fetchone()
+        seq = top[0] + 1 if top else 0
+        self.connection.execute("INSERT OR REPLACE INTO event_sequence VALUES (?, ?, NULL)", (session_id, seq))
+        id_ = f"evt_{((at or self._tick()) * 4096 + seq % 4096) & ((1 << 48) - 1):012x}{seq:014d}"
+        body = data if isinstance(data, str) else json.dumps(data, separators=(",", ":"))
+        self.connection.execute("INSERT INTO event VALUES (?,?,?,?,?)", (id_, session_id, seq, type_, body))
+        return int(seq)
+
+    def journaled(self, record: dict[str, Any], *parts: dict[str, Any]) -> None:
+        """A message as 1.18 writes it: each record into its row and into the journal."""
+        self.message(record)
+        self.event(record["sessionID"], "message.updated.1", {"sessionID": record["sessionID"], "info": record})
+        for part in parts:
+            self.part(part)
+            self.event(part["sessionID"], "message.part.updated.1", {"sessionID": part["sessionID"], "part": part})
+
+    def remove_message(self, session_id: str, message_id: str) -> None:
+        """As the clean-up after a revert does: rows go, the journal gains a line."""
+        self.execute("DELETE FROM part WHERE message_id = ?", message_id)
+        self.execute("DELETE FROM message WHERE id = ?", message_id)
+        self.event(session_id, "message.removed.1", {"sessionID": session_id, "messageID": message_id})
+
+    def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
+        self.execute("DELETE FROM part WHERE id = ?", part_id)
+        ids = {"sessionID": session_id, "messageID": message_id, "partID": part_id}
+        self.event(session_id, "message.part.removed.1", ids)
 
     def execute(self, sql: str, *arguments: Any) -> None:
         self.connection.execute(sql, arguments)

@@ -7,18 +7,17 @@ that is possible.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict
-from importlib.metadata import version
 from types import TracebackType
 from typing import Self
 
 from daemon import log
-from daemon.app import targets
+from daemon.app.files import FileCalls
+from daemon.app.recovery import Recovery
+from daemon.app.status import StatusCall
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress
@@ -26,7 +25,6 @@ from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
-from daemon.files import Files
 from daemon.ingest import Chosen, Drained, Intake, Taken, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode import Source
@@ -36,10 +34,10 @@ from daemon.reconstitute import Reconstitution
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
-_SHOWN = 5
 _AT_ONCE, _IN_A_HURRY = 200, 50
 """Messages a commit of the lexical index."""
 
+_LONG_S = 3600.0
 _MOMENT_S = 0.5
 """A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
 
@@ -48,7 +46,7 @@ class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
     """Reconstitute is stopping; what was being done is begun again at the next start."""
 
 
-class Engine:
+class Engine(FileCalls, StatusCall):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -75,11 +73,13 @@ class Engine:
         self.archive = Archive(config.archive_dir)
         try:
             self.sources = Sources(config.opencode_dir, config.limits.record_mb)
+            self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
                 self.archive,
                 quiet_s=config.watch.quiet_seconds,
                 free_mb=config.limits.free_mb,
                 record_mb=config.limits.record_mb,
+                evidence=self.recovery.evidence,
             )
             self.upkeep = Upkeep(
                 self.archive,
@@ -94,7 +94,7 @@ class Engine:
         except BaseException:
             self.archive.close()
             raise
-        self.files = Files(self.archive)
+        self.recorded = self.recovery.files
 
     def stop(self) -> None:
         """Long work, whoever asked for it, is to end between two of its steps, by Interrupted."""
@@ -107,6 +107,7 @@ class Engine:
     def close(self) -> None:
         """Let go of everything, indexes before the archive."""
         self.sources.close()
+        self.recovery.close()
         self.upkeep.close()
         self.archive.close()
 
@@ -144,7 +145,13 @@ class Engine:
     # -- taking in -----------------------------------------------------------------------------------------------
 
     def take(
-        self, *, everything: bool, patient: bool = True, hurry: bool = False, progress: Progress | None = None
+        self,
+        *,
+        everything: bool,
+        patient: bool = True,
+        hurry: bool = False,
+        words: bool = True,
+        progress: Progress | None = None,
     ) -> Taken:
         """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
 
@@ -166,8 +173,23 @@ class Engine:
                 self._postponed[source.name] = taken.postponed
                 total += taken
             self.on_taken(total)
-            self.drain_lexical(progress, within_s=_MOMENT_S if hurry else None)
+            if words:
+                self.drain_lexical(progress, within_s=_MOMENT_S if hurry else None)
+            self._capture(progress, within_s=_MOMENT_S if hurry else _LONG_S)
             return total
+
+    def _capture(self, progress: Progress | None, *, within_s: float) -> None:
+        """What OpenCode will prune goes into the archive; what does not fit into the time waits for the next look."""
+
+        def step(done: int, of: int) -> None:
+            self._go_on()
+            if progress is not None:
+                progress({"phase": "capturing snapshots", "done": done, "total": of})
+
+        try:
+            self.recovery.capture(within_s, step)
+        except (Retry, OSError) as error:
+            self.report("snapshots", error)
 
     def _take_from(self, source: Source, *, everything: bool, patient: bool, progress: Progress | None) -> Taken:
         last = time.monotonic()
@@ -259,51 +281,6 @@ class Engine:
 
     # -- Service -------------------------------------------------------------------------------------------------
 
-    def status(self) -> Json:
-        """See control.protocol.Service."""
-        return {
-            "version": version("reconstitute"),
-            "pid": os.getpid(),
-            "running": False,
-            "started": self.started,
-            "archive": {"dir": str(self.config.archive_dir), **self.archive.figures()},
-            "sources": self._sources(),
-            "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
-            "index": self.upkeep.state(),
-            "targets": [self._target(target) for target in targets.known(self.archive, self.config).values()],
-            "jobs": {"running": None, "queued": 0},
-            "watch": "",
-            "errors": list(self.errors),
-        }
-
-    def _sources(self) -> list[Json]:
-        found = self.sources.current()
-        rows = [
-            {
-                "name": source.name,
-                "kind": source.kind,
-                "state": self._unread.get(source.name, "ok"),
-                "last_scan": self.intake.last_scan.get(source.name),
-                **asdict(self.intake.counts(source)),
-                "set_aside": self.intake.set_aside(source, _SHOWN),
-            }
-            for source in found
-        ]
-        return rows + [
-            {"name": name, "kind": "unreadable", "state": trouble} for name, trouble in self.sources.troubles.items()
-        ]
-
-    def _target(self, target: Target) -> Json:
-        last = self.archive.target_get(target.path, "last") or {}
-        return {
-            "path": target.path,
-            "refresh": target.refresh,
-            "schedule": target.schedule,
-            "last_run": last.get("time"),
-            "state": last.get("state", "not run yet"),
-            "warnings": last.get("result", {}).get("warnings", []),
-        }
-
     def recall(self) -> Recall:
         """Search over what is open now."""
         return Recall(
@@ -386,7 +363,7 @@ class Engine:
         return Reconstitution(
             self.archive,
             self.recall(),
-            self.files,
+            self.recorded,
             self.config.output_dir,
             pages=self.config.limits.pages,
             forbidden=(self.config.opencode_dir, self.config.archive_dir),

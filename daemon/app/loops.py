@@ -1,4 +1,4 @@
-"""The daemon's two feeding loops: from the sources into the archive, and from the outbox into the semantic index.
+"""The daemon's feeding loops: from the sources into the archive, and on into the semantic index and the file views.
 
 Each is one thread that can be stopped between two batches, reports every failure, backs off and goes on. A corrupt
 archive is the one failure that ends the daemon.
@@ -22,6 +22,10 @@ _TICK_S = 0.5
 _SETTLE_S = 0.05
 _POLL_S = 30.0
 """How often everything is looked at when there are no file events (docs/reliability.md, W3)."""
+
+_QUIET_S = 3.0
+_REST_SHARE = 20.0
+"""The rest after a piece of work that may wait, as a multiple of the time it took."""
 
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
 MODEL_S = 900.0
@@ -155,6 +159,38 @@ class IntakeLoop(Loop):
         self.first_scan_done.set()  # requests are answered from what there is
         if not isinstance(error, Interrupted):
             self._engine.report("intake", error)
+
+
+class ViewLoop(Loop):
+    """Keeps the end states of files up to date, so that listing ten thousand of them takes a moment.
+
+    It works when nothing has come in for a while, and rests the longer the longer it took.
+    """
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("views", fatal, allowed_s=MODEL_S)
+        self._engine = engine
+        self._last_taken = 0.0
+
+    def taken(self) -> None:
+        """Something has come in."""
+        self._last_taken = time.monotonic()
+
+    def turn(self) -> float:
+        if time.monotonic() - self._last_taken < _QUIET_S:
+            return _QUIET_S
+        begun = time.monotonic()
+        self._engine.recorded.refresh(self._sign)
+        return max(_QUIET_S, _REST_SHARE * (time.monotonic() - begun))
+
+    def _sign(self) -> None:
+        self.sign()
+        if self._stop.is_set():
+            raise Interrupted("stopping; the end states are made when they are next asked for")
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, Interrupted):
+            self._engine.report("file histories", error)
 
 
 class EmbedLoop(Loop):

@@ -35,6 +35,11 @@ class OneShot(Engine):
         answer["warnings"] += self.unread
         return answer
 
+    def current(self, progress: Progress) -> list[str]:
+        """See FileCalls."""
+        self.take(everything=True, patient=False, words=False, progress=progress)
+        return self.unread
+
     def _open_semantic(self) -> None:
         try:
             self.upkeep.open_semantic()

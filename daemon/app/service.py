@@ -17,7 +17,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
-from daemon.app.loops import EmbedLoop, IntakeLoop
+from daemon.app.loops import EmbedLoop, IntakeLoop, ViewLoop
 from daemon.config import Config
 from daemon.control.server import Server
 from daemon.errors import OutputRefused, ReconstituteError, Retry
@@ -74,6 +74,7 @@ class Daemon:
         self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)
+        self._views = ViewLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
         self._scheduler = Scheduler()
@@ -97,6 +98,8 @@ class Daemon:
     def _taken(self, taken: Taken) -> None:
         self._jobs.taken(taken)
         self._embed.wake()
+        if taken.changed or taken.removed:
+            self._views.taken()
 
     def _fatal(self, error: BaseException) -> None:
         """The archive is corrupt: end, and say so; going on could only make it worse."""
@@ -163,7 +166,7 @@ class Daemon:
             if target.refresh == "continuous":
                 self._jobs.enqueue(target.path)
         self._scheduler.start()
-        for loop in (self._intake, self._embed, self._jobs):
+        for loop in (self._intake, self._embed, self._jobs, self._views):
             loop.start()
 
     async def _watch_over(self) -> None:
@@ -189,7 +192,9 @@ class Daemon:
         except ReconstituteError as error:
             self._engine.report("archive", error)
             return False
-        overdue = [loop.beat.name for loop in (self._intake, self._embed, self._jobs) if not loop.beat.is_alive]
+        overdue = [
+            loop.beat.name for loop in (self._intake, self._embed, self._jobs, self._views) if not loop.beat.is_alive
+        ]
         if overdue:
             _LOG.error("no progress", loops=overdue)
         return not overdue
@@ -204,7 +209,7 @@ class Daemon:
         self._scheduler.stop()
         self._watch.stop()
         self._engine.stop()
-        loops = (self._jobs, self._intake, self._embed)
+        loops = (self._jobs, self._intake, self._embed, self._views)
         for loop in loops:
             loop.stop()
         end = time.monotonic() + _DRAIN_S

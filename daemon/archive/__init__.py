@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,11 +19,13 @@ import numpy as np
 from daemon import records
 from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged, superseded
+from daemon.archive.files import FileRecords
+from daemon.archive.objects import Objects
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
 from daemon.vectors import Vector
 
-__all__ = ["STAGES", "Archive", "Batch", "merged", "superseded"]
+__all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 
 
 def _now_ms() -> int:
@@ -47,6 +49,8 @@ class Archive:
         try:
             migrate.bring_up_to_date(self._store)
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
+            self.files = FileRecords(self._store)
+            self.objects = Objects(self._store, lambda: self._counts)
             self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
         except BaseException:
             self._store.close()
@@ -79,6 +83,7 @@ class Archive:
         """Write all of it, synced, or none of it."""
         with self._write:
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
+            counts |= self.objects.counted(batch.changes)
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
             waiting = {
                 stage: sum(
@@ -92,6 +97,14 @@ class Archive:
             self._counts = counts
             for stage, added in waiting.items():
                 self._waiting[stage] += added
+
+    def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
+        """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
+        with self._write:  # no mark may be renewed between looking at it and taking it away
+            batch = self.batch()
+            self.files.put_views(batch, prefixes, rows)
+            self.files.current(batch, marks)
+            self.commit(batch)
 
     # -- what OpenCode said --------------------------------------------------------------------------------------
 
@@ -171,18 +184,11 @@ class Archive:
 
     def file_edits(self, path: str) -> list[FileEdit]:
         """All recorded changes and observations of an absolute path, in time order."""
-        return [records.edit_from_json(raw) for _, raw in self._store.scan(keys.file_prefix(path))]
+        return self.files.edits(path)
 
     def paths(self, prefix: str = "/") -> Iterator[str]:
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
-        last = ""
-        base = prefix.rstrip("/")
-        start = b"file:" + base.encode("utf-8", "replace")
-        for key in self._store.keys(start):
-            path = key[5:].split(b"\0", 1)[0].decode("utf-8", "replace").replace("%00", "\0")
-            if path != last and (path == base or path.startswith(base + "/")):
-                last = path
-                yield path
+        return self.files.paths(prefix)
 
     # -- vectors and the outbox ----------------------------------------------------------------------------------
 
@@ -311,6 +317,11 @@ class Archive:
     def note(self, name: str) -> str:
         """A short fact of ours that must survive a restart, such as which index directory this archive fills."""
         return (self._store.get(keys.note(name)) or b"").decode()
+
+    def notes(self, prefix: str) -> list[str]:
+        """The names of the notes that begin with `prefix`."""
+        start = keys.note(prefix)
+        return [keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start)]
 
     def set_note(self, name: str, text: str) -> None:
         """Remember it."""

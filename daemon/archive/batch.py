@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon import records
 from daemon.archive import keys, merge
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Part, Session
 
 STAGES = ("lexical", "semantic")
 
@@ -79,6 +79,9 @@ class Batch:
             return False
         if old is not None and old["raw"] != entry["raw"]:
             self._keep_session_version(session.id, old["raw"].encode(), entry["raw"].encode())
+            if '"revert"' in old["raw"] or '"revert"' in entry["raw"]:
+                for message_id in records.loads(self.get(keys.session_order(session.id)) or b"[]"):
+                    self._outdate_edits(message_id)
         self.counts["sessions"] += old is None
         self.put(keys.session_meta(session.id), records.dumps(entry))
         return True
@@ -145,6 +148,8 @@ class Batch:
         """Another source, no newer, has this message too; a tombstone is lifted."""
         state = self._load(keys.message_state(message_id))
         if state is not None and (source not in state["sources"] or state["deleted"] is not None):
+            if state["deleted"] is not None:
+                self._outdate_edits(message_id)
             state |= {"sources": sorted({source, *state["sources"]}), "deleted": None}
             self.put(keys.message_state(message_id), records.dumps(state))
 
@@ -152,11 +157,13 @@ class Batch:
         """The source has removed the message and left its parts; what we have of it stays."""
         state = self._load(keys.message_state(message_id))
         if state is not None and state["deleted"] is None:
+            self._outdate_edits(message_id)
             self.put(keys.message_state(message_id), records.dumps(state | {"deleted": now}))
 
     def forget_message_source(self, message_id: str, source: str, now: int) -> bool:
         """The source no longer has this message: a tombstone when no other source has it either."""
         state = self._load(keys.message_state(message_id))
+        self._outdate_edits(message_id)
         return state is not None and self._drop_source(keys.message_state(message_id), state, source, now)
 
     def _drop_source(self, key: bytes, entry: Json, source: str, now: int) -> bool:
@@ -188,14 +195,55 @@ class Batch:
         self.put(key, records.dumps(order))
 
     def _edits(self, edits: Iterable[FileEdit], old: list[Any]) -> list[list[Any]]:
+        """Each edit under its path, a move or copy under its far end too; answers the places."""
         kept: list[list[Any]] = []
         for number, edit in enumerate(edits):
-            self.put(keys.file_edit(edit.path, edit.time, edit.part_id, number), records.edit_to_json(edit))
-            kept.append([edit.path, edit.time, edit.part_id, number])
+            ends = [edit.path]
+            if edit.operation in (Operation.MOVE, Operation.COPY) and edit.other not in (None, edit.path):
+                ends.append(str(edit.other))
+            for path in ends:
+                place = [path, edit.time, edit.part_id, number]
+                key, value = keys.file_edit(path, edit.time, edit.part_id, number), records.edit_to_json(edit)
+                if self.get(key) != value:
+                    self.put(key, value)
+                    self.outdate(path)
+                kept.append(place)
         for place in old:
             if place not in kept:
                 self.delete(keys.file_edit(*place))
+                self.outdate(place[0])
         return kept
+
+    def renew_edits(self, message_id: str, edits: Iterable[FileEdit]) -> None:
+        """A message's records are the same, and more is drawn from them now."""
+        state = self._load(keys.message_state(message_id))
+        if state is not None:
+            state["edits"] = self._edits(edits, state.get("edits", []))
+            self.put(keys.message_state(message_id), records.dumps(state))
+
+    def outdate(self, path: str) -> None:
+        """What is kept of a path's end state has to be made anew.
+
+        The value is new each time: whoever is making it at this moment must not take this mark for the one he knew.
+        """
+        self.changes[keys.outdated(path)] = secrets.token_bytes(6)
+
+    def _outdate_edits(self, message_id: str) -> None:
+        for place in (self._load(keys.message_state(message_id)) or {}).get("edits", ()):
+            self.outdate(place[0])
+
+    def session_extra(self, session_id: str, extra: Json, edits: Iterable[FileEdit]) -> bool:
+        """Record what belongs to the session itself, and the file edits that follow from it; whether it was new."""
+        key = keys.session_extra(session_id)
+        old = self._load(key) or {}
+        entry = extra | {"edits": old.get("edits", [])}
+        if old == entry:
+            return False
+        entry["edits"] = self._edits(edits, old.get("edits", []))
+        self.put(key, records.dumps(entry))
+        for message_id in records.loads(self.get(keys.session_order(session_id)) or b"[]"):
+            self._outdate_edits(message_id)
+        return True
 
     # -- queue, cursor, quarantine -------------------------------------------------------------------------------
 
@@ -246,7 +294,7 @@ def merged(old: Message | None, new: Message) -> tuple[Message, list[tuple[str |
             order.insert(order.index(before) + 1 if before in order else 0, part.id)
             parts[part.id] = part
     head = new
-    replaces, aside = merge.choose(old.data, new.data)
+    replaces, aside = merge.choose_message(old.data, new.data)
     if not replaces:
         head = old
     if aside:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 SCHEMA = b"meta:schema"
 COUNTS = b"meta:counts"
+OBJECT = b"obj:"
 LATEST = 9_999_999_999_999
 """Epoch ms far in the future (year 2286); subtracting from it makes newer sort first."""
 
@@ -68,6 +69,54 @@ def file_prefix(path: str) -> bytes:
 
 def file_edit(path: str, time: int, part_id: str, number: int) -> bytes:
     return file_prefix(path) + f"{max(time, 0):013d}\0{escape(part_id)}\0{number:06d}".encode("utf-8", "replace")
+
+
+def folder_prefix(folder: str) -> bytes:
+    """All edits of paths beneath a folder."""
+    return b"file:" + (folder.rstrip("/") + "/").replace("\0", "%00").encode("utf-8", "replace")
+
+
+def view(path: str = "") -> bytes:
+    """What is known of a file in the end, kept so that many can be listed at once; without a path the prefix."""
+    return b"view:" + path.replace("\0", "%00").encode("utf-8", "replace")
+
+
+def outdated(path: str = "") -> bytes:
+    """A path whose edits have changed since its view was made; without a path the prefix."""
+    return b"dirty:" + path.replace("\0", "%00").encode("utf-8", "replace")
+
+
+def alias(path: str = "") -> bytes:
+    """The folder that an older one has become; without a path the prefix."""
+    return b"alias:" + path.replace("\0", "%00").encode("utf-8", "replace")
+
+
+def session_extra(session_id: str) -> bytes:
+    """What belongs to a session and to none of its messages: when it was reverted, its session_diff file."""
+    return _key("sess", escape(session_id), "extra")
+
+
+def stored_object(object_id: str) -> bytes:
+    return OBJECT + _key(escape(object_id))
+
+
+def skipped(object_id: str) -> bytes:
+    """The reason why an object was left out."""
+    return _key("skip", escape(object_id))
+
+
+def settled(tree_id: str) -> bytes:
+    """That all beneath a tree has been captured or left out for a reason."""
+    return _key("full", escape(tree_id))
+
+
+def wanted(name: str = "") -> bytes:
+    """The queue of what is to be captured; without a name its prefix."""
+    return _key("want", escape(name))
+
+
+def spill(path: str) -> bytes:
+    return _key("spill", escape(path))
 
 
 def unknown(type_: str, message_id: str) -> bytes:

@@ -64,5 +64,19 @@ def choose(old: Json, new: Json) -> tuple[bool, bool]:
     return _size(new) >= _size(old), True
 
 
+def choose_message(old: Json, new: Json) -> tuple[bool, bool]:
+    """As `choose`, for the records of messages: the diffs of a turn are made anew after each of its steps.
+
+    What an earlier step's diffs say is then no longer so, however much it was; it is kept aside.
+    """
+    summary = new.get("summary")
+    if not isinstance(summary, dict) or not isinstance(summary.get("diffs"), list):
+        return choose(old, new)
+    was = old.get("summary")
+    rest = [{name: value for name, value in data.items() if name != "summary"} for data in (old, new)]
+    replaces, aside = choose(*rest)
+    return replaces, aside or (isinstance(was, dict) and not contains(summary, was))
+
+
 def _size(data: Json) -> int:
     return sum(len(leaf) for leaf in leaves(data))

@@ -17,6 +17,11 @@ from daemon.cli.settings import Settings
 
 COMMANDS = {
     "search": "Find what was said, asked and done.",
+    "files": "List recorded files: how well known, and whether lost.",
+    "history": "Show every revision of one file.",
+    "show": "Print what a file held, now or at a time.",
+    "restore": "Write recorded files into a new folder.",
+    "alias": "Say that a folder was renamed or moved.",
     "status": "Show what is archived, indexed and waiting.",
     "index": "Read everything OpenCode has now.",
     "run": "Follow OpenCode in the foreground; what the service does.",
@@ -103,6 +108,8 @@ def reconstitute(context: click.Context, config: Path | None, verbose: bool) -> 
       reconstitute ~/projects/shop           write the pages of a folder, lost or not
       reconstitute ~/projects/shop --question "Why is the cart a list?"
       reconstitute search rate limit         find a conversation
+      reconstitute files --lost              see what is missing on the disk
+      reconstitute restore ~/projects/shop --to ~/shop-back
       reconstitute service install           keep everything up to date from now on
     """  # noqa: D301 - click's mark for text that is not to be filled
     context.obj = Settings(config=config, verbose=verbose)

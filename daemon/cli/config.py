@@ -6,7 +6,7 @@ import os
 
 import click
 
-from daemon.cli import show
+from daemon.cli import terminal
 from daemon.cli.settings import Settings
 
 
@@ -38,7 +38,7 @@ def check(settings: Settings) -> None:
         if target.schedule:
             parse(target.schedule, key=f"{settings.config or default_path()}: targets[{number}].schedule")
     path = settings.config or default_path()
-    show.say(f"{show.plain(path)}: {'correct' if path.exists() else 'not there; the defaults apply'}")
+    terminal.say(f"{terminal.plain(path)}: {'correct' if path.exists() else 'not there; the defaults apply'}")
     places = {
         "opencode.data_dir": config.opencode_dir,
         "archive.dir": config.archive_dir,
@@ -47,9 +47,9 @@ def check(settings: Settings) -> None:
         "socket": config.socket_path,
     }
     for name, place in places.items():
-        show.say(f"  {name:<18} {show.plain(place)}")
+        terminal.say(f"  {name:<18} {terminal.plain(place)}")
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
-        show.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
+        terminal.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
 
 
 @command.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from daemon.cli import show
+from daemon.cli import terminal
 from daemon.cli.progress import progress
 from daemon.cli.settings import Settings
 from daemon.errors import Retry
@@ -28,10 +28,10 @@ def command(settings: Settings, as_json: bool) -> int:
     warnings = answer.get("warnings") or ()
     code = Retry.exit_code if warnings and not answer.get("changed") else 0
     if as_json:
-        show.data(answer)
+        terminal.data(answer)
         return code
     for warning in warnings:
-        show.note(warning)
+        terminal.note(warning)
     changed = answer.get("changed")
     words = {
         "changed": f"record{'' if changed == 1 else 's'} new or changed",
@@ -42,5 +42,5 @@ def command(settings: Settings, as_json: bool) -> int:
     }
     shown = [f"{answer[key]} {text}" for key, text in words.items() if answer.get(key)]
     nothing = "nothing new, but not everything could be read or embedded: see above" if warnings else "nothing new"
-    show.say(show.plain("; ".join(shown) or nothing) + ".")
+    terminal.say(terminal.plain("; ".join(shown) or nothing) + ".")
     return code

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
 
-from daemon.cli import show
+from daemon.cli import terminal
 from daemon.cli.progress import progress
-from daemon.cli.settings import Settings
+from daemon.cli.settings import Settings, absolute
 
 
 class _Path(click.Command):
@@ -36,32 +35,29 @@ def command(settings: Settings, *, path: str, questions: tuple[str, ...], at: st
       reconstitute ~/projects/shop
       reconstitute ~/projects/shop --at 2026-05-31 --question "Why is the cart a list?"
     """  # noqa: D301 - click's mark for text that is not to be filled
-    place = _absolute(path)
-    where = _absolute(output) if output else ""
+    place = absolute(path)
+    where = absolute(output) if output else ""
     with progress() as step:
         answer = settings.ask(
             lambda service: service.reconstitute(place, questions=list(questions), at=at, output=where, progress=step)
         )
     if as_json:
-        show.data(answer)
+        terminal.data(answer)
     else:
         _show(answer)
 
 
-def _absolute(path: str) -> str:
-    # Not resolved: what OpenCode recorded is the path as it was called, and the folder may be gone.
-    return os.path.abspath(os.path.expanduser(path))
-
-
 def _show(answer: dict[str, Any]) -> None:
     for warning in answer.get("warnings") or ():
-        show.note(warning)
+        terminal.note(warning)
     files = answer.get("files") or {}
     proven, unproven = files.get("proven", 0), files.get("unproven", 0)
-    show.say(f"{show.bold(answer.get('target', ''))}: {show.count(proven, 'file')} proven, {unproven} not proven")
+    terminal.say(
+        f"{terminal.bold(answer.get('target', ''))}: {terminal.count(proven, 'file')} proven, {unproven} not proven"
+    )
     kept = answer.get("kept") or 0
     kept = len(kept) if isinstance(kept, list) else kept
-    pages = show.count(answer.get("pages", 0), "page")
+    pages = terminal.count(answer.get("pages", 0), "page")
     counts = f"{pages}: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
-    show.say(counts + (f", {kept} kept as you edited them" if kept else ""))
-    show.say(f"Read {show.plain(answer.get('output', ''))}")
+    terminal.say(counts + (f", {kept} kept as you edited them" if kept else ""))
+    terminal.say(f"Read {terminal.plain(answer.get('output', ''))}")

@@ -5,23 +5,32 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-from daemon.cli import show
-from daemon.control.protocol import Progress
+from daemon.cli import terminal
+from daemon.control.protocol import Progress, silent
 from daemon.model import Json
 
 LINE_SECONDS = 5.0
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    """A Progress to hand to a Service's long call."""
-    if sys.stderr.isatty():
-        with _bars() as step:
-            yield step
-    else:
-        yield _Lines()
+def progress(*, brief: bool = False) -> Iterator[Progress]:
+    """A Progress to hand to a Service's long call; of a `brief` one only a terminal shows anything."""
+    if not sys.stderr.isatty():
+        yield silent if brief else _Lines()
+        return
+    with ExitStack() as drawing:
+        step: Progress | None = None
+
+        def first(event: Json) -> None:
+            # What is quick draws nothing, and does not load what draws.
+            nonlocal step
+            if step is None:
+                step = drawing.enter_context(_bars())
+            step(event)
+
+        yield first
 
 
 class _Lines:
@@ -37,7 +46,7 @@ class _Lines:
             return
         self._phase, self._last = phase, now
         done, total = event.get("done"), event.get("total")
-        show.note(f"{phase}: {done} of {total}" if total else f"{phase}: {done}" if done else phase)
+        terminal.note(f"{phase}: {done} of {total}" if total else f"{phase}: {done}" if done else phase)
 
 
 @contextmanager
@@ -54,7 +63,7 @@ def _bars() -> Iterator[Progress]:
         def step(event: Json) -> None:
             phase = str(event.get("phase", ""))
             if phase not in tasks:
-                tasks[phase] = bars.add_task(escape(show.plain(phase)), total=None)
+                tasks[phase] = bars.add_task(escape(terminal.plain(phase)), total=None)
             bars.update(tasks[phase], completed=event.get("done") or 0, total=event.get("total"))  # type: ignore[arg-type]
 
         yield step

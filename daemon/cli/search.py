@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from daemon.cli import show
+from daemon.cli import terminal
 from daemon.cli.settings import Settings
 
 INDENT = "    "
@@ -39,50 +39,52 @@ def command(settings: Settings, *, words: tuple[str, ...], limit: int, mode: str
     query = " ".join(words)
     answer = settings.ask(lambda service: service.search(query, mode=mode, limit=limit, context=context))
     if as_json:
-        show.data(answer)
+        terminal.data(answer)
         return
     for warning in answer.get("warnings") or ():
-        show.note(warning)
+        terminal.note(warning)
     hits = answer.get("hits") or []
     for hit in hits:
         _show_hit(hit)
     if not hits:
-        show.say(f"Nothing found for {show.plain(query)!r}. Other words, or --mode semantic, may find it.")
+        terminal.say(f"Nothing found for {terminal.plain(query)!r}. Other words, or --mode semantic, may find it.")
     for message in answer.get("messages") or ():
         _show_message(message)
     if hits and not context:
-        show.say(show.dim("For the conversation around these: the same command with --context; for programs: --json."))
+        terminal.say(
+            terminal.dim("For the conversation around these: the same command with --context; for programs: --json.")
+        )
 
 
 def _show_hit(hit: dict[str, Any]) -> None:
     kind = "/".join(str(hit[key]) for key in ("kind", "tool") if hit.get(key))
-    facts = [str(hit.get("role", "")), show.moment(hit.get("created")), kind]
+    facts = [str(hit.get("role", "")), terminal.moment(hit.get("created")), kind]
     if hit.get("deleted"):
         facts.append("deleted in OpenCode")
     title = " ".join(str(hit.get("title") or hit.get("session_id", "")).split())
     rest = " · ".join(fact for fact in facts if fact)
-    room = max(20, show.width() - len(rest) - 3)
-    show.say(f"{show.bold(textwrap.shorten(title, room, placeholder='…'))} {show.dim('· ' + rest)}")
+    room = max(20, terminal.width() - len(rest) - 3)
+    terminal.say(f"{terminal.bold(textwrap.shorten(title, room, placeholder='…'))} {terminal.dim('· ' + rest)}")
     for line in _lines(str(hit.get("snippet", ""))):
-        show.say(INDENT + show.mark(line, hit.get("terms")))
-    show.say()
+        terminal.say(INDENT + terminal.mark(line, hit.get("terms")))
+    terminal.say()
 
 
 def _lines(snippet: str) -> list[str]:
     """The snippet folded to the terminal; its own line breaks and indentation stay, empty lines go."""
-    room = show.width() - len(INDENT)
+    room = terminal.width() - len(INDENT)
     lines: list[str] = []
-    for line in show.plain(snippet).expandtabs(4).splitlines():
+    for line in terminal.plain(snippet).expandtabs(4).splitlines():
         lines += textwrap.wrap(line, room, drop_whitespace=True, replace_whitespace=False, tabsize=4)
     return [*lines[:SNIPPET_LINES], "…"] if len(lines) > SNIPPET_LINES else lines
 
 
 def _show_message(message: dict[str, Any]) -> None:
     name = message.get("tool_name")
-    show.say(show.bold(f"{message.get('role', '')}{f' ({name})' if name else ''}"))
+    terminal.say(terminal.bold(f"{message.get('role', '')}{f' ({name})' if name else ''}"))
     if message.get("content"):
-        show.say(textwrap.indent(show.plain(message["content"]), INDENT))
+        terminal.say(textwrap.indent(terminal.plain(message["content"]), INDENT))
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
-        show.say(INDENT + show.dim(f"calls {function.get('name', '?')}"))
-    show.say()
+        terminal.say(INDENT + terminal.dim(f"calls {function.get('name', '?')}"))
+    terminal.say()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from daemon.cli import show, unit
+from daemon.cli import terminal, unit
 from daemon.cli.settings import Settings
 from daemon.errors import OutputRefused
 
@@ -49,23 +49,23 @@ def install(settings: Settings, force: bool) -> int:
     chosen = ["--config", os.path.abspath(settings.config)] if settings.config else []
     changed = _write(unit.place(), unit.text([*unit.installation(), *chosen, "run"]), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
-        show.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
+        terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip
     if not _manager_answers():
-        show.say("No user manager answers here. After a login, type:")
+        terminal.say("No user manager answers here. After a login, type:")
         for line in ("systemctl --user daemon-reload", f"systemctl --user enable --now {unit.NAME}"):
-            show.say(f"  {line}")
+            terminal.say(f"  {line}")
         return 0
     was_active = _systemctl("is-active", "--quiet", unit.NAME).returncode == 0
     steps = [["daemon-reload"], ["enable", "--now", unit.NAME]]
     for step in [*steps, ["restart", unit.NAME]] if changed and was_active else steps:
         done = _systemctl(*step)
         if done.returncode:
-            show.note(f"systemctl --user {' '.join(step)}: {done.stderr.strip() or 'failed'}; see: {_journal()}")
+            terminal.note(f"systemctl --user {' '.join(step)}: {done.stderr.strip() or 'failed'}; see: {_journal()}")
             return 1
-    show.say("The service runs, and starts at every login.")
+    terminal.say("The service runs, and starts at every login.")
     if not _lingers():
-        show.say("It stops when you log out. To keep it: loginctl enable-linger")
+        terminal.say("It stops when you log out. To keep it: loginctl enable-linger")
     return 0
 
 
@@ -78,23 +78,23 @@ def status() -> int:
       reconstitute service status
     """  # noqa: D301 - click's mark for text that is not to be filled
     if not _manager_answers():
-        show.note("no user manager answers here; try: reconstitute status")
+        terminal.note("no user manager answers here; try: reconstitute status")
         return 1
     wanted = "LoadState,ActiveState,SubState,StatusText,MainPID,NRestarts,MemoryCurrent,ActiveEnterTimestamp,Result"
     shown = _systemctl("show", unit.NAME, f"--property={wanted}").stdout
     facts = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
     if facts.get("LoadState") == "not-found":
-        show.say("Not installed. Install it with: reconstitute service install")
+        terminal.say("Not installed. Install it with: reconstitute service install")
         return 0
     state = f"{facts.get('ActiveState', '?')} ({facts.get('SubState', '?')})"
-    show.say(f"{show.bold(state)} since {show.plain(facts.get('ActiveEnterTimestamp') or '-')}")
+    terminal.say(f"{terminal.bold(state)} since {terminal.plain(facts.get('ActiveEnterTimestamp') or '-')}")
     if facts.get("StatusText"):
-        show.say(show.plain(facts["StatusText"]))
+        terminal.say(terminal.plain(facts["StatusText"]))
     memory = facts.get("MemoryCurrent", "")
-    used = show.size(int(memory)) if memory.isdecimal() and int(memory) < 1 << 60 else "-"
-    show.say(f"process {facts.get('MainPID', '-')}, memory {used}, restarts {facts.get('NRestarts', '-')}")
+    used = terminal.size(int(memory)) if memory.isdecimal() and int(memory) < 1 << 60 else "-"
+    terminal.say(f"process {facts.get('MainPID', '-')}, memory {used}, restarts {facts.get('NRestarts', '-')}")
     if facts.get("ActiveState") == "failed":
-        show.say(f"It failed ({show.plain(facts.get('Result', '?'))}). The reason: {_journal()}")
+        terminal.say(f"It failed ({terminal.plain(facts.get('Result', '?'))}). The reason: {_journal()}")
     return 0
 
 
@@ -109,7 +109,7 @@ def uninstall(force: bool) -> int:
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = unit.place()
     if not os.path.lexists(path):
-        show.say(f"{show.plain(path)} is not there: nothing to remove.")
+        terminal.say(f"{terminal.plain(path)} is not there: nothing to remove.")
         return 0
     if not force and not (path.is_file() and unit.is_untouched(_read(path))):
         raise OutputRefused(f"{path}: was edited, or is not ours; remove it with --force")
@@ -117,12 +117,12 @@ def uninstall(force: bool) -> int:
     if answers:
         done = _systemctl("disable", "--now", unit.NAME)
         if done.returncode:
-            show.note(f"systemctl --user disable --now {unit.NAME}: {done.stderr.strip() or 'failed'}")
+            terminal.note(f"systemctl --user disable --now {unit.NAME}: {done.stderr.strip() or 'failed'}")
             return 1
     path.unlink()
     if answers:
         _systemctl("daemon-reload")
-    show.say(f"Removed {show.plain(path)}. The archive and the pages stay.")
+    terminal.say(f"Removed {terminal.plain(path)}. The archive and the pages stay.")
     return 0
 
 
@@ -134,13 +134,13 @@ def _write(path: Path, wanted: str, *, force: bool) -> bool:
     """
     present = _read(path) if path.is_file() else None
     if present == wanted and not path.is_symlink():
-        show.say(f"{show.plain(path)} is up to date.")
+        terminal.say(f"{terminal.plain(path)} is up to date.")
         return False
     for line in difflib.unified_diff(
         (present or "").splitlines(), wanted.splitlines(), "installed", "new", n=0, lineterm=""
     ):
         if present is not None:
-            show.say(show.plain(line))
+            terminal.say(terminal.plain(line))
     occupied = os.path.lexists(path) and (path.is_symlink() or present is None or not unit.is_untouched(present))
     if occupied and not force:
         raise OutputRefused(
@@ -154,7 +154,7 @@ def _write(path: Path, wanted: str, *, force: bool) -> bool:
         os.replace(staged, path)
     except OSError as error:
         raise OutputRefused(f"{path}: cannot be written: {error.strerror}; check the directory") from error
-    show.say(f"{'Updated' if present is not None else 'Wrote'} {show.plain(path)}.")
+    terminal.say(f"{'Updated' if present is not None else 'Wrote'} {terminal.plain(path)}.")
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,20 @@ if TYPE_CHECKING:
     from daemon.control.protocol import Service
 
 T = TypeVar("T")
+
+NOT_PROVEN = 3
+"""Exit code: something was shown or left out that is not proven; stderr, or the answer, says what."""
+
+NOTHING = 4
+"""Exit code: nothing of what was asked for is known."""
+
+
+def absolute(path: str) -> str:
+    """A path of the command line as the service takes it.
+
+    Links in it are not resolved: what OpenCode recorded is the path as it was called, and the folder may be gone.
+    """
+    return os.path.abspath(os.path.expanduser(path))
 
 
 @dataclass(frozen=True, slots=True)

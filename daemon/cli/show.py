@@ -1,112 +1,86 @@
-"""How answers look on a terminal: cleaned of control characters, in colour only where a person looks, in local time.
-
-Everything that came out of a transcript goes through `plain`, `bold` or `dim` (docs/reliability.md, T2).
-"""
+"""``reconstitute show``: what one file held."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
+import base64
 import sys
-import textwrap
-from datetime import datetime
 from typing import Any
 
 import click
 
-from daemon.redact import for_terminal
+from daemon.cli import terminal
+from daemon.cli.progress import progress
+from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 
 
-def is_colourful() -> bool:
-    """Whether stdout is a terminal whose user has not asked for no colour (no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+@click.command()
+@click.argument("file")
+@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--raw", is_flag=True, help="The exact bytes, secrets included.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, the content in base64.")
+@click.pass_obj
+def command(settings: Settings, *, file: str, at: str, raw: bool, as_json: bool) -> int:
+    """Print what FILE held, now or at a time. FILE need not exist any more.
+
+    Secrets are hidden unless --raw is given, and stderr says when that was done. Ends with 0 when every byte is
+    proven, with 3 when what is printed is not (stderr says why), with 4 when there is nothing to print.
+
+    \b
+    Examples:
+      reconstitute show src/cart.py
+      reconstitute show src/cart.py --at 2026-05-31T18:00
+      reconstitute show logo.png --raw > logo.png
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    path = absolute(file)
+    with progress(brief=True) as step:
+        answer = settings.ask(lambda service: service.content(path, at=at, raw=raw, progress=step))
+    for warning in answer.get("warnings") or ():
+        terminal.note(warning)
+    encoded = answer.get("content_base64")
+    if as_json:
+        terminal.data(answer)
+    elif encoded is None:
+        _say_nothing(answer, path)
+    else:
+        _print(base64.b64decode(encoded), answer, raw=raw)
+    if encoded is None:
+        return NOTHING
+    return 0 if answer.get("proven") else NOT_PROVEN
 
 
-def plain(value: Any) -> str:
-    """A value as text that is safe to print on one line or more."""
-    return for_terminal(str(value))
+def _print(content: bytes, answer: dict[str, Any], *, raw: bool) -> None:
+    if not answer.get("proven"):
+        why = answer.get("note") or "no recorded call tells its whole content"
+        terminal.note(f"not proven ({answer.get('grade', '?')}): {why}")
+    if answer.get("redacted"):
+        terminal.note("secrets in it are hidden; --raw prints the file's exact bytes")
+    if raw or not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    elif _is_text(content):
+        click.echo(terminal.plain(content.decode()), nl=False)
+    else:
+        terminal.note(f"not text, {terminal.size(len(content))}; write it to a file: --raw > FILE")
 
 
-def bold(value: Any) -> str:
-    """As `plain`, bold where there is colour."""
-    return click.style(plain(value), bold=True) if is_colourful() else plain(value)
-
-
-def dim(value: Any) -> str:
-    """As `plain`, faint where there is colour."""
-    return click.style(plain(value), dim=True) if is_colourful() else plain(value)
-
-
-def say(text: str = "") -> None:
-    """One line of the answer, on stdout."""
-    click.echo(text, color=is_colourful())
-
-
-def note(text: Any) -> None:
-    """A remark that is no part of the answer, on stderr."""
-    click.echo(f"reconstitute: {plain(text)}", err=True)
-
-
-def data(value: Any) -> None:
-    """The answer as JSON. Everything but ASCII is escaped, so no terminal and no pipe can misread it."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
-
-
-def width() -> int:
-    """Columns to fill: the terminal's, between 40 and 100; 80 where there is none."""
-    return max(40, min(100, shutil.get_terminal_size((80, 24)).columns))
-
-
-def fold(text: str, indent: str, hanging: str = "") -> str:
-    """`text` filled to the width, every line after `indent`, those after the first after `hanging` too."""
-    return textwrap.fill(
-        plain(text),
-        width(),
-        initial_indent=indent,
-        subsequent_indent=indent + hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def moment(ms: Any) -> str:
-    """Epoch milliseconds as local time; a dash where there is none."""
-    if not isinstance(ms, int | float) or isinstance(ms, bool) or not ms:
-        return "-"
+def _is_text(content: bytes) -> bool:
     try:
-        return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):
-        return "-"
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
 
 
-def size(count: Any) -> str:
-    """Bytes in a unit that suits them."""
-    if not isinstance(count, int | float):
-        return "-"
-    amount = float(count)
-    for unit in ("B", "kB", "MB"):
-        if abs(amount) < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
-
-
-def count(number: Any, one: str, several: str = "") -> str:
-    """A number and its noun, in the form that goes with it.
-
-    >>> count(1, "file"), count(0, "file"), count(2, "entry", "entries")
-    ('1 file', '0 files', '2 entries')
-    """
-    return f"{number} {one if number == 1 else several or one + 's'}"
-
-
-def mark(text: str, terms: Any) -> str:
-    """`text`, cleaned, with every occurrence of `terms` bold."""
-    text = plain(text)
-    words = [re.escape(plain(t)) for t in terms if str(t).strip()] if isinstance(terms, list | tuple) else []
-    if not words or not is_colourful():
-        return text
-    longest_first = "|".join(sorted(words, key=len, reverse=True))
-    return re.sub(longest_first, lambda found: click.style(found[0], bold=True), text, flags=re.IGNORECASE)
+def _say_nothing(answer: dict[str, Any], path: str) -> None:
+    if not answer.get("known"):
+        fix = "`reconstitute files` lists those that one has"
+        terminal.note(f"{path!r}: no session had touched it{' by then' if answer.get('at') else ''}; {fix}")
+        return
+    when = terminal.moment(answer.get("time"))
+    reason = f"was deleted {when}" if answer.get("deleted") else "nothing is known of its content"
+    last = answer.get("last")
+    if last:
+        fix = f"what it held before ({last.get('grade', '?')}): the same command with --at {last.get('time')}"
+    else:
+        fix = answer.get("note") or "no recorded call tells what it held"
+    terminal.note(f"{path!r}: {reason}; {fix}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from daemon.cli import show
+from daemon.cli import terminal
 from daemon.cli.settings import Settings
 
 LABEL = 10
@@ -27,9 +27,9 @@ def command(settings: Settings, as_json: bool) -> None:
     """  # noqa: D301 - click's mark for text that is not to be filled
     answer = settings.ask(lambda service: service.status())
     if as_json:
-        show.data(answer)
+        terminal.data(answer)
         return
-    show.say(_headline(answer))
+    terminal.say(_headline(answer))
     sections: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
         "Archive": _archive,
         "Sources": _sources,
@@ -43,22 +43,22 @@ def command(settings: Settings, as_json: bool) -> None:
     for label, rows in sections.items():
         for number, row in enumerate(rows(answer)):
             head = label if number == 0 else ""
-            folded = show.fold(row, " " * LABEL, "  ")
-            show.say(show.bold(head.ljust(LABEL)) + folded[LABEL:])
+            folded = terminal.fold(row, " " * LABEL, "  ")
+            terminal.say(terminal.bold(head.ljust(LABEL)) + folded[LABEL:])
 
 
 def _headline(answer: dict[str, Any]) -> str:
-    name = f"Reconstitute {show.plain(answer.get('version', '?'))}"
+    name = f"Reconstitute {terminal.plain(answer.get('version', '?'))}"
     if answer.get("running"):
-        return f"{name}, running as process {answer.get('pid', '?')} since {show.moment(answer.get('started'))}"
+        return f"{name}, running as process {answer.get('pid', '?')} since {terminal.moment(answer.get('started'))}"
     return f"{name}, not running; start it with: reconstitute service install"
 
 
 def _archive(answer: dict[str, Any]) -> Iterator[str]:
     archive = answer.get("archive") or {}
-    counts = [show.count(archive[f"{one}s"], one) for one in ("session", "message", "part") if f"{one}s" in archive]
+    counts = [terminal.count(archive[f"{one}s"], one) for one in ("session", "message", "part") if f"{one}s" in archive]
     if "bytes" in archive:
-        counts.append(show.size(archive["bytes"]))
+        counts.append(terminal.size(archive["bytes"]))
     if counts:
         yield ", ".join(counts)
     if archive.get("dir"):
@@ -70,7 +70,7 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
     if not sources:
         yield "none found; OpenCode has written nothing yet, or see opencode.data_dir"
     for source in sources:
-        scanned = f", last scan {show.moment(source['last_scan'])}" if source.get("last_scan") else ""
+        scanned = f", last scan {terminal.moment(source['last_scan'])}" if source.get("last_scan") else ""
         yield f"{source.get('name', '?')}: {source.get('state', '?')}, {source.get('kind', '?')}{scanned}"
         words = {"seen": "seen", "kept": "kept", "skipped": "skipped", "quarantined": "kept aside as unreadable"}
         counts = [f"{source[key]} {text}" for key, text in words.items() if source.get(key) is not None]
@@ -87,7 +87,7 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
 
 def _cut(text: str, indent: int) -> str:
     """`text` on one line of the terminal behind `indent` columns."""
-    words, room = " ".join(show.plain(text).split()), show.width() - indent
+    words, room = " ".join(terminal.plain(text).split()), terminal.width() - indent
     return words if len(words) <= room else words[: room - 1] + "…"
 
 
@@ -102,7 +102,7 @@ def _indexes(answer: dict[str, Any]) -> Iterator[str]:
     for key, index in (answer.get("index") or {}).items():
         facts = [str(index.get("state", "?"))] if isinstance(index, dict) else [str(index)]
         if isinstance(index, dict):
-            facts += [show.count(index["count"], "entry", "entries")] if index.get("count") is not None else []
+            facts += [terminal.count(index["count"], "entry", "entries")] if index.get("count") is not None else []
             facts += [str(index["embedder"])] if index.get("embedder") else []
             facts += [f"{index['refused']} refused by the model"] if index.get("refused") else []
         yield f"{names.get(key, key)}: {', '.join(facts)}"
@@ -111,7 +111,7 @@ def _indexes(answer: dict[str, Any]) -> Iterator[str]:
 def _targets(answer: dict[str, Any]) -> Iterator[str]:
     for target in answer.get("targets") or ():
         when = target.get("schedule") or target.get("refresh") or ""
-        last = f"last run {show.moment(target['last_run'])}" if target.get("last_run") else ""
+        last = f"last run {terminal.moment(target['last_run'])}" if target.get("last_run") else ""
         facts = ", ".join(str(fact) for fact in (target.get("state"), when, last) if fact)
         yield f"{target.get('path', '?')}: {facts}"
         yield from (f"  {warning}" for warning in target.get("warnings") or ())
@@ -130,4 +130,4 @@ def _watching(answer: dict[str, Any]) -> Iterator[str]:
 
 def _errors(answer: dict[str, Any]) -> Iterator[str]:
     for error in (answer.get("errors") or [])[-5:]:
-        yield f"{show.moment(error.get('time'))} {error.get('where', '')}: {error.get('message', '')}"
+        yield f"{terminal.moment(error.get('time'))} {error.get('where', '')}: {error.get('message', '')}"

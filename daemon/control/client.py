@@ -7,15 +7,17 @@ finds no daemon has not paid for loading httpx.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daemon.control.protocol import Progress
+from daemon.control.protocol import FileContent, Progress, Take, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
 
@@ -73,11 +75,41 @@ class Client:
         body = {"path": path, "questions": questions, "at": at, "output": output}
         return self._follow("/reconstitute", body, progress)
 
+    def files(self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent) -> Json:
+        """As Service.files."""
+        return self._follow("/files", {"path": path, "at": at, "lost": lost}, progress)
+
+    def history(self, path: str, *, diff: bool = False, lines: bool = False, progress: Progress = silent) -> Json:
+        """As Service.history."""
+        return self._follow("/history", {"path": path, "diff": diff, "lines": lines}, progress)
+
+    def content(self, path: str, *, at: str = "", raw: bool = False, progress: Progress = silent) -> Json:
+        """As Service.content."""
+        return self._follow("/content", {"path": path, "at": at, "raw": raw}, progress)
+
+    def restore(
+        self,
+        path: str,
+        *,
+        at: str = "",
+        deleted: bool = False,
+        grade: str = "proven",
+        take: Take,
+        progress: Progress = silent,
+    ) -> Json:
+        """As Service.restore; what `take` raises hangs up, and the daemon stops sending."""
+        body = {"path": path, "at": at, "deleted": deleted, "grade": grade}
+        return self._follow("/restore", body, progress, take)
+
+    def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
+        """As Service.alias."""
+        return self._ask("POST", "/alias", STATUS_SECONDS, {"old": old, "new": new, "remove": remove})
+
     def _ask(self, method: str, path: str, seconds: float, body: Json | None = None) -> Json:
         with self._calling(method, path, seconds, body) as response:
             return self._read(response.read())
 
-    def _follow(self, path: str, body: Json, progress: Progress) -> Json:
+    def _follow(self, path: str, body: Json, progress: Progress, take: Take | None = None) -> Json:
         with self._calling("POST", path, SILENCE_SECONDS, body) as response:
             for line in response.iter_lines():
                 if not line.strip():
@@ -88,7 +120,10 @@ class Client:
                 if "result" in event:
                     result: Json = event["result"]
                     return result
-                progress(event)
+                if "content" in event and take is not None:
+                    take(_content(event["content"]))
+                else:
+                    progress(event)
         raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")
 
     @contextmanager
@@ -136,6 +171,12 @@ class Client:
             fix = "restart the daemon, it may be of another version"
             raise DaemonUnreachable(f"{self._path}: what answers there is not understood; {fix}")
         return value
+
+
+def _content(sent: Json) -> FileContent:
+    """One file of a stream; what a newer daemon adds is passed over."""
+    known = {field.name: sent[field.name] for field in fields(FileContent) if field.name in sent}
+    return FileContent(**known | {"data": base64.b64decode(sent["data"])})
 
 
 def _error(answer: Json) -> ReconstituteError:

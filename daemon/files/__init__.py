@@ -1,17 +1,23 @@
-"""What became of each file, by the archive: the reading side of `history`, with moves and reverts looked up.
+"""What became of each file, by the archive: histories, and the kept end state of every path.
 
-Every answer is computed from the archive at the moment it is asked; nothing is kept. No other disk is read.
+Histories are computed from the archive when they are asked for; the end states (`rows`) are kept and brought up to date
+for what has changed since. Only the disk comparison in `disk` reads another disk.
 """
 
 from __future__ import annotations
 
-from daemon.archive import Archive
-from daemon.files import doubts
-from daemon.files.history import FileHistory, Revision, earlier
-from daemon.files.history import history as history_of
-from daemon.model import FileEdit
+from collections.abc import Callable, Iterable
 
-__all__ = ["FileHistory", "Files", "Revision"]
+from daemon.archive import Archive
+from daemon.files.grade import Grade
+from daemon.files.history import FileHistory, Revision
+from daemon.files.kin import hints
+from daemon.files.load import Loader
+from daemon.files.trees import is_beneath
+from daemon.files.view import Row, View
+from daemon.files.world import World, replay
+
+__all__ = ["FileHistory", "Files", "Grade", "Revision", "Row"]
 
 
 class Files:
@@ -19,37 +25,83 @@ class Files:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+        self._view = View(archive, self._world)
 
-    def history(self, path: str) -> FileHistory:
-        """All revisions of an absolute path, oldest first; empty when no session has touched it.
+    def history(self, path: str, until: int | None = None) -> FileHistory:
+        """All revisions of an absolute path up to `until` (epoch ms; None: now), oldest first.
+
+        Empty when nothing was recorded.
 
         Raises:
             ArchiveCorrupt: a stored edit failed its check.
         """
-        return history_of(path, self._edits(path), self._before)
+        world = self._world((path,))
+        if world.real(path) != path:
+            world = self._world((path, world.real(path)))
+        return world.history(path).until(until)
 
-    def latest(self, path: str) -> Revision | None:
-        """The newest proven revision of `path`; `history(path).stale` says whether something may have followed."""
-        return self.history(path).latest_proven
+    def histories(self, prefix: str, until: int | None = None) -> list[FileHistory]:
+        """The history of each path at or beneath `prefix` that has one, sorted by path."""
+        world = self._world((prefix,))
+        found = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
+        return [history for history in found if history.revisions]
+
+    def rows(self, prefix: str = "/") -> list[Row]:
+        """The end state of each path at or beneath `prefix`, sorted; brought up to date first."""
+        self.refresh()
+        return self._view.rows(prefix)
+
+    def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
+        """Bring the kept end states up to date; answers how many paths were looked at.
+
+        `pulse` is called now and then and may raise, which leaves everything as it was.
+        """
+        return self._view.refresh(pulse)
 
     def paths(self, prefix: str = "/") -> list[str]:
-        """Recorded absolute paths equal to `prefix` or beneath it, sorted; those of folders that commands named too."""
-        return list(self._archive.paths(prefix))
+        """Every path at or beneath `prefix` of which something is recorded, sorted."""
+        return [row.path for row in self.rows(prefix)]
 
-    def _edits(self, path: str) -> list[FileEdit]:
-        edits = self._archive.file_edits(path)
-        found = doubts.with_reverts(edits, self._archive.session, self._is_removed)
-        if edits:
-            for folder in doubts.folders(path):
-                found += doubts.of_folder(path, self._archive.file_edits(folder))
-        return found
+    # -- folders that have another name now ----------------------------------------------------------------------
 
-    def _before(self, path: str, edit: FileEdit) -> Revision | None:
-        """The state of `path` just before the call that made `edit`. Ends, since each look goes further back."""
-        return history_of(path, earlier(self._edits(path), edit), self._before).latest
+    def aliases(self) -> dict[str, str]:
+        """Old folder -> the folder it has become."""
+        return self._archive.files.aliases()
 
-    def _is_removed(self, edit: FileEdit) -> bool:
-        """Whether the source dropped the message, but not its session: that is what a revert leaves behind."""
-        session = self._archive.session_state(edit.session_id)
-        gone = session is not None and session["deleted"] is not None
-        return not gone and self._archive.is_deleted(edit.message_id)
+    def alias(self, old: str, new: str) -> None:
+        """What was recorded of `old` belongs to the history of `new` from now on."""
+        self._set_alias(old, new)
+
+    def remove_alias(self, old: str) -> bool:
+        """Take an alias back; whether there was one."""
+        if old not in self.aliases():
+            return False
+        self._set_alias(old, None)
+        return True
+
+    def _set_alias(self, old: str, new: str | None) -> None:
+        batch = self._archive.batch()
+        self._archive.files.set_alias(batch, old, new)
+        self._archive.commit(batch)
+
+    def hints(self, prefix: str) -> list[str]:
+        """Folders that seem to be what `prefix` was called before, or a clone, and how to join their histories."""
+        return hints(self._archive, self._view, prefix)
+
+    def _world(self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None) -> World:
+        wanted = list(prefixes)
+        loader = Loader(self._archive)
+        while True:
+            events = loader.events(wanted)
+            pulse()
+            world = replay(events, self._archive.objects, loader.prefixes_read, pulse)
+            # What was written through a link to a wanted path is recorded under the link's name.
+            more = [
+                link
+                for link, target in world.links()
+                if any(is_beneath(target, prefix) or is_beneath(prefix, target) for prefix in loader.prefixes_read)
+                and not any(is_beneath(link, prefix) for prefix in loader.prefixes_read)
+            ]
+            if not more:
+                return world
+            wanted = more

@@ -5,8 +5,22 @@ and is simply begun again: the cursor moves in the commit that holds its data, a
 index has it.
 """
 
+from daemon.ingest.capture import Capture, Captured
 from daemon.ingest.drain import Drained, LexicalDrain, SemanticDrain, entry_of
+from daemon.ingest.evidence import Evidence
 from daemon.ingest.intake import Intake, Taken
 from daemon.ingest.upkeep import Chosen, Upkeep
 
-__all__ = ["Chosen", "Drained", "Intake", "LexicalDrain", "SemanticDrain", "Taken", "Upkeep", "entry_of"]
+__all__ = [
+    "Capture",
+    "Captured",
+    "Chosen",
+    "Drained",
+    "Evidence",
+    "Intake",
+    "LexicalDrain",
+    "SemanticDrain",
+    "Taken",
+    "Upkeep",
+    "entry_of",
+]

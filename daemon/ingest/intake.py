@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 from daemon import log, records
 from daemon.archive import Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
+from daemon.ingest.evidence import Evidence
 from daemon.model import Json, Message, Session, SourceCounts
 from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
 from daemon.redact import redact_value
-from daemon.transcript.edits import edits
 from daemon.transcript.replay import replay, unknown_types
 
 _LOG = log.get("intake")
@@ -65,6 +66,7 @@ class _Visit:
     batch: Batch
     taken: Taken
     session: Session | None = None
+    units: Mapping[str, Unit] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -81,9 +83,11 @@ class Intake:
         quiet_s: float,
         free_mb: int,
         record_mb: int = 64,
+        evidence: Evidence,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._archive = archive
+        self._evidence = evidence
         self._quiet_s = quiet_s
         self._free_mb = free_mb
         self._record_mb = record_mb
@@ -128,6 +132,7 @@ class Intake:
             self._figures[source.name] = {
                 name: counts for name, counts in self._figures.get(source.name, {}).items() if name in listed
             }
+            self._evidence.of_projects(source)
             self.last_scan[source.name] = int(self._clock() * 1000)
         return total
 
@@ -158,7 +163,7 @@ class Intake:
     def _session(self, source: Source, session_id: str, *, patient: bool, pulse: Callable[[], None]) -> Taken:
         visit = _Visit(source, session_id, patient, self._archive.batch(), Taken())
         try:
-            units = source.messages(session_id)
+            units = visit.units = source.messages(session_id)
         except BadRecord as error:
             self._quarantine(visit, f"session {session_id}", {"reason": str(error)})
             self._archive.commit(visit.batch)
@@ -183,6 +188,9 @@ class Intake:
             visit.batch.mark(source.name, session_id, message_id, None)
             visit.batch.release(source.name, f"message {message_id}")
             visit.taken.removed += visit.batch.forget_message_source(message_id, source.name, self._now())
+        session = self._archive.session(session_id) or visit.session
+        if session is not None:
+            self._evidence.of_session(visit.batch, source, session, partial(self._peek, visit))
         if len(visit.batch):
             self._archive.commit(visit.batch)
         self._figures.setdefault(source.name, {})[session_id] = (len(units), kept)
@@ -262,6 +270,17 @@ class Intake:
         visit.batch.mark(visit.name, visit.session_id, message_id, mark + doubt)
         return True
 
+    def _peek(self, visit: _Visit) -> Iterator[Message]:
+        """The session's messages as its source has them now, then as the archive has them."""
+        for message_id in visit.units:
+            try:
+                found = visit.source.read_message(visit.session_id, message_id).message
+            except (SourceBusy, BadRecord):
+                continue  # it is read, and reported, in its own turn
+            if found is not None:
+                yield found
+        yield from self._archive.messages(visit.session_id)
+
     def _failed(self, unit: Unit, *, partly: bool = False) -> str:
         """The mark of a message that could not be read, or not all of it; with a larger limit it is tried again."""
         return f"{'~' if partly else '!'}{self._record_mb}!{unit.stamp}"
@@ -325,7 +344,7 @@ class Intake:
         if stored is not None and _same(whole, stored) and not versions and gone == (state or {}).get("gone"):
             visit.batch.keep_source(message.id, visit.name)
             return
-        changes = edits(whole, visit.session)
+        changes = self._evidence.of_message(visit.batch, whole, visit.session, partial(self._peek, visit))
         visit.taken.places |= {edit.path for edit in changes}
         if visit.session is not None and visit.session.directory:
             visit.taken.places.add(visit.session.directory)

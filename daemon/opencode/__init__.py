@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon.model import Message, Session
+from daemon.model import Json, Message, Session
 
 JSON_TREE, DATABASE, DATABASE_2 = 1, 2, 3
 """Generations of OpenCode's storage (formats section 1)."""
@@ -46,6 +46,23 @@ class Reading:
     message: Message | None
     problems: tuple[Problem, ...] = ()
     orphan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RevertMark:
+    """A moment at which a session was taken back, or the taking back was undone (formats section 6).
+
+    At `time` (epoch ms) the session went back to where `message_id` (or its `part_id`, else empty) begins, and the
+    files with it, as far as the `patch` parts from there on tell of them (formats section 9, 13); `snapshot` is the
+    tree of how they were just before. `is_undone` says that this revert was taken back: files are as in `snapshot`
+    again. A revert that the next prompt made final has no further mark.
+    """
+
+    time: int
+    message_id: str
+    part_id: str
+    snapshot: str
+    is_undone: bool
 
 
 class Source(Protocol):
@@ -93,6 +110,20 @@ class Source(Protocol):
 
         Raises:
             SourceBusy: one of its records is being written.
+        """
+
+    def reverts(self, session_id: str) -> list[RevertMark]:
+        """The session's reverts in order, as far as this source tells; most tell only the one that is pending.
+
+        Raises:
+            BadRecord, SourceBusy: as `read_session`.
+        """
+
+    def projects(self) -> list[Json]:
+        """Every project: ``{id, worktree, vcs, name, sandboxes[], directories[], time, raw}``.
+
+        Texts are empty and lists too where the record says nothing; `raw` is the record as it stands. One that cannot
+        be read has its ``id`` and the reason under ``problem``.
         """
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 Rows are updated in place far more often than added, so a session's messages are listed with the update times of all
 their rows, and content decides what changed. ``message.data`` and ``part.data`` are the JSON records without their ids.
+What a revert removed is taken from the journal, where there is one.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
-from daemon.model import Part, Session
-from daemon.opencode import DATABASE, Problem, Reading, Unit
+from daemon.model import Json, Part, Session
+from daemon.opencode import DATABASE, Problem, Reading, RevertMark, Unit, projects, reverts
 from daemon.opencode.connection import Connection
+from daemon.opencode.journal import Journal
 
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""
@@ -42,6 +44,7 @@ class Database:
         self._events: dict[str, int] = {}
         self._updated = 0
         self._hot: dict[str, float] = {}
+        self._journal = Journal(connection, self._limit)
 
     def close(self) -> None:
         """See Source."""
@@ -101,7 +104,8 @@ class Database:
         return found
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
-        """See Source."""
+        """See Source. Also what has no row any more and is told by the journal."""
+        self._journal.follow(session_id)
         sql = f"SELECT id, {_telling(self._connection.columns('message'))} FROM message WHERE session_id = ?"  # noqa: S608
         listed: dict[str, list[tuple[str, Any]]] = {}
         for message_id, told in self._connection.rows(sql, (session_id,)):
@@ -110,7 +114,10 @@ class Database:
         sql = f"SELECT message_id, id, {telling} FROM part WHERE session_id = ?"  # noqa: S608
         for message_id, part_id, told in self._connection.rows(sql, (session_id,)):
             listed.setdefault(_text(message_id), []).append((_text(part_id), told))
-        return {message_id: _unit(rows) for message_id, rows in listed.items()}
+        left = self._journal.left(session_id, {name: {row[0] for row in rows} for name, rows in listed.items()})
+        for message_id, (rows, _) in left.items():
+            listed.setdefault(message_id, []).extend(rows)
+        return {name: _unit(rows, left[name].changed if name in left else 0) for name, rows in listed.items()}
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -161,7 +168,10 @@ class Database:
         sql = "SELECT length(data), CASE WHEN length(data) <= ? THEN data END FROM message WHERE id = ?"
         rows = self._connection.rows(sql, (self._limit, message_id))
         if not rows:
-            return Reading(None, (*problems, Problem(self._place(f"message {message_id}"), "parts without a message")))
+            return self._removed(session_id, message_id, parts, problems)
+        kept = {part.id for part in parts}
+        parts += self._journal.parts(session_id, message_id, kept, problems, calls_only=True)
+        parts.sort(key=lambda part: part.id)
         size, data = rows[0]
         try:
             raw = self._raw({"id": message_id, "sessionID": session_id}, size, data)
@@ -169,6 +179,49 @@ class Database:
         except BadRecord as error:
             problems.append(self._problem(f"message {message_id}", error, data))
             return Reading(None, tuple(problems))
+
+    def _removed(self, session_id: str, message_id: str, parts: list[Part], problems: list[Problem]) -> Reading:
+        """A message without a row: what the journal has of it, with the parts that still have rows."""
+        self._journal.follow(session_id)
+        raw = self._journal.message(session_id, message_id, problems)
+        kept = {part.id for part in parts}
+        parts += self._journal.parts(session_id, message_id, kept, problems, calls_only=False)
+        parts.sort(key=lambda part: part.id)
+        if raw is None and not parts:
+            return Reading(None, (*problems, Problem(self._place(f"message {message_id}"), "gone, and not in events")))
+        if raw is None:
+            raw = reverts.orphan_record(session_id, message_id, parts, int(time.time() * 1000))
+        try:
+            return Reading(records.message(raw, tuple(parts), session_id), tuple(problems), orphan=True)
+        except BadRecord as error:
+            problems.append(self._problem(f"message {message_id}, removed", error, raw))
+            return Reading(None, tuple(problems))
+
+    def reverts(self, session_id: str) -> list[RevertMark]:
+        """See Source. From the journal; where that tells nothing, the one that is pending."""
+        return self._journal.reverts(session_id) or self._pending_revert(session_id)
+
+    def _pending_revert(self, session_id: str) -> list[RevertMark]:
+        row = self._session_row(session_id) or {}
+        if not records.text(row.get("revert")):
+            return []
+        return reverts.pending(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
+
+    def projects(self) -> list[Json]:
+        """See Source."""
+        names = sorted(self._connection.columns("project"))
+        if "id" not in names:
+            return []
+        folders: dict[str, list[str]] = {}
+        if self._connection.columns("project_directory") >= {"project_id", "directory"}:
+            for project_id, folder in self._connection.rows("SELECT project_id, directory FROM project_directory"):
+                folders.setdefault(_text(project_id), []).append(_text(folder))
+        found: list[Json] = []
+        for row in self._connection.rows(f"SELECT {', '.join(map(_quoted, names))} FROM project ORDER BY id"):  # noqa: S608
+            data = {name: _text(v) if isinstance(v, bytes) else v for name, v in zip(names, row, strict=True)}
+            times = {"created": data.get("time_created"), "updated": data.get("time_updated")}
+            found.append(projects.project(data, times, records.dumps(data), folders.get(_text(data["id"]))))
+        return found
 
     def _raw(self, fields: dict[str, str], size: int | None, data: bytes | str | None) -> bytes:
         if data is None and size is not None:
@@ -202,8 +255,8 @@ def _telling(columns: frozenset[str]) -> str:
     return "time_updated" if "time_updated" in columns else "data"
 
 
-def _unit(rows: list[tuple[str, Any]]) -> Unit:
+def _unit(rows: list[tuple[str, Any]], changed: int = 0) -> Unit:
     total = hashlib.sha256()
     for part_id, told in sorted(rows, key=lambda row: row[0]):
         total.update(f"{part_id}\0{told}\n".encode("utf-8", "surrogatepass"))
-    return Unit(total.hexdigest()[:24], max(records.integer(told) for _, told in rows))
+    return Unit(total.hexdigest()[:24], max([changed, *(records.integer(told) for _, told in rows)]))

@@ -14,7 +14,7 @@ from typing import Any
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
 from daemon.model import Json, Part
-from daemon.opencode import DATABASE_2, Problem, Reading, Unit
+from daemon.opencode import DATABASE_2, Problem, Reading, RevertMark, Unit
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database, _or_null, _telling, _text
 
@@ -86,6 +86,10 @@ class Database2(Database):
             None, (Problem(self._place(f"session_message {message_id}"), "gone between listing and reading"),)
         )
 
+    def reverts(self, session_id: str) -> list[RevertMark]:
+        """See Source. The journal beside these tables tells of the older ones."""
+        return self._pending_revert(session_id)
+
     def _reading(self, session_id: str, message_id: str, type_: str, created: int, verbatim: bytes) -> Reading:
         row = records.load_object(verbatim)
         row.setdefault("time", {"created": created})
@@ -123,10 +127,13 @@ def _head(row: Json, message_id: str, session_id: str, type_: str, created: int)
 
 def _parts(row: Json, message_id: str, session_id: str, type_: str) -> Iterator[Part]:
     """The message's content as parts, in order; ids are made from the place, so they stay the same."""
+    ids = {"sessionID": session_id, "messageID": message_id}
     for number, data in enumerate(_contents(row, type_) if type_ not in _BOOKKEEPING else ()):
-        fields = {"id": f"{message_id}.{number:04d}", "sessionID": session_id, "messageID": message_id}
-        raw = records.dumps(data | fields)
+        raw = records.dumps(data | ids | {"id": f"{message_id}.{number:04d}"})
         yield records.part(raw, message_id, session_id)
+    patch = _patch(row) if type_ == "assistant" else None
+    if patch is not None:  # its name sorts behind the numbers, so what comes before may still grow
+        yield records.part(records.dumps(patch | ids | {"id": f"{message_id}.patch"}), message_id, session_id)
 
 
 def _contents(row: Json, type_: str) -> Iterator[Json]:
@@ -156,38 +163,41 @@ def _listed(value: Any) -> list[Any]:
 
 def _attachment(item: Any, type_: str) -> Json:
     fields = item if isinstance(item, dict) else {"value": item}
-    if type_ == "file":
-        url = fields.get("url") or fields.get("uri") or fields.get("source") or ""
-        return {
-            **fields,
-            "type": "file",
-            "url": url,
-            "mime": fields.get("mime") or "",
-            "filename": fields.get("name") or "",
-        }
-    return {**fields, "type": type_}
+    if type_ != "file":
+        return {**fields, "type": type_}
+    mime = records.text(fields.get("mime"))
+    source = fields.get("source")
+    named = (fields.get("url"), fields.get("uri"), source, records.table(source).get("uri"))
+    url = next(filter(None, map(records.text, named)), "")
+    if not url and isinstance(fields.get("data"), str):
+        url = f"data:{mime};base64,{fields['data']}"
+    name = records.text(fields.get("name")) or records.text(fields.get("filename"))
+    return {**fields, "type": "file", "url": url, "mime": mime, "filename": name}
 
 
 def _shell(row: Json) -> Json:
-    done = row.get("status") in ("completed", "exited", None)
-    return {
-        "type": "tool",
-        "tool": "bash",
-        "callID": records.text(row.get("shellID")),
-        "state": {
-            "status": "completed" if done else records.text(row.get("status"), "running"),
-            "input": {"command": records.text(row.get("command"))},
-            "output": records.text(row.get("output")),
-            "metadata": {"exit": row.get("exit")},
-            "time": _span(records.table(row.get("time"))),
-        },
+    """A command that the user ran, as a call of bash; one that was stopped changed what it changed, and is an error."""
+    told = row.get("status")
+    status = "completed" if told in ("completed", "exited", None) else records.text(told, "running")
+    output = records.text(row.get("output")) or records.text(records.table(row.get("output")).get("output"))
+    state: Json = {
+        "status": status if status in ("completed", "running", "pending") else "error",
+        "input": {"command": records.text(row.get("command"))},
+        "output": output,
+        "metadata": {"exit": row.get("exit")},
+        "time": _span(records.table(row.get("time"))),
     }
+    if state["status"] == "error":
+        state["error"] = status
+        state["metadata"]["output"] = output
+    return {"type": "tool", "tool": "bash", "callID": records.text(row.get("shellID")), "state": state}
 
 
 def _assistant(row: Json) -> Iterator[Json]:
-    snapshot = records.table(row.get("snapshot"))
+    """Content between the step's two snapshots; these carry their `time`, as their ids have no clock of their own."""
+    snapshot, times = records.table(row.get("snapshot")), records.table(row.get("time"))
     if snapshot.get("start"):
-        yield {"type": "step-start", "snapshot": snapshot["start"]}
+        yield {"type": "step-start", "snapshot": snapshot["start"]} | _moment(times.get("created"))
     for item in _listed(row.get("content")):
         fields = item if isinstance(item, dict) else {"type": "unknown", "value": item}
         match fields.get("type"):
@@ -198,7 +208,29 @@ def _assistant(row: Json) -> Iterator[Json]:
             case other:
                 yield {**fields, "type": str(other or "unknown")}
     if snapshot.get("end") or row.get("finish"):
-        yield {"type": "step-finish", "reason": row.get("finish"), "snapshot": snapshot.get("end")}
+        made = {"type": "step-finish", "reason": row.get("finish"), "snapshot": snapshot.get("end")}
+        yield made | _moment(times.get("completed"))
+
+
+def _patch(row: Json) -> Json | None:
+    """What the step changed, as a part in the older shape: `hash` is the tree before the step; names as they stand."""
+    snapshot = records.table(row.get("snapshot"))
+    named = [item if isinstance(item, str) else _file_of(item) for item in _listed(snapshot.get("files"))]
+    files = [name for name in named if name]
+    start = records.text(snapshot.get("start"))
+    if not start or not files:
+        return None
+    return {"type": "patch", "hash": start, "files": files} | _moment(records.table(row.get("time")).get("completed"))
+
+
+def _file_of(item: Any) -> str:
+    fields = records.table(item)
+    return records.text(fields.get("file")) or records.text(fields.get("path"))
+
+
+def _moment(time: Any) -> Json:
+    ms = records.integer(time)
+    return {"time": {"start": ms, "end": ms}} if ms else {}
 
 
 def _tool(fields: Json) -> Json:

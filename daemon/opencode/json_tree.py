@@ -1,15 +1,13 @@
 """The JSON tree of OpenCode up to 1.1.65: one file a record (formats sections 2, 3 and 5).
 
-Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
-one: a file that does not parse and is young is being written, not bad. Sessions are found by their own files and by
-the messages that name them, never by way of projects, whose files may be missing. No link is followed.
+A file that is being written is told from a bad one (record_file). Sessions are found by their own files and by the
+messages that name them, never by way of projects, whose files may be missing. No link is followed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,11 +16,8 @@ from pathlib import Path
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, Unit
+from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, Unit, projects, record_file, reverts
 from daemon.opencode.identifiers import time_of
-
-_SETTLING_S = 2.0
-"""How long after a write an unreadable file counts as being written (docs/reliability.md, S3)."""
 
 
 class JsonTree:
@@ -170,44 +165,8 @@ class JsonTree:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def _read(self, path: Path) -> bytes:
-        """The bytes of one record file, unchanged while they were read.
-
-        Raises:
-            SourceBusy: it changed meanwhile, or is gone again.
-            BadRecord: too large, not a regular file, unreadable.
-        """
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise SourceBusy(f"{path}: gone between listing and reading") from None
-        except OSError as error:
-            raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
-        before = os.fstat(descriptor)
-        if not stat.S_ISREG(before.st_mode):
-            os.close(descriptor)
-            raise BadRecord(f"{path}: not a regular file")
-        with os.fdopen(descriptor, "rb") as file:
-            if before.st_size > self._limit:
-                raise BadRecord(f"{path}: {before.st_size} bytes, more than limits.record_mb allows")
-            raw = file.read()
-            after = os.fstat(descriptor)
-        if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-            raise SourceBusy(f"{path}: being written")
-        return raw
-
     def _parse(self, path: Path) -> tuple[bytes, Json]:
-        raw = self._read(path)
-        try:
-            return raw, records.load_object(raw)
-        except BadRecord as error:
-            try:
-                age = self._clock() - path.stat().st_mtime
-            except OSError:
-                age = 0.0
-            if 0 <= age < _SETTLING_S:  # a time in the future is no youth
-                raise SourceBusy(f"{path}: {error}, and young: being written") from None
-            raise BadRecord(f"{path}: {error}") from None
+        return record_file.load(path, self._limit, self._clock)
 
     def read_session(self, session_id: str) -> Session:
         """See Source."""
@@ -257,12 +216,36 @@ class JsonTree:
         path = self.storage / "message" / session_id / f"{message_id}.json"
         orphan = not os.path.lexists(path)
         try:
-            raw = self._orphan_record(session_id, message_id, parts) if orphan else self._parse(path)[0]
+            raw = (
+                reverts.orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
+                if orphan
+                else self._parse(path)[0]
+            )
             message = records.message(raw, tuple(parts), session_id)
         except BadRecord as error:
             problems.append(self._problem(path, error))
             return Reading(None, tuple(problems))
         return Reading(message, tuple(problems), orphan)
+
+    def reverts(self, session_id: str) -> list[RevertMark]:
+        """See Source. The tree tells only a pending one; its record was touched when it was made."""
+        session = self.read_session(session_id)
+        return reverts.pending(records.load_object(session.raw).get("revert"), session.updated)
+
+    def projects(self) -> list[Json]:
+        """See Source."""
+        found: list[Json] = []
+        for entry in sorted(_entries(self.storage / "project"), key=lambda e: e.name):
+            if not entry.name.endswith(".json"):
+                continue
+            project_id = entry.name.removesuffix(".json")
+            try:
+                raw, data = self._parse(Path(entry.path))
+            except (BadRecord, SourceBusy) as error:
+                found.append(projects.unreadable_project(project_id, str(error)))
+                continue
+            found.append(projects.project({"id": project_id} | data, records.table(data.get("time")), raw))
+        return found
 
     def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Iterator[Part]:
         folder = self.storage / "part" / message_id
@@ -280,23 +263,9 @@ class JsonTree:
             except BadRecord as error:
                 problems.append(self._problem(Path(entry.path), error))
 
-    def _orphan_record(self, session_id: str, message_id: str, parts: list[Part]) -> bytes:
-        """A message record for parts whose message a revert removed; `orphan` says that we made it."""
-        assistant = any(part.type in {"step-start", "step-finish", "tool", "reasoning", "patch"} for part in parts)
-        created = time_of(message_id, int(self._clock() * 1000)) or 0
-        return records.dumps(
-            {
-                "id": message_id,
-                "sessionID": session_id,
-                "role": "assistant" if assistant else "user",
-                "time": {"created": created, "completed": created},
-                "orphan": True,
-            }
-        )
-
     def _problem(self, path: Path, error: BadRecord) -> Problem:
         try:
-            raw = self._read(path)
+            raw = record_file.read(path, self._limit)
         except (BadRecord, SourceBusy):
             raw = b""
         reason = str(error)

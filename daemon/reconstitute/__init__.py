@@ -18,6 +18,7 @@ from pathlib import Path
 from daemon.archive import Archive
 from daemon.errors import BadRequest, OutputRefused, ReconstituteError
 from daemon.files import Files
+from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Json, Page, Target
 from daemon.publish import publish
@@ -27,9 +28,9 @@ from daemon.reconstitute import extract
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.moment import parse_moment, tree_suffix
 from daemon.reconstitute.questions import Question, of
-from daemon.reconstitute.recover import Recovered, State, recover
+from daemon.reconstitute.recover import CERTAIN, Recovered, recover
 from daemon.reconstitute.render import Material, Renderer
-from daemon.reconstitute.scope import Scope, collect, is_beneath
+from daemon.reconstitute.scope import Scope, collect
 from daemon.records import digest, dumps
 
 __all__ = ["Reconstitution", "parse_moment"]
@@ -82,12 +83,12 @@ class Reconstitution:
         tree = path.strip("/") + tree_suffix(target.at)
         _check_output(root, tree, self._forbidden)
         progress({"phase": "collect", "done": 0, "total": None})
-        paths = [found for found in self._files.paths(path) if is_beneath(found, path)]
-        scope = collect(self._archive, self._recall, path, paths, target.at)
+        histories = self._files.histories(path, target.at)
+        scope = collect(self._archive, self._recall, path, histories, target.at)
         files = []
-        for number, file in enumerate(recover(self._files, paths, path, target.at), start=1):
+        for number, file in enumerate(recover(histories, path), start=1):
             files.append(file)
-            progress({"phase": "recover", "done": number, "total": len(paths)})
+            progress({"phase": "recover", "done": number, "total": len(histories)})
         warnings = list(scope.warnings)
         if not files and not scope.sessions:
             message = self._nothing(path, target.at)
@@ -172,7 +173,7 @@ class Reconstitution:
 
     def _nothing(self, path: str, until: int | None) -> str:
         """Why there is nothing to reconstitute, and which paths a person may have meant."""
-        if until is not None and (next(iter(self._files.paths(path)), None) or self._sessions_beneath(path)):
+        if until is not None and (self._files.rows(path) or self._sessions_beneath(path)):
             return f"{path}: nothing was recorded of it by that time; leave out --at, or give a later one"
         directories = sorted({session.directory for session in self._archive.sessions() if session.directory})
         name = path.rsplit("/", 1)[-1]
@@ -191,7 +192,7 @@ class Reconstitution:
 def _publish(root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered]) -> Json:
     """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
     published = publish(root, tree, pages)
-    proven = sum(file.state in {State.PROVEN, State.DELETED} for file in files)
+    proven = sum(file.state in CERTAIN for file in files)
     warnings = [f"{page} was edited by hand and is kept as it is" for page in published.kept]
     warnings += [f"{page}: something that is not ours stands there and is left" for page in published.taken]
     if published.nested:

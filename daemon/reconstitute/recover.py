@@ -1,35 +1,59 @@
 """What can be said of each recorded file of a target at a moment: what is proven, by what, and how the disk compares.
 
-Guarantees: unproven text is kept apart from proven content, and a file whose later changes are not proven says so. The
-file histories do the proving; this only chooses among their revisions.
+Guarantees: content that is not certain is kept apart from proven content, and a file whose later changes are not proven
+says so. The file histories do the proving; this only chooses among their revisions.
 """
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from daemon.files import Files
-from daemon.files.history import FileHistory, Revision
-from daemon.reconstitute.disk import Disk, compare
+from daemon.files import FileHistory, Grade, Revision
+from daemon.files.disk import Disk, compare
+from daemon.files.grade import DIFF, SNAPSHOT
+from daemon.files.partial import Fragments
+from daemon.files.trees import above
+from daemon.model import Operation
+from daemon.recall.snippet import counted
 
 
 class State(StrEnum):
-    """How much of a file's state at the moment asked for is proven."""
+    """How much of a file's state at the moment asked for is certain: its grade, or that it was deleted."""
 
-    PROVEN = "proven"  # its last recorded state
-    DELETED = "deleted"  # a recorded call removed it; what it held before may be proven
-    EARLIER = "proven earlier"  # an earlier state; what was done since is not proven
-    UNPROVEN = "not proven"
+    VERIFIED = Grade.VERIFIED.value
+    PROVEN = Grade.PROVEN.value
+    DELETED = "deleted"  # what it held before may be proven
+    STALE = Grade.STALE.value
+    PARTIAL = Grade.PARTIAL.value
+    LOST = Grade.LOST.value
+
+
+CERTAIN = frozenset({State.VERIFIED, State.PROVEN, State.DELETED})
+
+MEANING = {
+    State.VERIFIED: "every byte is known, and two independent kinds of record agree on it",
+    State.PROVEN: "every byte is known: it follows from what OpenCode recorded",
+    State.DELETED: "it is certain that the file was deleted; its page has what it held before, as far as that is known",
+    State.STALE: "a whole content is known, but it is not certain that the file still was like that",
+    State.PARTIAL: "lines of it are known, but not the whole content, byte by byte",
+    State.LOST: "it is recorded that the file was there or was changed, but not what it held",
+}
+"""Each state in words for people who never heard of it; goes on after a colon."""
+
+_SNAPSHOTS = frozenset({SNAPSHOT, DIFF})
+_DOUBTS = frozenset({Operation.RUN, Operation.UNCLEAR})
+_SHELL = "shell: "
+_MOST_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """One file. `relative` is its path beneath the target.
 
-    `shown` is the newest proven revision that has content; `guess` a newer one with the best text known, not proven.
+    `shown` is the newest certain revision that has content; `guess` a newer one with the best text known, not proven.
+    For a deleted file both are from before its deletion.
     """
 
     path: str
@@ -46,54 +70,102 @@ class Recovered:
         """The newest recorded revision."""
         return self.revisions[-1]
 
+    @property
+    def held(self) -> Revision | None:
+        """The newest revision in which it was there: the last one, or for a deleted file the one before."""
+        return next((revision for revision in reversed(self.revisions) if not revision.deleted), None)
 
-def recover(files: Files, paths: Sequence[str], target: str, until: int | None) -> Iterator[Recovered]:
-    """Each of `paths` that had been recorded by `until` (epoch ms; None: now), in order.
+    @property
+    def best(self) -> Revision | None:
+        """The revision that its page shows first."""
+        return self.shown if self.shown is not None else self.guess
+
+    @property
+    def was_touched(self) -> bool:
+        """Whether a session worked on it or read it: more is known than snapshots and doubts about a folder tell."""
+        return any(
+            (r.operation not in _DOUBTS and r.tool != SNAPSHOT) or not r.kinds <= _SNAPSHOTS for r in self.revisions
+        )
+
+
+def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered]:
+    """What is known of each file, in the order given.
 
     A path that others lie beneath and that never had content is a folder some command named, and is passed over.
     """
-    folders = {folder for path in paths for folder in _above(path)}
-    for path in paths:
-        found = _one(files.history(path), path, target, until)
-        if found is not None and not (path in folders and found.shown is None and found.guess is None):
+    known = list(histories)
+    folders = {folder for history in known for folder in above(history.path)}
+    for history in known:
+        found = _one(history, target)
+        if found is not None and not (history.path in folders and found.shown is None and found.guess is None):
             yield found
 
 
-def _one(history: FileHistory, path: str, target: str, until: int | None) -> Recovered | None:
-    revisions = tuple(r for r in history.revisions if until is None or r.time <= until)
-    if not revisions:
+def _one(history: FileHistory, target: str) -> Recovered | None:
+    revisions, last = history.revisions, history.latest
+    if last is None or all(revision.deleted and revision.whole is None for revision in revisions):
+        return None  # only ever taken away: a temporary file, or a folder
+    certain = (revision for revision in reversed(revisions) if revision.proven and revision.whole is not None)
+    shown = next(certain, None)
+    state = State.DELETED if last.proven and last.deleted else State(last.grade.value)
+    name = history.path.rsplit("/", 1)[-1]
+    relative = name if history.path == target else history.path[len(target.rstrip("/")) + 1 :]
+    disk = _on_disk(history.path, None if state is State.DELETED else shown)
+    reason = "" if last.proven else _why(revisions)
+    return Recovered(history.path, relative, state, disk, revisions, shown, _guess(revisions, shown), reason)
+
+
+def _guess(revisions: Sequence[Revision], shown: Revision | None) -> Revision | None:
+    """The newest state of the file as far as it is known and says more than `shown`, or other; None where none does."""
+    held = next((revision for revision in reversed(revisions) if not revision.deleted), None)
+    if held is None or held.proven:
         return None
-    last = revisions[-1]
-    proven = [revision for revision in revisions if revision.proven]
-    shown = next((revision for revision in reversed(proven) if revision.content is not None), None)
-    state, reason = State.UNPROVEN, _why(revisions)
-    is_known = last.proven or last.deleted or last.content is None or (shown and shown.content == last.content)
-    guess = None if is_known else last
-    if last.proven and last.deleted:
-        state, reason = State.DELETED, ""
-    elif last.proven and last.content is not None:
-        state, reason = State.PROVEN, ""
-    elif shown is not None:
-        state = State.EARLIER
-    compared = shown.content if shown is not None and state is not State.DELETED else None
-    name = path.rsplit("/", 1)[-1]
-    relative = name if path == target else path[len(target.rstrip("/")) + 1 :]
-    return Recovered(path, relative, state, compare(path, compared), revisions, shown, guess, reason)
+    if held.whole is None:
+        return held if held.fragments is not None and held.fragments.runs else None
+    is_same = shown is not None and shown.whole is not None and held.whole.is_same(shown.whole)
+    return None if is_same else held
+
+
+def _on_disk(path: str, shown: Revision | None) -> Disk:
+    """How the disk compares; content is only taken out of the archive for a path that is on the disk."""
+    there = compare(path, None)
+    if there is not Disk.PRESENT or shown is None:
+        return there
+    return compare(path, shown.content)
 
 
 def evidence(revision: Revision) -> str:
     """What proves a revision, or why it is not proven, in one line."""
-    said = [*revision.evidence, revision.note]
+    said = [*revision.evidence, _said(revision)]
     if revision.outside_change:
         said.append("changed outside OpenCode before this")
     return "; ".join(dict.fromkeys(filter(None, said)))
 
 
-def _above(path: str) -> Iterator[str]:
-    folder = posixpath.dirname(path)
-    while len(folder) > 1:
-        yield folder
-        folder = posixpath.dirname(folder)
+def _said(revision: Revision) -> str:
+    """The note of a revision, for people."""
+    if revision.grade is Grade.PARTIAL and revision.fragments is not None:
+        return _known_lines(revision.fragments)
+    if revision.note.startswith(_SHELL):
+        how = "a shell command may have changed it: " if revision.operation is Operation.UNCLEAR else "shell command: "
+        return how + revision.note.removeprefix(_SHELL)
+    return revision.note
+
+
+def _known_lines(fragments: Fragments) -> str:
+    """``lines 1 to 40 and 3 lines at places not known are known, the rest is not``."""
+    placed = [run for run in fragments.runs if run.first is not None]
+    loose = fragments.count - sum(len(run.lines) for run in placed)
+    if fragments.is_all and len(placed) == 1 and not loose:
+        return "all its lines are known, but not their line ends and whether a newline ends the file"
+    if len(placed) > _MOST_RUNS:
+        known = [counted(fragments.count - loose, "line")]
+    else:
+        ends = [(run.first_line, run.end - 1) for run in placed]
+        known = [f"line {first}" if first == last else f"lines {first} to {last}" for first, last in ends]
+    if loose:
+        known.append(f"{counted(loose, 'line')} whose place is not known")
+    return f"of its content only this is known: {', '.join(known)}" if known else "no line of it is known"
 
 
 def _why(revisions: Sequence[Revision]) -> str:
@@ -102,7 +174,9 @@ def _why(revisions: Sequence[Revision]) -> str:
     for revision in reversed(revisions):
         if revision.proven:
             break
-        note = revision.note
+        note = _said(revision)
         if note and note not in notes:
             notes.append(note)
+        if revision.grade is Grade.PARTIAL:
+            break  # what is known now says it all
     return "; ".join(notes[:3]) or "no recorded call tells its whole content"

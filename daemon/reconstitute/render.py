@@ -8,27 +8,27 @@ nothing: the pages are values.
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import jinja2
-
+from daemon.files.disk import Disk
+from daemon.files.trees import is_beneath
 from daemon.model import Page
 from daemon.recall.snippet import counted
-from daemon.reconstitute import markdown
+from daemon.reconstitute import content, file_page, markdown
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.layout import Layout, ancestors, between
+from daemon.reconstitute.pages import environment
 from daemon.reconstitute.questions import DEFAULT, PURPOSE
-from daemon.reconstitute.recover import Recovered, State, evidence
-from daemon.reconstitute.scope import Involved, Scope, is_beneath
-from daemon.redact import redact
+from daemon.reconstitute.recover import CERTAIN, MEANING, Recovered, State
+from daemon.reconstitute.scope import Involved, Scope
 
-MOST_SHOWN = 256 * 1024
-"""Characters of a file's content on its page."""
 MOST_ROWS = 500
-_UNPRINTED = 0.02
-OPEN_STATES = frozenset({State.UNPROVEN, State.EARLIER})
+"""Rows of a table or list of a page."""
+MOST_QUIET = 20
+"""Files of one folder that only snapshots tell of, above which its map counts them instead of naming each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,6 @@ class Material:
     moment: int | None = None
     warnings: tuple[str, ...] = ()
     shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A file's content as a page shows it; `text` is None where it is not shown, `notes` say what was changed."""
-
-    text: str | None
-    notes: tuple[markdown.Markdown, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,13 @@ class Renderer:
                 self._inside.setdefault(folder, []).append(relative)
         speaking = [folder for folder in self._layout.folders if folder == "" or self._says_something(folder)]
         self._folders = dict.fromkeys(speaking[:most_pages])
-        self._paged = sorted(self._files)[: max(0, most_pages - len(self._folders))]
+        self._folders_in: dict[str, list[str]] = {}
+        for folder in self._folders:
+            if folder:
+                self._folders_in.setdefault(self._parent(folder), []).append(folder)
+        # Where not every file can have a page, those that sessions worked on go first.
+        worked_on = sorted(self._files, key=lambda relative: (not self._is_worked_on(self._files[relative]), relative))
+        self._paged = sorted(worked_on[: max(0, most_pages - len(self._folders))])
         self._pages = dict.fromkeys(self._paged)
         self._session_of = {m: one.session.id for one in material.scope.sessions for m in one.messages}
         self._directories = {
@@ -92,8 +90,9 @@ class Renderer:
             for one in material.scope.sessions
             if one.session.directory not in {"", "/"}  # what holds everything tells nothing apart
         }
+        self._titles = {one.session.id: one.title for one in material.scope.sessions}
         self._described: dict[str, tuple[Passage, ...]] = {}
-        self._jinja = _environment()
+        self._jinja = environment()
 
     @property
     def left_out(self) -> int:
@@ -105,6 +104,10 @@ class Renderer:
         pages = [self._folder_page(folder) for folder in self._folders]
         pages += [self._file_page(self._files[relative]) for relative in self._paged]
         return sorted(pages, key=lambda page: page.path)
+
+    def _is_worked_on(self, file: Recovered) -> bool:
+        """Whether a session changed or read it; of the others only snapshots of a whole project tell."""
+        return file.was_touched or file.path in self._material.scope.touched
 
     # -- folders -------------------------------------------------------------------------------------------------
 
@@ -123,27 +126,42 @@ class Renderer:
         about = self._describe(folder) if folder else ()
         findings = {found.question.id: found for found in self._material.findings} if not folder else {}
         others = [found for name, found in findings.items() if name not in {q.id for q in DEFAULT}]
+        children = self._children(folder, page)
         text = self._jinja.get_template("folder.md.j2").render(
             title=posixpath.join(self._material.scope.target, folder) if folder else self._material.scope.target,
             is_top=not folder,
             up=between(page, self._layout.folder(self._parent(folder))) if folder else "",
             moment=self._material.moment,
-            rows=[self._row(page, folder, file) for file in files[:MOST_ROWS]],
-            more_files=max(0, len(files) - MOST_ROWS),
             counts=_counts(files),
-            children=self._children(folder, page),
+            children=children[:MOST_ROWS],
+            more_children=max(0, len(children) - MOST_ROWS),
+            quiet=self._quiet(folder),
             findings=findings,
             others=others,
             about=about,
             sessions=sessions[-MOST_ROWS:],
             more_sessions=max(0, len(sessions) - MOST_ROWS),
-            unproven=[self._row(page, folder, file) for file in files if file.state in OPEN_STATES][:MOST_ROWS],
             warnings=self._material.warnings if not folder else (),
             left_out=self.left_out if not folder else 0,
+            meanings={state: MEANING[state] for state in State if any(file.state is state for file in files)},
+            **self._tables(page, folder, files),
         )
         quotes = [passage for found in findings.values() for passage in found.quotes] + list(about)
         sources = {passage.message_id for passage in quotes} | {file.last.message_id for file in files}
         return Page(page, text, tuple(sorted(sources - {""})))
+
+    def _tables(self, page: str, folder: str, files: Sequence[Recovered]) -> dict[str, Any]:
+        """The rows of a folder's tables, what sessions worked on first, and how many each leaves out."""
+        worked_on = [file for file in files if self._is_worked_on(file)]
+        quiet = [file for file in files if not self._is_worked_on(file)]
+        room = MOST_ROWS - min(MOST_ROWS, len(worked_on))
+        unproven = [file for file in [*worked_on, *quiet] if file.state not in CERTAIN]
+        shown = {"rows": worked_on[:MOST_ROWS], "quiet_rows": quiet[:room], "unproven": unproven[:MOST_ROWS]}
+        return {name: [self._row(page, folder, file) for file in some] for name, some in shown.items()} | {
+            "more_files": max(0, len(worked_on) - MOST_ROWS),
+            "more_quiet": max(0, len(quiet) - room),
+            "more_unproven": max(0, len(unproven) - MOST_ROWS),
+        }
 
     def _row(self, page: str, folder: str, file: Recovered) -> Row:
         name = file.relative[len(folder) + 1 :] if folder else file.relative
@@ -156,22 +174,31 @@ class Renderer:
                 return above
         return ""
 
+    def _direct(self, folder: str) -> list[str]:
+        """The files that lie in the folder itself."""
+        return [relative for relative in self._beneath(folder) if posixpath.dirname(relative) == folder]
+
+    def _quiet(self, folder: str) -> int:
+        """How many direct files its map does not name, since only snapshots tell of them and they are many."""
+        quiet = sum(not self._is_worked_on(self._files[relative]) for relative in self._direct(folder))
+        return quiet if quiet > MOST_QUIET else 0
+
     def _children(self, folder: str, page: str) -> list[Child]:
         """Direct files and folders; a folder that only leads to another is named together with it."""
         children = []
-        for relative in self._beneath(folder):
-            if posixpath.dirname(relative) == folder:
-                file = self._files[relative]
+        is_crowded = self._quiet(folder) > 0
+        for relative in self._direct(folder):
+            file = self._files[relative]
+            if self._is_worked_on(file) or not is_crowded:
                 about = self._describe(relative)
                 said = about[0].text if about else ""
                 children.append(Child(posixpath.basename(relative), self._href(page, relative), _summary(file), said))
-        for inner in self._folders:
-            if inner and self._parent(inner) == folder:
-                files = [self._files[relative] for relative in self._beneath(inner)]
-                name = (inner[len(folder) + 1 :] if folder else inner) + "/"
-                about = self._describe(inner)
-                href = between(page, self._layout.folder(inner))
-                children.append(Child(name, href, _counts(files), about[0].text if about else ""))
+        for inner in self._folders_in.get(folder, ()):
+            files = [self._files[relative] for relative in self._beneath(inner)]
+            name = (inner[len(folder) + 1 :] if folder else inner) + "/"
+            about = self._describe(inner)
+            href = between(page, self._layout.folder(inner))
+            children.append(Child(name, href, _counts(files), about[0].text if about else ""))
         return sorted(children, key=lambda child: (not child.name.endswith("/"), child.name))
 
     def _href(self, page: str, relative: str) -> str:
@@ -180,7 +207,8 @@ class Renderer:
 
     def _sessions(self, files: Iterable[Recovered]) -> list[Involved]:
         touching = {message for file in files for message in self._material.scope.touched.get(file.path, ())}
-        return [one for one in self._material.scope.sessions if touching & set(one.messages)]
+        ids = {self._session_of[message] for message in touching if message in self._session_of}
+        return [one for one in self._material.scope.sessions if one.session.id in ids]
 
     def _describe(self, relative: str) -> tuple[Passage, ...]:
         """What was said of a file or folder beneath the target."""
@@ -204,56 +232,31 @@ class Renderer:
     def _file_page(self, file: Recovered) -> Page:
         page = self._layout.file(file.relative)
         about = self._describe(file.relative)
-        content = shown(file.shown.content, proven=file.shown.proven) if file.shown is not None else Content(None, ())
-        titles = {one.session.id: one.title for one in self._material.scope.sessions}
         folder = posixpath.dirname(file.relative)
+        moment = self._material.moment
+        is_there = file.disk is Disk.IDENTICAL
         text = self._jinja.get_template("file.md.j2").render(
             file=file,
             name=posixpath.basename(file.path),
             up=between(page, self._layout.folder(folder if folder in self._folders else self._parent(folder))),
+            meaning=MEANING[file.state],
+            on_disk=file_page.on_disk(file),
+            moves=file_page.moves(file),
+            outside=file_page.outside_changes(file),
             about=about,
-            content=content,
-            guess=shown(file.guess.content, proven=file.guess.proven) if file.guess is not None else Content(None, ()),
+            content=content.of_revision(file.shown),
+            command="" if is_there else file_page.restore_command(file, file.shown, moment),
+            guess=content.of_revision(file.guess),
+            guess_command=file_page.restore_command(file, file.guess, moment),
             fence_info=markdown.language(file.path),
+            writers=file_page.writers(file),
             revisions=file.revisions[-MOST_ROWS:],
             more_revisions=max(0, len(file.revisions) - MOST_ROWS),
-            titles=titles,
-            moment=self._material.moment,
+            titles=self._titles,
+            moment=moment,
         )
         sources = {revision.message_id for revision in file.revisions} | {passage.message_id for passage in about}
         return Page(page, text, tuple(sorted(sources - {""})))
-
-
-def shown(content: bytes | None, *, proven: bool = True) -> Content:
-    """`content` as a page shows it: text, redacted, cut at 256 kB, with a note for everything that is not as it was.
-
-    How a text ends is only said where it is `proven`: a read of OpenCode does not record a last newline.
-    """
-    if content is None:
-        return Content(None, ())
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        return _hidden(f"The content ({len(content)} bytes) is not UTF-8 text and is not shown.")
-    unprinted = sum(1 for character in text if character < " " and character not in "\t\n\r\f")
-    if "\0" in text or unprinted > _UNPRINTED * len(text):
-        return _hidden(f"The content ({len(content)} bytes) is binary and is not shown.")
-    safe = redact(text)
-    part = safe if len(safe) <= MOST_SHOWN else safe[:MOST_SHOWN].rpartition("\n")[0] + "\n"
-    lines = part.replace("\r\n", "\n")
-    notes = (
-        (safe != text, "Secrets in it were replaced by markers."),
-        (part != safe, f"Only the first {len(part)} of {len(safe)} characters are shown."),
-        (part != lines, "Its lines end in CRLF."),
-        (lines != markdown.visible(lines), "Control characters are shown as symbols."),
-        (proven and text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
-        (not text, "The file is empty."),
-    )
-    return Content(part, tuple(markdown.Markdown(note) for applies, note in notes if applies))
-
-
-def _hidden(note: str) -> Content:
-    return Content(None, (markdown.Markdown(note),))
 
 
 def _summary(file: Recovered) -> str:
@@ -261,31 +264,8 @@ def _summary(file: Recovered) -> str:
 
 
 def _counts(files: Sequence[Recovered]) -> str:
-    """``3 files: 2 proven, 1 not proven``."""
-    states = [(state, sum(file.state is state for file in files)) for state in State]
+    """``3 files: 2 proven, 1 stale``."""
+    often = Counter(file.state for file in files)
+    states = [(state, often[state]) for state in State]
     parts = ", ".join(f"{number} {state}" for state, number in states if number)
     return counted(len(files), "file") + (f": {parts}" if parts else "")
-
-
-def _environment() -> jinja2.Environment:
-    """Templates whose every expression is escaped by `markdown.finalize` unless it is Markdown already."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=False,  # noqa: S701 - pages are Markdown: finalize escapes for it, HTML escaping would not
-        finalize=markdown.finalize,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "code": markdown.code,
-        "cut": markdown.inline,
-        "evidence": lambda revision: redact(evidence(revision)),
-        "fence": markdown.fence,
-        "iso": markdown.iso,
-        "redacted": lambda text: redact(str(text)),
-    }
-    environment.globals["counted"] = counted
-    environment.globals["link"] = markdown.link
-    return environment

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from daemon.archive import Archive
 from daemon.errors import ReconstituteError
+from daemon.files import FileHistory
+from daemon.files.grade import SNAPSHOT
+from daemon.files.trees import is_beneath
 from daemon.index import Filters
-from daemon.model import Kind, Message, Part, Session
+from daemon.model import Kind, Message, Operation, Part, Session
 from daemon.recall import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
@@ -64,33 +68,31 @@ class _Draft:
     unread: int = 0
 
 
-def is_beneath(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or in it; both absolute."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def collect(
     archive: Archive,
     recall: Recall,
     target: str,
-    paths: Sequence[str],
+    histories: Iterable[FileHistory],
     until: int | None,
     *,
     most: int = MOST_MESSAGES,
 ) -> Scope:
-    """The scope of `target`, with the recorded `paths` beneath it, up to `until` (epoch ms; None: now).
+    """The scope of `target`, with the `histories` of the paths beneath it, up to `until` (epoch ms; None: now).
 
     At most `most` messages are read for passages, those of the newest sessions first.
     """
     draft = _Draft(target, most)
-    touched: dict[str, frozenset[str]] = {}
+    names = _names(archive, target)
+    touched: dict[str, set[str]] = {}
     wanted: dict[str, set[str]] = {}
-    for path in paths:
-        edits = [edit for edit in archive.file_edits(path) if until is None or edit.time <= until]
-        touched[path] = frozenset(edit.message_id for edit in edits)
-        for edit in edits:
-            wanted.setdefault(edit.session_id, set()).add(edit.message_id)
-    whole = {s.id for s in archive.sessions() if is_beneath(s.directory, target) and _started(s, until)}
+    for path, session_id, message_id in _touches(archive, names, histories, until):
+        touched.setdefault(path, set()).add(message_id)
+        wanted.setdefault(session_id, set()).add(message_id)
+    whole = {
+        session.id
+        for session in archive.sessions()
+        if any(is_beneath(session.directory, old) for old, _ in names) and _started(session, until)
+    }
     for session_id, message_id in _mentions(archive, recall, target, draft):
         wanted.setdefault(session_id, set()).add(message_id)
     sessions = [session for i in {*whole, *wanted} if (session := archive.session(i)) and _started(session, until)]
@@ -102,7 +104,41 @@ def collect(
         )
     involved = tuple(sorted(draft.involved, key=lambda i: (i.session.created, i.session.id)))
     passages = tuple(sorted(draft.passages, key=lambda p: (p.created, p.message_id)))
-    return Scope(target, involved, touched, passages, _fingerprint(archive, involved), tuple(draft.warnings))
+    by_path = {path: frozenset(messages) for path, messages in touched.items()}
+    return Scope(target, involved, by_path, passages, _fingerprint(archive, involved), tuple(draft.warnings))
+
+
+def _touches(
+    archive: Archive, names: Sequence[tuple[str, str]], histories: Iterable[FileHistory], until: int | None
+) -> Iterator[tuple[str, str, str]]:
+    """(path, session, message) of everything that a session did to a path of `histories`, or saw of it.
+
+    The recorded edits tell it, read in one go for each of the target's `names`, and what made a revision, since a moved
+    folder has no edits of the files in it. Snapshots, and commands that may have changed a whole folder, do not: they
+    are about every file of a project.
+    """
+    paths = set()
+    for history in histories:
+        paths.add(history.path)
+        for revision in history.revisions:
+            if revision.tool != SNAPSHOT and revision.operation is not Operation.UNCLEAR:
+                yield history.path, revision.session_id, revision.message_id
+    for old, now in names:
+        for edit in chain(archive.files.edits(old), archive.files.beneath(old)):
+            path = now + edit.path[len(old) :]
+            if path in paths and edit.tool != SNAPSHOT and (until is None or edit.time <= until):
+                yield path, edit.session_id, edit.message_id
+
+
+def _names(archive: Archive, target: str) -> list[tuple[str, str]]:
+    """The target, and the folders that have become it or a part of it: (former path, path now)."""
+    names = [(target, target)]
+    for old, new in sorted(archive.files.aliases().items()):
+        if is_beneath(target, new):
+            names.append((old + target[len(new) :], target))
+        elif is_beneath(new, target):
+            names.append((old, new))
+    return names
 
 
 def _started(session: Session, until: int | None) -> bool:

@@ -1,58 +1,62 @@
-"""What a message's tool calls did to files: completed calls only, each path absolute, in the order they took effect.
+"""What a message's records tell of files: each path absolute, in the order things took effect.
 
-A call that failed changed nothing; one that was cut off, or whose effect its record does not tell, is UNCLEAR. Shapes
-of 1.0 to 1.18 and of OpenCode 2 meet in one FileEdit (docs/reliability.md, S11). Nothing is computed here: whether a
-recorded change follows from what was there before is files.history's business.
+Of tool calls only completed ones count; one that was cut off, or whose effect its record does not tell, is UNCLEAR.
+Beside them stand steps (snapshot trees), recorded diffs and attachments, each read in a module of its own. Shapes of
+1.0 to 1.18 and of OpenCode 2 meet in one FileEdit (docs/reliability.md, S11). Nothing is computed here: whether a
+recorded change follows from what was there before is for files to say.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from daemon import records
-from daemon.model import FileEdit, Json, Message, Operation, Part, Session
-from daemon.redact import redact
-from daemon.transcript import patch_text, reads, shell
-from daemon.transcript.shapes import PATH_KEYS, Call, absolute, call, first_text, valid_text, working_directory
+from daemon.model import FileEdit, Json, Message, Operation, Session
+from daemon.transcript import attachments, bash, calls, reads, refusals, shown_diffs
+from daemon.transcript.calls import files, listed, recorded, settled
+from daemon.transcript.diffs import summary_edits
+from daemon.transcript.foreign import foreign
+from daemon.transcript.patch_calls import patch, patched_paths
+from daemon.transcript.shapes import PATH_KEYS, Call, absolute, call, file_edit, first_text, unclear
+from daemon.transcript.steps import step_edits
 
-INEXACT_READ = "final newline and line ends do not show in it"
-"""Begins the note of a READ whose text is the file's but for final newline, CR and byte order mark."""
-_HARMLESS = shell.words(
-    "read list ls glob grep task todowrite todoread webfetch websearch codesearch skill question invalid batch lsp "
-    "plan_enter plan_exit"
-)
-_CONTENT_KEYS = shell.words(
-    "content contents text newString oldString new_string old_string new_str old_str file_text insert_text new_source "
-    "patch patchText diff edits code replacement"
-)
-_MUTATING_NAME = re.compile(
-    r"write|edit|patch|replace|insert|append|create|delete|remove|rename|move|copy|save|restore"
-)
-_MORE_PATHS = ("source", "destination", "src", "dst", "from", "to", "old_path", "new_path", "oldPath", "newPath")
-_READ_CALL = "Called the Read tool with the following input: "
-_NEWEST_WITH_AFTER = (1, 2, 1)
+INEXACT_READ = calls.INEXACT_READ
+
+NEVER_ENDED = 0
+"""The `until` of what a call without an end may have done: whoever replays it knows what came next."""
 
 to_json = records.edit_to_json
 from_json = records.edit_from_json
 
 
-def edits(message: Message, session: Session | None) -> list[FileEdit]:
-    """The message's file edits in part order. `time` is when the call ended, never earlier than one it follows here."""
+def edits(message: Message, session: Session | None, *, root: str = "") -> list[FileEdit]:
+    """The message's file edits in part order, those of its summary last; `number` counts those of one part.
+
+    `time` is when the call ended, never earlier than one it follows here. `root` is the work tree, for messages that do
+    not name it themselves (a user's; `path.root` of any answer of the session tells it): without it, diffs whose names
+    might start elsewhere are left out.
+    """
     found: list[FileEdit] = []
+    steps = step_edits(message, session, root)
     attached = ""
-    for part in message.parts:
+    for number, part in enumerate(message.parts):
         if part.type == "tool":
             made = call(part, message, session)
-            found += _READERS.get(made.tool.lower(), _other)(made, _version(made, session))
+            told = _READERS.get(made.tool.lower(), foreign)(made, calls.version_of(made, session))
+            found += [replace(edit, until=NEVER_ENDED) for edit in told] if made.status == "running" else told
         elif part.type == "text" and part.data.get("synthetic") is True:
             text = records.text(part.data.get("text"))
-            attached = _attached_path(text) or attached
-            found += _attachment(part, message, session, text, attached)
-    return _in_order(found)
+            attached = attachments.announced(text) or attached
+            found += attachments.shown(part, message, session, text, attached)
+        elif part.type == "file":
+            found += attachments.attached(message, session, number)
+        found += steps.get(number, [])
+    if message.role == "user":
+        found += summary_edits(message, session, root)
+    return _numbered(_in_order(found))
 
 
 def started(edit: FileEdit) -> int:
@@ -77,73 +81,15 @@ def _in_order(found: list[FileEdit]) -> list[FileEdit]:
     return ordered
 
 
-def _version(made: Call, session: Session | None) -> str:
-    """The OpenCode that made the call: the session's, unless the record has a newer form than that one writes.
-
-    A session keeps the version that began it, also when a newer OpenCode goes on with it.
-    """
-    version = session.version if session else ""
-    number = reads.release(version)
-    newer = "display" in made.metadata or "patch" in records.table(made.metadata.get("filediff"))
-    newer = newer or any("patch" in records.table(file) for file in _list(made.metadata.get("files")))
-    return "" if number is not None and number <= _NEWEST_WITH_AFTER and newer else version
-
-
-def _one(made: Call, version: str, path: str, operation: Operation, **fields: Any) -> FileEdit:
-    told: dict[str, Any] = {name: valid_text(text) if isinstance(text, str) else text for name, text in fields.items()}
-    return FileEdit(
-        path=path,
-        time=made.end,
-        session_id=made.part.session_id,
-        message_id=made.part.message_id,
-        part_id=made.part.id,
-        tool=made.tool,
-        operation=operation,
-        started=made.start if made.start < made.end else None,
-        version=version,
-        **told,
-    )
-
-
-def _unclear(made: Call, version: str, paths: Iterable[str | None], note: str) -> list[FileEdit]:
-    return [_one(made, version, path, Operation.UNCLEAR, note=note) for path in paths if path is not None]
-
-
-def _settled(reader: Callable[[Call, str], list[FileEdit]]) -> Callable[[Call, str], list[FileEdit]]:
-    """`reader` for completed calls only; one that was cut off may have changed what it names."""
-
-    def checked(made: Call, version: str) -> list[FileEdit]:
-        if made.status == "completed":
-            return reader(made, version)
-        if not made.is_aborted:
-            return []
-        names = [made.path(), *_patched_paths(made)]
-        return _unclear(made, version, dict.fromkeys(names), f"{made.tool} was cut off: {made.status}")
-
-    return checked
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _files(made: Call) -> list[Json]:
-    """`metadata.files` with each file's absolute path as `path`, whichever name its version gave it."""
-    found = []
-    for item in _list(made.metadata.get("files")):
-        name = first_text(records.table(item), ("filePath", "file", "path", "relativePath"))
-        path = absolute(name, made.base)
-        if path is not None:
-            found.append(records.table(item) | {"path": path})
-    return found
-
-
-def _recorded(diff: Any) -> dict[str, Any]:
-    """`before` and `after` as OpenCode up to 1.2.1 recorded them; both or nothing."""
-    table = records.table(diff)
-    before, after = table.get("before"), table.get("after")
-    both = isinstance(before, str) and isinstance(after, str) and before != after
-    return {"before": before, "after": after} if both else {}
+def _numbered(found: list[FileEdit]) -> list[FileEdit]:
+    """Each edit with its place among those of its part, so that they keep their order wherever they are sorted."""
+    counts: Counter[str] = Counter()
+    numbered = []
+    for edit in found:
+        number = counts[edit.part_id]
+        counts[edit.part_id] += 1
+        numbered.append(edit if edit.number == number else replace(edit, number=number))
+    return numbered
 
 
 def _write(made: Call, version: str) -> list[FileEdit]:
@@ -151,22 +97,50 @@ def _write(made: Call, version: str) -> list[FileEdit]:
     if path is None:
         return []
     if not isinstance(content, str):
-        return _unclear(made, version, [path], "a write without content")
+        return unclear(made, version, [path], "a write without content")
     existed = made.metadata.get("exists")
     existed = existed if isinstance(existed, bool) else None
-    return [_one(made, version, path, Operation.WRITE, content=content, existed=existed)]
+    return [file_edit(made, version, path, Operation.WRITE, content=content, existed=existed)]
 
 
 def _edit(made: Call, version: str) -> list[FileEdit]:
-    path = made.path() or next((file["path"] for file in _files(made)), None)
-    return [] if path is None else _replacement(made, version, path, made.input, made.metadata.get("filediff"))
+    path = made.path() or next((file["path"] for file in files(made)), None)
+    if path is None:
+        return []
+    found = _replacement(made, version, path, made.input, made.metadata.get("filediff"))
+    return [
+        replace(one, hunks=shown_diffs.of_edit(made, path))
+        if one.operation is Operation.EDIT and one.after is None
+        else one
+        for one in found
+    ]
+
+
+def _edit_or_refusal(made: Call, version: str) -> list[FileEdit]:
+    """An edit, or that its old text was not in the file, which tells of the file too."""
+    if not refusals.is_not_found(made):
+        return settled(_edit)(made, version)
+    path, old, new = made.path(), made.input.get("oldString"), made.input.get("newString")
+    if path is None or not isinstance(old, str) or not isinstance(new, str) or not old or old == new:
+        return []
+    replace_all = made.input.get("replaceAll") is True
+    return [file_edit(made, version, path, Operation.REFUSED, old=old, new=new, replace_all=replace_all)]
+
+
+def _multiedit_or_part(made: Call, version: str) -> list[FileEdit]:
+    """Its edits are applied one after the other: one that failed may have left some of them."""
+    if made.status != "error" or made.is_aborted or refusals.is_before_work(made):
+        return settled(_multiedit)(made, version)
+    items = [records.table(item) for item in listed(made.input.get("edits"))]
+    names = [made.path(), *(absolute(first_text(item, PATH_KEYS), made.base) for item in items)]
+    return unclear(made, version, dict.fromkeys(names), "a multiedit failed; its first edits may have been applied")
 
 
 def _multiedit(made: Call, version: str) -> list[FileEdit]:
     path = made.path()
-    results = _list(made.metadata.get("results"))
+    results = listed(made.metadata.get("results"))
     found: list[FileEdit] = []
-    for number, item in enumerate(_list(made.input.get("edits"))):
+    for number, item in enumerate(listed(made.input.get("edits"))):
         fields = records.table(item)
         target = absolute(first_text(fields, PATH_KEYS), made.base) or path
         result = records.table(results[number]) if number < len(results) else {}
@@ -177,146 +151,33 @@ def _multiedit(made: Call, version: str) -> list[FileEdit]:
 
 def _replacement(made: Call, version: str, path: str, fields: Json, diff: Any) -> list[FileEdit]:
     old, new = fields.get("oldString"), fields.get("newString")
-    recorded = _recorded(diff)
-    if not (isinstance(old, str) and isinstance(new, str)) and not recorded:
-        return _unclear(made, version, [path], f"{made.tool} without old and new text")
+    told = recorded(diff)
+    if not (isinstance(old, str) and isinstance(new, str)) and not told:
+        return unclear(made, version, [path], f"{made.tool} without old and new text")
     replace_all = fields.get("replaceAll") is True
-    return [_one(made, version, path, Operation.EDIT, old=old, new=new, replace_all=replace_all, **recorded)]
-
-
-def _patched_paths(made: Call) -> list[str]:
-    """Every path that a patch names, in its text or in its result."""
-    names = [absolute(file.path, made.base) for file in patch_text.parse(_patch_of(made))]
-    names += [file["path"] for file in _files(made)]
-    return [name for name in names if name is not None]
-
-
-def _patch_of(made: Call) -> str:
-    return first_text(made.input, ("patchText", "patch", "input"))
-
-
-def _patch(made: Call, version: str) -> list[FileEdit]:
-    recorded = {file["path"]: file for file in _files(made)}
-    found: list[FileEdit] = []
-    for file in patch_text.parse(_patch_of(made)):
-        path = absolute(file.path, made.base)
-        if path is not None:
-            found += _patched(made, version, path, file, recorded.pop(path, {}))
-    found += [edit for path, entry in recorded.items() for edit in _recorded_only(made, version, path, entry)]
-    counts: dict[str, int] = {}
-    for edit in found:
-        counts[edit.path] = counts.get(edit.path, 0) + 1
-    # A patch that names a file twice computes both results from the same text: which one stands is not known.
-    return [
-        _one(made, version, edit.path, Operation.UNCLEAR, note="named twice in one patch")
-        if counts[edit.path] > 1
-        else edit
-        for edit in found
-    ]
-
-
-def _patched(made: Call, version: str, path: str, file: patch_text.FilePatch, entry: Json) -> list[FileEdit]:
-    if file.kind == "delete":
-        return [_one(made, version, path, Operation.DELETE)]
-    if file.kind == "add":
-        after = entry.get("after")
-        return [_one(made, version, path, Operation.WRITE, content=after if isinstance(after, str) else file.contents)]
-    fields: dict[str, Any] = _recorded(entry)
-    if not file.is_complete and not fields:
-        return _unclear(made, version, [path], "a patch with lines that not every version reads alike")
-    target = absolute(file.move_to, made.base) if file.move_to else None
-    hunks = tuple((c, tuple(map(valid_text, o)), tuple(map(valid_text, n)), e) for c, o, n, e in file.hunks)
-    if target is None or target == path:
-        return [_one(made, version, path, Operation.PATCH, hunks=hunks, **fields)]
-    return [
-        _one(made, version, path, Operation.MOVE, other=target),
-        _one(made, version, target, Operation.PATCH, hunks=hunks, other=path, **fields),
-    ]
-
-
-def _recorded_only(made: Call, version: str, path: str, entry: Json) -> list[FileEdit]:
-    """A file that only the result names (OpenCode 2's `metadata.files`, or a patch whose text cannot be parsed)."""
-    fields = _recorded(entry)
-    if fields and not entry.get("movePath"):
-        return [_one(made, version, path, Operation.PATCH, **fields)]
-    if entry.get("type") == "delete" or entry.get("status") == "deleted":
-        return [_one(made, version, path, Operation.DELETE)]
-    moved = absolute(first_text(entry, ("movePath",)), made.base)
-    return _unclear(made, version, [path, moved], "a patch whose text is not recorded")
+    return [file_edit(made, version, path, Operation.EDIT, old=old, new=new, replace_all=replace_all, **told)]
 
 
 def _read(made: Call, version: str) -> list[FileEdit]:
     path = made.path()
+    if path is not None and refusals.found_no_file(made, version, path):
+        return [file_edit(made, version, path, Operation.STATE, note="a read found no file there")]
+    if made.status != "completed" or path is None:
+        return []
     seen = reads.seen(records.text(made.state.get("output")), made.metadata, version)
-    if made.status != "completed" or path is None or seen is None:
-        return []
-    return [_observation(made, version, path, seen)]
-
-
-def _observation(made: Call, version: str, path: str, seen: reads.Seen) -> FileEdit:
-    if seen.is_whole:
-        note = "" if seen.is_exact else INEXACT_READ
-        return _one(made, version, path, Operation.READ, content=seen.text, note=note)
-    content = None if seen.is_cut else seen.text
-    return _one(made, version, path, Operation.READ_RANGE, content=content, note=seen.span)
-
-
-def _attached_path(text: str) -> str:
-    """The file of an attachment's announced read; 1.0 does not repeat it in the output that follows."""
-    if not text.startswith(_READ_CALL):
-        return ""
-    try:
-        return first_text(records.table(json.loads(text[len(_READ_CALL) :])), PATH_KEYS)
-    except (ValueError, RecursionError):
-        return ""
-
-
-def _attachment(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
-    version = session.version if session else ""
-    seen = reads.seen(text, {}, version)
-    base = working_directory(message, session)
-    path = absolute(seen.path or attached, base) if seen else None
-    if seen is None or path is None:
-        return []
-    made = Call(part, "read", "completed", {}, {}, {}, message.created, message.created, base)
-    return [_observation(made, version, path, seen)]
-
-
-def _bash(made: Call, version: str) -> list[FileEdit]:
-    """The next issue parses commands; until then every file that one names, and may write, is unclear.
-
-    The command is redacted first: half a secret, or one that looks like a path, could not be recognised later.
-    """
-    command = redact(records.text(made.input.get("command")))
-    if made.status == "pending" or not command:
-        return []
-    base = absolute(records.text(made.input.get("workdir")), made.base) or made.base
-    head = command.strip().splitlines()[0][:120] if command.strip() else ""
-    return _unclear(made, version, shell.named_files(command, base), f"shell: {head}")
-
-
-def _other(made: Call, version: str) -> list[FileEdit]:
-    """A tool that is not OpenCode's own: recorded as unclear where it looks as if it writes."""
-    tool = made.tool.lower()
-    if tool in _HARMLESS or made.status == "pending" or (made.status == "error" and not made.is_aborted):
-        return []
-    looks_mutating = _MUTATING_NAME.search(tool) is not None
-    if not looks_mutating and not _CONTENT_KEYS & made.input.keys():
-        return []
-    names = [made.path(), *_patched_paths(made)]
-    if looks_mutating:
-        names += [absolute(records.text(made.input.get(key)), made.base) for key in _MORE_PATHS]
-    return _unclear(made, version, dict.fromkeys(names), f"changed by {made.tool}, which is not known here")
+    if seen is None:
+        return attachments.answered(made, version)
+    return [calls.observation(made, version, path, seen)]
 
 
 _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {
-    "write": _settled(_write),
-    "edit": _settled(_edit),
-    "multiedit": _settled(_multiedit),
-    "apply_patch": _settled(_patch),
-    "patch": _settled(_patch),
+    "write": settled(_write),
+    "edit": _edit_or_refusal,
+    "multiedit": _multiedit_or_part,
+    "apply_patch": settled(patch, patched_paths),
+    "patch": settled(patch, patched_paths),
     "read": _read,
-    "bash": _bash,
-    "shell": _bash,
+    "bash": bash.edits,
+    "shell": bash.edits,
     "batch": lambda _made, _version: [],
 }

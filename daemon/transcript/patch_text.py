@@ -11,11 +11,18 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from daemon.transcript.javascript import BLANK_RUN, BLANKS
+from daemon.transcript.reads import release
+
 Hunk: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...], bool]
 """Context line, lines before, lines after, whether ``*** End of File`` followed: as FileEdit.hunks."""
 
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File:", "*** Delete File:", "*** Update File:", "*** Move to:"
-_HEREDOC = re.compile(r"(?:cat\s+)?<<['\"]?(\w+)['\"]?\s*\n([\s\S]*?)\n\1\s*")
+_HEREDOC = re.compile(
+    rf"(?:cat{BLANK_RUN})?<<['\"]?([A-Za-z0-9_]+)['\"]?(?:{BLANK_RUN})?\n([\s\S]*?)\n\1(?:{BLANK_RUN})?"
+)
+_LAST_CUT = (1, 2, 6)
+_FIRST_OTHER = (2, 0, 0)
 _KINDS: dict[str, Literal["add", "delete", "update"]] = {_ADD: "add", _DELETE: "delete", _UPDATE: "update"}
 
 
@@ -32,12 +39,18 @@ class FilePatch:
     """False where lines were skipped whose reading differs between OpenCode's versions."""
 
 
-def parse(text: str) -> list[FilePatch]:
-    """The files of a patch in order; empty when the markers are missing."""
-    text = text.strip()
+def parse(text: str, version: str = "") -> list[FilePatch]:
+    """The files of a patch in order; empty when the markers are missing.
+
+    Up to 1.2.6 a file name with a colon was cut off there; for a version that is not known it is taken to be whole.
+    All of 1.x passes the same lines over; only OpenCode 2 reads, or refuses, some of them.
+    """
+    text = text.strip(BLANKS)
+    number = release(version)
+    cuts = number is not None and number <= _LAST_CUT
     heredoc = _HEREDOC.fullmatch(text)
     lines = (heredoc[2] if heredoc else text).split("\n")
-    marks = [line.strip() for line in lines]
+    marks = [line.strip(BLANKS) for line in lines]
     if "*** Begin Patch" not in marks or "*** End Patch" not in marks:
         return []
     begin, end = marks.index("*** Begin Patch"), marks.index("*** End Patch")
@@ -45,7 +58,7 @@ def parse(text: str) -> list[FilePatch]:
     at = begin + 1
     while at < end:
         kind = next((head for head in _KINDS if lines[at].startswith(head)), None)
-        name = lines[at][len(kind) :].strip() if kind else ""
+        name = _name(lines[at], cuts) if kind else ""
         at += 1
         if kind is None or not name:
             if files and lines[at - 1] and not lines[at - 1].startswith("***"):
@@ -57,10 +70,19 @@ def parse(text: str) -> list[FilePatch]:
             at = _read_added(file, lines, at, end)
         elif kind == _UPDATE:
             if at < end and lines[at].startswith(_MOVE):
-                file.move_to = lines[at][len(_MOVE) :].strip()
+                file.move_to = _name(lines[at], cuts)
                 at += 1
             at = _read_hunks(file, lines, at, end)
+    if number is not None and number < _FIRST_OTHER:
+        for file in files:
+            file.is_complete = True
     return files
+
+
+def _name(line: str, cuts: bool) -> str:
+    """The file name behind a mark's own colon."""
+    name = line.partition(":")[2]
+    return (name.partition(":")[0] if cuts else name).strip(BLANKS)
 
 
 def _read_added(file: FilePatch, lines: list[str], at: int, end: int) -> int:
@@ -81,7 +103,7 @@ def _read_hunks(file: FilePatch, lines: list[str], at: int, end: int) -> int:
             file.is_complete = file.is_complete and not lines[at]
             at += 1
             continue
-        context = lines[at][2:].strip()
+        context = lines[at][2:].strip(BLANKS)
         old: list[str] = []
         new: list[str] = []
         at += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from daemon import records
 from daemon.model import Json
@@ -44,6 +45,7 @@ class Seen:
         return f"lines {self.first} to {self.first + len(self.lines) - 1}"
 
 
+@lru_cache(maxsize=256)
 def release(version: str) -> tuple[int, ...] | None:
     """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)

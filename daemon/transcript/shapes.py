@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from daemon import records
-from daemon.model import Json, Message, Part, Session
+from daemon.model import FileEdit, Json, Message, Operation, Part, Session
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_PATH = 4096  # PATH_MAX of Linux
@@ -48,7 +49,7 @@ def absolute(path: str, base: str) -> str | None:
     Links are not followed: the disk of today says nothing about the disk of then.
     """
     path = valid_text(path)
-    if not path or "\0" in path or "\n" in path or len(path) > _LONGEST_PATH:
+    if not path or "\0" in path or len(path) > _LONGEST_PATH:
         return None
     if not path.startswith("/"):
         if not base.startswith("/"):
@@ -116,3 +117,25 @@ def call(part: Part, message: Message, session: Session | None) -> Call:
         end=max(start, records.integer(time.get("end"))),
         base=working_directory(message, session),
     )
+
+
+def file_edit(made: Call, version: str, path: str, operation: Operation, **fields: Any) -> FileEdit:
+    """What `made` did to `path`, at the time the call ended; `fields` are those of FileEdit that the operation has."""
+    told: dict[str, Any] = {name: valid_text(text) if isinstance(text, str) else text for name, text in fields.items()}
+    return FileEdit(
+        path=path,
+        time=made.end,
+        session_id=made.part.session_id,
+        message_id=made.part.message_id,
+        part_id=made.part.id,
+        tool=made.tool,
+        operation=operation,
+        started=made.start if made.start < made.end else None,
+        version=version,
+        **told,
+    )
+
+
+def unclear(made: Call, version: str, paths: Iterable[str | None], note: str) -> list[FileEdit]:
+    """`made` may have changed these paths in a way that its record does not tell."""
+    return [file_edit(made, version, path, Operation.UNCLEAR, note=note) for path in paths if path is not None]

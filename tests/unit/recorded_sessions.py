@@ -13,6 +13,8 @@ import numpy as np
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.archive.batch import Batch
+from daemon.archive.objects import BLOB, TREE
 from daemon.embed import Vector
 from daemon.errors import BadInput
 from daemon.index.lexical import Lexical
@@ -103,17 +105,64 @@ class Recorded:
             made.append(records.part(records.dumps(data), mid, sid))
         return self.put(sid, mid, role, tuple(made))
 
-    def put(self, sid: str, mid: str, role: str, parts: tuple[Part, ...]) -> str:
+    def put(self, sid: str, mid: str, role: str, parts: tuple[Part, ...], **fields: Any) -> str:
         data = {"id": mid, "sessionID": sid, "role": role, "time": {"created": self.clock, "completed": self.clock + 1}}
-        message: Message = records.message(records.dumps(data), parts, sid)
-        session = self.archive.session(sid)
+        data |= fields
+        self._keep(records.message(records.dumps(data), parts, sid))
+        return mid
+
+    def _keep(self, message: Message) -> None:
+        parts, session = message.parts, self.archive.session(message.session_id)
         batch = self.archive.batch()
         hash_ = records.digest(message.raw, *(part.raw for part in parts))
         batch.message(
             message, source="test", generation=2, hash_=hash_, replay=replay(message), edits=edits(message, session)
         )
         self.archive.commit(batch)
-        return mid
+
+    def snapshot(self, sid: str, root: str, files: dict[str, bytes], *calls: dict[str, Any]) -> str:
+        """A step of tool `calls` that ended with `files` (by relative path) in the work tree; their tree is archived."""
+        batch = self.archive.batch()
+        tree = self._tree(batch, {name.encode("utf-8", "surrogateescape"): data for name, data in files.items()})
+        self.archive.commit(batch)
+        self.count += 1
+        self.clock += MINUTE
+        mid = f"msg_{self.count:04d}"
+        made = []
+        for number, part in enumerate([*calls, {"type": "step-finish", "snapshot": tree}]):
+            data = part | {"id": f"prt_{self.count:04d}_{number}", "messageID": mid, "sessionID": sid}
+            if "state" in data:
+                data["state"] = data["state"] | {"time": {"start": self.clock, "end": self.clock}}
+            made.append(records.part(records.dumps(data), mid, sid))
+        return self.put(sid, mid, "assistant", tuple(made), path={"cwd": root, "root": root})
+
+    def _tree(self, batch: Batch, files: dict[bytes, bytes]) -> str:
+        """Git's tree object of `files`, and all beneath it."""
+        folders: dict[bytes, dict[bytes, bytes]] = {}
+        entries: dict[bytes, tuple[bytes, str]] = {}
+        for name, data in files.items():
+            first, _, rest = name.partition(b"/")
+            if rest:
+                folders.setdefault(first, {})[rest] = data
+            else:
+                entries[first] = b"100644", self.archive.objects.put(batch, BLOB, data)
+        for name, inside in folders.items():
+            entries[name] = b"40000", self._tree(batch, inside)
+        raw = b"".join(b"%b %b\0%b" % (mode, name, bytes.fromhex(id_)) for name, (mode, id_) in sorted(entries.items()))
+        return self.archive.objects.put(batch, TREE, raw)
+
+    def copy_to(self, other: Recorded, *, newest_first: bool) -> None:
+        """Everything recorded here goes into another archive, message by message, in the opposite order if so asked."""
+        sessions = sorted(self.archive.sessions(), key=lambda session: session.created, reverse=newest_first)
+        for session in sessions:
+            batch = other.archive.batch()
+            batch.session(session, "test", 2)
+            other.archive.commit(batch)
+        ids = [mid for session in sessions for mid in self.archive.message_ids(session.id)]
+        for mid in sorted(ids, reverse=newest_first):
+            message = self.archive.message(mid)
+            assert message is not None
+            other._keep(message)
 
     def delete(self, mid: str) -> None:
         batch = self.archive.batch()
@@ -139,6 +188,13 @@ def call(
     """A tool part."""
     state = {"status": status, "input": given, "output": output, "title": tool, "metadata": metadata or {}}
     return {"type": "tool", "tool": tool, "callID": f"call_{tool}", "state": state}
+
+
+def read(path: str, *lines: str) -> dict[str, Any]:
+    """A read of a whole file, as OpenCode 1.18 shows it."""
+    shown = "".join(f"{number}: {line}\n" for number, line in enumerate(lines, start=1))
+    end = f"(End of file - total {len(lines)} lines)\n</content>"
+    return call("read", output=f"<path>{path}</path>\n<type>file</type>\n<content>\n{shown}\n{end}", filePath=path)
 
 
 @contextmanager

@@ -7,13 +7,15 @@ three steps of progress and wait for `gate` before they end, so that a test can 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from daemon.control.protocol import Progress
+from daemon.control.protocol import FileContent, Progress, Take, silent
 from daemon.control.server import Server
 from daemon.errors import BadRequest
 
@@ -77,6 +79,62 @@ STATUS = {
     "errors": [{"time": 1_780_000_050_000, "where": "embed", "message": "127.0.0.1:11434: no answer; start Ollama"}],
 }
 
+FILE = {
+    "path": "/home/ada/shop/cart.py",
+    "grade": "proven",
+    "evidence": ["completed write"],
+    "sha256": "ab" * 32,
+    "size": 1234,
+    "deleted": False,
+    "disk": "missing",
+    "last_change": {"time": 1_780_000_000_000, "session_id": "ses_1", "message_id": "msg_1", "tool": "write"},
+    "note": "",
+}
+
+REVISION = {
+    "time": 1_780_000_000_000,
+    "session_id": "ses_1",
+    "session_title": "Limit the rate of requests",
+    "message_id": "msg_1",
+    "tool": "write",
+    "operation": "write",
+    "grade": "proven",
+    "evidence": ["completed write"],
+    "note": "",
+    "outside_change": False,
+    "deleted": False,
+    "size": 1234,
+    "sha256": "ab" * 32,
+    "moved_from": None,
+}
+
+CONTENT = {
+    "path": "/home/ada/shop/cart.py",
+    "at": None,
+    "known": True,
+    "grade": "proven",
+    "proven": True,
+    "deleted": False,
+    "partial": False,
+    "sha256": "ab" * 32,
+    "size": 6,
+    "redacted": False,
+    "last": None,
+    "warnings": [],
+    "time": 1_780_000_000_000,
+    "session_id": "ses_1",
+    "message_id": "msg_1",
+    "tool": "write",
+    "evidence": ["completed write"],
+    "note": "",
+    "content_base64": base64.b64encode(b"x = 1\n").decode(),
+}
+
+
+def content_of(relative: str, data: bytes = b"x = 1\n", grade: str = "proven", **more: Any) -> FileContent:
+    """A file as `restore` hands it out."""
+    return FileContent(f"/home/ada/shop/{relative}", relative, grade, hashlib.sha256(data).hexdigest(), data, **more)
+
 
 class ScriptedService:
     """See the module's docstring."""
@@ -86,6 +144,18 @@ class ScriptedService:
         self.failure: BaseException | None = None
         self.hits: list[dict[str, Any]] = [HIT]
         self.status_answer: dict[str, Any] = dict(STATUS)
+        self.files_answer: dict[str, Any] = {"path": "/", "files": [FILE], "hints": [], "warnings": []}
+        self.history_answer: dict[str, Any] = {
+            "path": "/home/ada/shop/cart.py",
+            "grade": "proven",
+            "deleted": False,
+            "revisions": [REVISION],
+            "warnings": [],
+        }
+        self.content_answer: dict[str, Any] = dict(CONTENT)
+        self.contents: list[FileContent] = [content_of("cart.py")]
+        self.skipped: list[dict[str, str]] = []
+        self.aliases: list[dict[str, str]] = []
         self.phase = "scan"
         self.gate = threading.Event()
         self.gate.set()
@@ -130,6 +200,49 @@ class ScriptedService:
             "files": {"proven": 2, "unproven": 1},
             "warnings": [],
         }
+
+    def files(
+        self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent
+    ) -> dict[str, Any]:
+        self._called("files", path, at, lost)
+        return self.files_answer
+
+    def history(
+        self, path: str, *, diff: bool = False, lines: bool = False, progress: Progress = silent
+    ) -> dict[str, Any]:
+        self._called("history", path, diff, lines)
+        return self.history_answer
+
+    def content(self, path: str, *, at: str = "", raw: bool = False, progress: Progress = silent) -> dict[str, Any]:
+        self._called("content", path, at, raw)
+        return self.content_answer
+
+    def restore(
+        self,
+        path: str,
+        *,
+        at: str = "",
+        deleted: bool = False,
+        grade: str = "proven",
+        take: Take,
+        progress: Progress = silent,
+    ) -> dict[str, Any]:
+        self._called("restore", path, at, deleted, grade)
+        for content in self.contents:
+            take(content)
+        self._work(progress)
+        only_deleted = sum(entry["reason"].startswith("deleted") for entry in self.skipped)
+        return {
+            "path": path,
+            "files": len(self.contents),
+            "deleted": only_deleted,
+            "skipped": self.skipped,
+            "warnings": [],
+        }
+
+    def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> dict[str, Any]:
+        self._called("alias", old, new, remove)
+        return {"aliases": self.aliases}
 
     def _called(self, *call: Any) -> None:
         self.calls.append(call)

@@ -71,3 +71,10 @@ def test_reading_the_same_version_twice_changes_nothing(old: dict[str, Any], new
     replaces, _ = merge.choose(old, new)
     current = new if replaces else old
     assert merge.choose(current, current) == (True, False)
+
+
+def test_the_newest_diffs_of_a_turn_win_however_little_they_say() -> None:
+    old = {"id": "m", "role": "user", "summary": {"diffs": [{"file": "a", "before": "x", "after": "much longer text"}]}}
+    assert merge.choose_message(old, {"id": "m", "role": "user", "summary": {"diffs": []}}) == (True, True)
+    assert merge.choose_message(old, {"id": "m", "role": "user"}) == (False, False)
+    assert merge.choose_message({"id": "m", "role": "user"}, old) == (True, False)

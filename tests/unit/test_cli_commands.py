@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Cli
 from scripted_service import HIT, STATUS, ScriptedService, serving
 
 from daemon import config, errors
@@ -33,52 +32,6 @@ HEAVY = {
     "structlog",
     "onnxruntime",
 }
-
-
-@dataclass
-class Cli:
-    """Runs `reconstitute` in a process of its own."""
-
-    service: ScriptedService
-    home: Path
-    environment: dict[str, str] = field(default_factory=dict)
-
-    def __call__(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "daemon.cli", *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            cwd=self.home,
-            env=self.env(**environment),
-            timeout=60,
-        )
-
-    def env(self, **more: str) -> dict[str, str]:
-        source = str(Path(__file__).parents[2])
-        return {**os.environ, "XDG_RUNTIME_DIR": str(self.home / "run"), "PYTHONPATH": source, "COLUMNS": "80"} | more
-
-    def on_terminal(self, *words: str, **environment: str) -> str:
-        """What a person sees: stdout and stderr on a terminal."""
-        mine, theirs = pty.openpty()
-        env = {k: v for k, v in self.env(TERM="xterm", **environment).items() if v != "-"}
-        with subprocess.Popen(
-            [sys.executable, "-m", "daemon.cli", *words], stdout=theirs, stderr=theirs, cwd=self.home, env=env
-        ) as process:
-            os.close(theirs)
-            seen = b""
-            while True:
-                try:
-                    piece = os.read(mine, 65536)
-                except OSError:
-                    break
-                if not piece:
-                    break
-                seen += piece
-        os.close(mine)
-        assert process.returncode == 0, seen
-        return seen.decode()
 
 
 @pytest.fixture
@@ -366,7 +319,9 @@ def test_asking_the_daemon_loads_neither_engine_nor_server(cli: Cli, monkeypatch
 def test_every_command_has_help_with_an_example() -> None:
     groups = {"config": ("check", "path", "example"), "service": ("install", "status", "uninstall")}
     below = [[group, name] for group, names in groups.items() for name in names]
-    for words in (["search"], ["status"], ["index"], ["run"], ["service"], ["config"], ["/x"], [], *below):
+    about_files = [["files"], ["history"], ["show"], ["restore"], ["alias"]]
+    others = [["search"], ["status"], ["index"], ["run"], ["service"], ["config"], ["/x"], []]
+    for words in (*others, *about_files, *below):
         done = subprocess.run(
             [sys.executable, "-m", "daemon.cli", *words, "--help"],
             capture_output=True,

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_service import HIT, ScriptedService, serving
+from scripted_service import HIT, ScriptedService, content_of, serving
 
 from daemon import errors
 from daemon.control import client as client_module
 from daemon.control.client import Client
+from daemon.control.protocol import FileContent
 from daemon.errors import BadRequest, DaemonUnreachable, ReconstituteError
 
 
@@ -173,3 +174,33 @@ def test_a_daemon_killed_during_a_call_is_unreachable_not_an_empty_answer(tmp_pa
 
         with pytest.raises(DaemonUnreachable, match=r"broke off|ended before"):
             Client(path).index(kill)
+
+
+def test_the_calls_about_files_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
+    taken: list[FileContent] = []
+    steps: list[dict[str, Any]] = []
+    service.contents = [content_of("a\n\ud800", bytes(range(256)), executable=True), content_of("b", b"")]
+    service.skipped = [{"path": "/x/c", "reason": "lost: x"}]
+    assert client.files("/x", at="2026-05-31", lost=True) == service.files_answer
+    assert client.history("/x", diff=True, lines=True) == service.history_answer
+    assert client.content("/x", at="2026-05-31", raw=True) == service.content_answer
+    answer = client.restore("/x", deleted=True, grade="stale", take=taken.append, progress=steps.append)
+    assert client.alias("/a", "/b") == {"aliases": []}
+    assert (taken, answer["skipped"]) == (service.contents, service.skipped)
+    assert [step["done"] for step in steps] == [1, 2, 3]
+    assert service.calls == [
+        ("files", "/x", "2026-05-31", True),
+        ("history", "/x", True, True),
+        ("content", "/x", "2026-05-31", True),
+        ("restore", "/x", "", True, "stale"),
+        ("alias", "/a", "/b", False),
+    ]
+
+
+def test_what_the_taker_of_contents_raises_comes_out(client: Client, service: ScriptedService) -> None:
+    def full(_: FileContent) -> None:
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        client.restore("/x", take=full)
+    assert client.status() == service.status_answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -17,10 +18,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scripted_service import HIT, ScriptedService, serving
+from scripted_service import HIT, ScriptedService, content_of, serving
 
-from daemon.control import endpoint
-from daemon.control import server as server_module
+from daemon.control import answering, endpoint
 from daemon.control.server import Server
 from daemon.errors import ArchiveLocked, BadRecord, ConfigError, IndexBroken, ModelUnavailable
 
@@ -215,7 +215,7 @@ def test_progress_arrives_before_the_call_ends(served: Path, service: ScriptedSe
 def test_a_long_silent_call_is_seen_to_live(
     served: Path, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(answering, "ALIVE_SECONDS", 0.05)
     service.gate.clear()
     threading.Timer(0.4, service.gate.set).start()
     answer = raw(served, b"POST /index HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")
@@ -245,7 +245,7 @@ def test_more_progress_than_is_read_is_left_out_but_the_result_is_not(path: Path
 
 
 def test_a_sender_that_says_nothing_is_hung_up_on(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(answering, "READ_SECONDS", 0.2)
     for beginning in (b"", b"GET /sta", b"POST /search HTTP/1.1\r\nhost: x\r\n"):
         assert raw(served, beginning) == b""
     assert b" 408 " in raw(served, b'POST /search HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"que')
@@ -432,3 +432,82 @@ def test_stopping_a_server_twice_or_unstarted_is_no_error(path: Path) -> None:
         await server.stop()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("where", "body", "called"),
+    [
+        ("/files", {}, ("files", "/", "", False)),
+        ("/files", {"path": "/x", "at": "2026-05-31", "lost": True}, ("files", "/x", "2026-05-31", True)),
+        ("/history", {"path": "/x", "diff": True, "lines": True}, ("history", "/x", True, True)),
+        ("/content", {"path": "/x", "at": "2026-05-31", "raw": True}, ("content", "/x", "2026-05-31", True)),
+        ("/restore", {"path": "/x", "deleted": True, "grade": "stale"}, ("restore", "/x", "", True, "stale")),
+    ],
+)
+def test_each_call_about_files_reaches_the_service(
+    served: Path, service: ScriptedService, where: str, body: dict[str, Any], called: tuple[Any, ...]
+) -> None:
+    status, lines = call(served, "POST", where, json.dumps(body).encode())
+    assert (status, service.calls) == (200, [called])
+    assert "result" in lines[-1]
+
+
+def test_contents_are_sent_before_the_result_and_whole(served: Path, service: ScriptedService) -> None:
+    service.contents = [content_of("a", bytes(range(256))), content_of("b", b"", partial=True)]
+    _, lines = call(served, "POST", "/restore", b'{"path": "/x"}')
+    sent = [line["content"] for line in lines if "content" in line]
+    assert [base64.b64decode(content["data"]) for content in sent] == [bytes(range(256)), b""]
+    assert set(sent[0]) == {"path", "relative", "grade", "sha256", "data", "partial", "deleted", "executable"}
+    assert lines[-1]["result"]["files"] == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "body", "says"),
+    [
+        ("/files", b'{"losst": true}', "did you mean lost?"),
+        ("/history", b"{}", "path"),
+        ("/content", b'{"path": 3}', "`$.path`"),
+        ("/restore", b'{"path": "/x", "to": "/y"}', "it takes path, at, deleted, grade"),
+        ("/alias", b'{"remove": "yes"}', "remove"),
+    ],
+)
+def test_a_call_about_files_that_makes_no_sense_is_refused_with_the_reason(
+    served: Path, where: str, body: bytes, says: str
+) -> None:
+    status, [answer] = call(served, "POST", where, body)
+    assert (status, answer["error"]["type"]) == (400, "BadRequest")
+    assert says in answer["error"]["message"]
+
+
+class _Endless(ScriptedService):
+    """Sends contents until that fails."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = 0
+        self.ended = threading.Event()
+
+    def restore(self, path: str, *, take: Callable[[Any], None], **_: Any) -> dict[str, Any]:
+        content = content_of("a", b"x" * 100_000)
+        try:
+            while self.sent < 100_000:
+                take(content)
+                self.sent += 1
+        finally:
+            self.ended.set()
+        return {}
+
+
+def test_contents_wait_for_a_slow_reader_and_stop_when_it_hangs_up(path: Path) -> None:
+    service = _Endless()
+    with serving(service, path):
+        with connect(path) as caller:
+            caller.sendall(b'POST /restore HTTP/1.1\r\nhost: x\r\ncontent-length: 13\r\n\r\n{"path":"/x"}')
+            caller.recv(1000)
+            time.sleep(1)
+            held = service.sent
+            time.sleep(0.5)
+            assert service.sent == held < 200  # some megabytes, not all there is
+            assert not service.ended.is_set()
+        assert service.ended.wait(10)
+        assert call(path, "GET", "/status")[0] == 200

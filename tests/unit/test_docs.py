@@ -1,16 +1,21 @@
-"""The documents say only what is there: every test they name exists, every relative link resolves."""
+"""The documents say only what is there: tests, cases, links, commands, options, make targets, settings and keys exist."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from daemon.cli.commands import COMMANDS
+from daemon.cli.commands import COMMANDS, reconstitute
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
 def test_every_test_named_in_the_reliability_page_exists() -> None:
@@ -22,14 +27,78 @@ def test_every_test_named_in_the_reliability_page_exists() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_recovery_case_named_in_the_reliability_page_exists() -> None:
+    page = (CHECKOUT / "docs" / "reliability.md").read_text()
+    named = re.findall(r"`(\w+\.toml)::([\w-]+)`", page)
+    assert len(named) > 10
+    files = {path.name: path.read_text() for path in (CHECKOUT / "tests" / "recovery" / "cases").glob("*.toml")}
+    missing = [f"{file}::{name}" for file, name in named if f'id = "{name}"' not in files.get(file, "")]
+    assert missing == []
+
+
+@each_document
 def test_every_relative_link_of_a_document_resolves(document: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", document.read_text())
     broken = [link for link in links if "://" not in link and not (document.parent / link).exists()]
     assert broken == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@each_document
 def test_every_command_a_document_shows_is_one_of_ours(document: Path) -> None:
-    shown = re.findall(r"(?m)(?:^|`)reconstitute ([a-z]+)\b", document.read_text())
+    shown = re.findall(r"(?m)(?:^|^\$ |`|/)reconstitute ([a-z]+)\b", document.read_text())
     assert [name for name in shown if name not in COMMANDS] == []
+
+
+@each_document
+def test_every_option_a_document_shows_is_one_of_its_commands(document: Path) -> None:
+    unknown = [line for line in _shown(document.read_text()) if not _options(line) <= _known(line)]
+    assert unknown == []
+
+
+def _shown(text: str) -> Iterator[str]:
+    """Each call of `reconstitute`, without its comment."""
+    for line in re.findall(r"(?m)(?:^|^\$ |/)(reconstitute .+)$|`(reconstitute [^`]+)`", text):
+        yield (line[0] or line[1]).partition(" #")[0]
+
+
+def _options(line: str) -> set[str]:
+    return {word.partition("=")[0] for word in shlex.split(line) if word.startswith("-") and len(word) > 1}
+
+
+def _known(line: str) -> set[str]:
+    context = click.Context(reconstitute)
+    found = reconstitute.get_command(context, shlex.split(line)[1]) or reconstitute.get_command(context, ":path")
+    commands = [reconstitute, found, *(found.commands.values() if isinstance(found, click.Group) else ())]
+    return {"--help", *(name for one in commands if one for param in one.params for name in param.opts)}
+
+
+@each_document
+def test_every_make_target_a_document_shows_exists(document: Path) -> None:
+    targets = re.findall(r"(?m)^(\w+):", (CHECKOUT / "Makefile").read_text())
+    shown = re.findall(r"(?m)(?:^|`)make ([a-z]+)\b", document.read_text())
+    assert [name for name in shown if name not in targets] == []
+
+
+@each_document
+def test_every_setting_a_document_names_exists(document: Path) -> None:
+    example = (CHECKOUT / "config.example.toml").read_text()
+    settings = tomllib.loads(re.sub(r"(?m)^# (?=\w+ = |\[\[)", "", example))
+    named = re.findall(r"`([a-z]+)\.(\w+)`", document.read_text())
+    assert [f"{section}.{key}" for section, key in named if section in settings and key not in settings[section]] == []
+
+
+def test_every_kind_of_key_in_the_archive_is_told() -> None:
+    source = (CHECKOUT / "daemon" / "archive" / "keys.py").read_text()
+    kinds = set(re.findall(r'_key\("(\w+)"|b"(\w+):', source))
+    page = (CHECKOUT / "docs" / "how-it-works.md").read_text()
+    assert len(kinds) > 15
+    assert sorted(kind for pair in kinds for kind in pair if kind and f"`{kind}:" not in page) == []
+
+
+def test_the_score_stands_once_between_its_marks() -> None:
+    pieces = (CHECKOUT / "README.md").read_text().split("<!-- score -->")
+    assert len(pieces) == 3
+    figures = re.findall(r"(?m)^  \S.*?((?: +\d+){4})$", pieces[1])
+    wrong = [figure.split()[-1] for figure in figures]
+    assert len(wrong) == 12
+    assert set(wrong) == {"0"}

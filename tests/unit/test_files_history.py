@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from daemon.files.history import CONCURRENT, NOT_UTF8, FileHistory, Revision, history
+from daemon.files.changes import CONCURRENT
+from daemon.files.grade import Grade
+from daemon.files.history import FileHistory, Revision
+from daemon.files.observe import NOT_UTF8
+from daemon.files.partial import Fragments, Run
 from daemon.model import FileEdit, Operation, Session
 from daemon.transcript.edits import edits
 from tests.records import BASE, START, apply_patch, bash, edit, message, read, read_output, session, text, tool, write
+from tests.replaying import history
 
 PATH = f"{BASE}/a.py"
 
@@ -25,10 +29,8 @@ def _edits(*parts: dict[str, Any], version: str = "1.18.33") -> list[FileEdit]:
     return found
 
 
-def _history(
-    *parts: dict[str, Any], version: str = "1.18.33", path: str = PATH, lookup: Callable[..., Any] | None = None
-) -> FileHistory:
-    return history(path, [one for one in _edits(*parts, version=version) if one.path == path], lookup)
+def _history(*parts: dict[str, Any], version: str = "1.18.33", path: str = PATH) -> FileHistory:
+    return history(path, _edits(*parts, version=version))
 
 
 def _recorded(before: str, after: str) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def test_failed_and_pending_calls_change_nothing() -> None:
         tool("write", {"filePath": PATH, "content": "x"}, status="running"),
         tool("edit", {"filePath": PATH, "oldString": "1", "newString": "2"}, "Tool execution aborted", status="error"),
         bash("sed -i s/1/2/ a.py", status="running"),
-        bash("echo >> a.py"),
+        bash("date >> a.py"),
         bash("cd . && rm a.py", "Tool execution aborted", status="error"),
         tool("acme_replace_text", {"path": "a.py", "find": "1"}, "ok"),
         tool("acme_thing", {"file": PATH, "contents": "x"}, "ok"),
@@ -129,7 +131,7 @@ def test_a_change_that_cannot_be_told_makes_the_state_stale_and_keeps_the_last_t
 
 
 def test_nothing_built_on_a_stale_state_is_proven_until_a_write() -> None:
-    first = write(PATH, "a = 1\n"), bash("echo >> a.py"), edit(PATH, "1", "2")
+    first = write(PATH, "a = 1\n"), bash("date >> a.py"), edit(PATH, "1", "2")
     assert _doubted(_history(*first)).content == b"a = 2\n"
     assert _proven(_history(*first, write(PATH, "b\n"))) == b"b\n"
 
@@ -146,9 +148,26 @@ def test_a_complete_read_of_an_old_version_proves_the_text(version: str) -> None
     assert _proven(_history(read(PATH, "a = 1\r\n\nb\n", version), version=version)) == b"a = 1\r\n\nb\n"
 
 
+def test_a_complete_read_of_a_kind_that_usually_begins_with_a_mark_proves_all_but_that() -> None:
+    path = f"{BASE}/Program.cs"
+    last = _doubted(_history(read(path, "a\r\n", "1.1.65"), version="1.1.65", path=path))
+    assert (last.content, last.grade, last.mark_unknown) == (b"a\r\n", Grade.PARTIAL, True)
+
+
+def test_a_write_over_a_file_that_may_have_a_mark_leaves_that_open_and_nothing_else() -> None:
+    path = f"{BASE}/bom.txt"
+    over = write(path, "new\n")
+    over["state"]["metadata"]["exists"] = True
+    last = _doubted(_history(over, path=path))
+    assert (last.content, last.grade, last.mark_unknown) == (b"new\n", Grade.PARTIAL, True)
+    assert _proven(_history(over, path=path, version="1.1.65")) == b"new\n"
+    assert _proven(_history(write(path, "x"), over, path=path)) == b"new\n"
+
+
 def test_a_read_of_a_new_version_proves_no_final_newline() -> None:
     last = _doubted(_history(read(PATH, "a = 1\n")))
-    assert last.content == b"a = 1"
+    assert (last.content, last.grade) == (None, Grade.PARTIAL)
+    assert last.fragments == Fragments((Run(1, ("a = 1",)),), is_all=True)
     assert "final newline" in last.note
 
 
@@ -156,7 +175,9 @@ def test_a_read_confirms_what_is_known() -> None:
     for version in ("1.1.65", "1.18.33"):
         found = _history(write(PATH, "a = 1\r\n"), read(PATH, "a = 1\r\n", version), version=version)
         assert _proven(found) == b"a = 1\r\n"
-        assert "confirmed by a read" in found.revisions[-1].evidence
+        said = "confirmed by a read" if version == "1.1.65" else "a read shows the same lines"
+        assert said in found.revisions[-1].evidence
+        assert (found.grade is Grade.VERIFIED) == (version == "1.1.65")
 
 
 def test_a_read_that_shows_another_text_is_an_outside_change() -> None:
@@ -164,7 +185,8 @@ def test_a_read_that_shows_another_text_is_an_outside_change() -> None:
     assert _proven(old) == b"a = 2\n"
     assert old.revisions[-1].outside_change
     new = _doubted(_history(write(PATH, "a = 1\n"), read(PATH, "a = 2\n")))
-    assert (new.content, new.outside_change) == (b"a = 2", True)
+    assert (new.content, new.outside_change) == (None, True)
+    assert new.fragments == Fragments((Run(1, ("a = 2",)),), is_all=True)
 
 
 def _range(lines: str) -> dict[str, Any]:
@@ -172,11 +194,13 @@ def _range(lines: str) -> dict[str, Any]:
     return tool("read", {"filePath": PATH, "offset": 2}, shown)
 
 
-def test_a_partial_read_may_only_contradict() -> None:
+def test_a_partial_read_proves_no_file_and_may_contradict_one() -> None:
     base = write(PATH, "a\nb\nc\nd\n")
     assert _proven(_history(base, _range("2: b\n3: c"))) == b"a\nb\nc\nd\n"
     assert _doubted(_history(base, _range("2: b\n3: x"))).outside_change
-    assert _history(_range("2: b\n3: c")).revisions == ()
+    seen = _doubted(_history(_range("2: b\n3: c")))
+    assert (seen.content, seen.grade) == (None, Grade.PARTIAL)
+    assert seen.fragments == Fragments((Run(2, ("b", "c")),))
 
 
 def test_deletion_and_a_new_life() -> None:
@@ -192,8 +216,7 @@ _MOVE = f"*** Begin Patch\n*** Update File: {BASE}/old.py\n*** Move to: a.py\n@@
 
 def test_a_move_brings_the_other_paths_text_along() -> None:
     calls = write(f"{BASE}/old.py", "# top\na = 1\n"), apply_patch(_MOVE)
-    lookup = lambda path, one: _history(calls[0], path=path).latest  # noqa: E731
-    assert _proven(_history(*calls, lookup=lookup)) == b"# top\na = 2\n"
+    assert _proven(_history(*calls)) == b"# top\na = 2\n"
     source = _history(*calls, path=f"{BASE}/old.py")
     assert source.latest is not None
     assert source.latest.deleted
@@ -209,9 +232,12 @@ def test_a_patch_that_names_a_file_twice_is_not_followed() -> None:
     assert _doubted(_history(write(PATH, "a\n"), apply_patch(twice))).content == b"a\n"
 
 
-def test_text_that_is_not_utf8_at_the_source_is_never_proven() -> None:
-    assert _doubted(_history(write(PATH, "caf\ufffd\n"))).note == NOT_UTF8
-    assert _doubted(_history(write(PATH, "x\ud800\n"))).note == NOT_UTF8
+def test_what_a_read_shows_of_a_file_that_is_not_utf8_is_never_proven() -> None:
+    assert _doubted(_history(read(PATH, "caf\ufffd\n", "1.1.65"), version="1.1.65")).note == NOT_UTF8
+
+
+def test_a_write_puts_a_replacement_character_where_a_text_cannot_be_encoded() -> None:
+    assert _proven(_history(write(PATH, "x\ud800\n"))) == "x\ufffd\n".encode()
 
 
 @pytest.mark.parametrize(
@@ -237,10 +263,14 @@ def test_each_version_has_its_rules(version: str, steps: list[dict[str, Any]], e
 
 
 @pytest.mark.parametrize(
-    "steps", [[write(PATH, "a\r\nb\r\n"), edit(PATH, "b", "c\nd")], [write(PATH, "\ufeffa\n"), edit(PATH, "a", "b")]]
+    ("between", "steps"),
+    [
+        ("1.2.24", [write(PATH, "a\r\nb\r\n"), edit(PATH, "b", "c\nd")]),
+        ("1.2.10", [write(PATH, "\ufeffa\n"), edit(PATH, "a", "b")]),
+    ],
 )
-def test_where_versions_differ_an_unknown_one_proves_nothing(steps: list[dict[str, Any]]) -> None:
-    for version in ("1.9.3", ""):
+def test_where_versions_differ_an_unknown_one_proves_nothing(between: str, steps: list[dict[str, Any]]) -> None:
+    for version in (between, ""):
         _doubted(_history(*steps, version=version))
 
 
@@ -305,3 +335,14 @@ def test_an_attachments_read_counts_as_a_read() -> None:
     found = edits(message(text("look"), *parts), Session("s", "", BASE, "", 0, 0, b"{}", version="1.1.65"))
     assert [one.operation for one in found] == [Operation.READ]
     assert _proven(history(PATH, found)) == b"a = 1\n"
+
+
+def test_a_call_that_found_the_file_modified_since_it_was_read_casts_doubt() -> None:
+    refused = tool("edit", {"filePath": PATH, "oldString": "1", "newString": "2"}, status="error")
+    refused["state"]["error"] = f"Error: File {PATH} has been modified since it was last read.\nPlease read it again."
+    found = _history(write(PATH, "a = 1\n"), refused)
+    assert _doubted(found).content == b"a = 1\n"
+    between = found.at(START + 500)
+    assert found.revisions[-1].outside_change
+    assert between is not None
+    assert not between.proven, "the change came some time before the call that noticed it"

@@ -9,12 +9,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.files.history import FileHistory, Revision, earlier, history
+from daemon.files.history import FileHistory, Revision
 from daemon.model import FileEdit
 from daemon.transcript.edits import edits, from_json, to_json
 from tests.records import START, apply_patch, bash, edit, message, read, session, write
+from tests.replaying import history
 
-NAMES = ("a.txt", "b.txt")
+NAMES = ("a.py", "b.py")
 BOM = "\ufeff"
 _LINES = st.lists(st.sampled_from(["", "x", "y", "x y", "z$&", "é"]), max_size=5)
 _TEXTS = st.builds(
@@ -146,11 +147,7 @@ class World:
     # -- what we make of it --------------------------------------------------------------------------------------
 
     def of(self, path: str, among: list[FileEdit] | None = None) -> FileHistory:
-        def before(other: str, one: FileEdit) -> Revision | None:
-            own = [e for e in (among or self.edits) if e.path == other]
-            return history(other, earlier(own, one), before).latest
-
-        return history(path, [e for e in (among or self.edits) if e.path == path], before)
+        return history(path, among or self.edits)
 
 
 def _javascript_replace_all(text: str, old: str, new: str) -> str:

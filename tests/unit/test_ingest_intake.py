@@ -26,10 +26,11 @@ from tests.make_opencode_v2 import OldMessage, Row2, Session2, make_v2
 from tests.make_opencode_v2 import assistant as assistant2
 from tests.make_opencode_v2 import text as text2
 from tests.make_opencode_v2 import tool as tool2
+from tests.taking_in import intake_of as an_intake
 
 
 def intake_of(archive: Archive, **more: object) -> Intake:
-    return Intake(archive, **{"quiet_s": 0.3, "free_mb": 1} | more)  # type: ignore[arg-type]
+    return an_intake(archive, **{"quiet_s": 0.3, "free_mb": 1} | more)
 
 
 def take_all(archive: Archive, sources: Sources) -> Taken:

@@ -13,11 +13,12 @@ from daemon.archive import Archive
 from daemon.embed import Embedder, Vector
 from daemon.errors import BadInput, IndexBroken, ModelUnavailable
 from daemon.index import Filters
-from daemon.ingest import Intake, Upkeep
+from daemon.ingest import Upkeep
 from daemon.opencode.json_tree import JsonTree
 from tests.e2e.talk import Talk, words
 from tests.fake_ollama import vector
 from tests.make_opencode import JsonStore
+from tests.taking_in import intake_of
 
 MESSAGES = 12
 
@@ -69,7 +70,7 @@ class House:
         talk = Talk(JsonStore(self.root / "opencode"))
         for number in range(MESSAGES):
             talk.ask(f"About {words(number)}.")
-        Intake(self.archive, quiet_s=0, free_mb=0).take(JsonTree(self.root / "opencode" / "storage"), patient=False)
+        intake_of(self.archive, quiet_s=0, free_mb=0).take(JsonTree(self.root / "opencode" / "storage"), patient=False)
 
     def open(self, embedder: Embedder | None = None) -> Upkeep:
         if self.upkeep is not None:

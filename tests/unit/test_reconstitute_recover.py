@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recorded_sessions import Recorded, call, recorded
+from recorded_sessions import Recorded, call, read, recorded
 
-from daemon.files import Files
-from daemon.files.history import Revision
+from daemon.files import FileHistory, Files, Grade, Revision
+from daemon.files.content import Content
+from daemon.files.disk import Disk
+from daemon.files.partial import Fragments, Run
 from daemon.model import Operation
-from daemon.reconstitute.disk import Disk
-from daemon.reconstitute.recover import State, evidence, recover
+from daemon.reconstitute.recover import MEANING, State, evidence, recover
 
 
 @pytest.fixture
@@ -28,8 +30,8 @@ def _write(path: str, content: str) -> dict:
 
 
 def _found(made: Recorded, root: str, until: int | None = None) -> dict:
-    files = Files(made.archive)
-    return {file.relative: file for file in recover(files, files.paths(root), root, until)}
+    histories = Files(made.archive).histories(root, until)
+    return {file.relative: file for file in recover(histories, root)}
 
 
 def test_a_completed_write_is_proven_and_compared_with_the_disk(house):
@@ -74,8 +76,11 @@ def test_an_edit_of_an_unknown_text_is_not_proven_and_says_why(house):
     made, root = house
     made.say("ses_1", "assistant", call("edit", filePath=f"{root}/a.py", oldString="x", newString="y"))
     file = _found(made, root)["a.py"]
-    assert (file.state, file.shown) == (State.UNPROVEN, None)
-    assert file.reason
+    assert (file.state, file.shown) == (State.PARTIAL, None)
+    assert file.reason == "of its content only this is known: 1 line whose place is not known"
+    assert file.guess is not None
+    assert file.guess.fragments is not None
+    assert "y" in file.guess.fragments.marked()
 
 
 def test_what_is_not_proven_since_leaves_the_earlier_state_marked_as_such(house):
@@ -83,9 +88,10 @@ def test_what_is_not_proven_since_leaves_the_earlier_state_marked_as_such(house)
     made.say("ses_1", "assistant", _write(f"{root}/a.py", "one\n"))
     made.say("ses_1", "assistant", call("bash", command=f"sed -i s/one/two/ {root}/a.py", metadata={"exit": 0}))
     file = _found(made, root)["a.py"]
-    assert file.state is State.EARLIER
+    assert file.state is State.STALE
     assert file.shown.content == b"one\n"
-    assert "sed" in file.reason
+    assert "a shell command may have changed it: sed -i" in file.reason
+    assert file.guess is None
 
 
 def test_the_target_may_be_the_file_itself(house):
@@ -94,18 +100,123 @@ def test_the_target_may_be_the_file_itself(house):
     assert set(_found(made, f"{root}/a.py")) == {"a.py"}
 
 
+def _revision(content: bytes | None, grade: Grade = Grade.PROVEN, **more) -> Revision:
+    whole = None if content is None else Content(content)
+    fields = {"session_id": "s", "message_id": "m", "part_id": "p", "tool": "write", "operation": Operation.WRITE}
+    return Revision(1, grade, whole, **(fields | more))
+
+
 def test_evidence_is_told_with_what_was_noted_and_seen_to_have_changed():
-    one = Revision(
-        1,
-        b"",
-        True,
-        ("write",),
-        "s",
-        "m",
-        "p",
-        "write",
-        Operation.WRITE,
-        note="formatted",
-        outside_change=True,
-    )
+    one = _revision(b"", evidence=("write",), note="formatted", outside_change=True)
     assert evidence(one) == "write; formatted; changed outside OpenCode before this"
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [(Operation.WRITE, "shell command: make"), (Operation.UNCLEAR, "a shell command may have changed it: make")],
+)
+def test_what_a_shell_command_did_is_told_from_what_it_may_have_done(operation: Operation, said: str):
+    assert evidence(_revision(b"x", operation=operation, tool="bash", note="shell: make")) == said
+
+
+KNOWN = {
+    "lines 1 to 2": Fragments((Run(1, ("a", "b")),)),
+    "line 4, lines 7 to 8": Fragments((Run(4, ("a",)), Run(7, ("b", "c")))),
+    "line 4, 2 lines whose place is not known": Fragments((Run(4, ("a",)), Run(None, ("b", "c")))),
+    "9 lines": Fragments(tuple(Run(first, ("a",)) for first in range(1, 18, 2))),
+}
+
+
+@pytest.mark.parametrize(("said", "fragments"), KNOWN.items())
+def test_of_a_partial_file_it_is_said_which_lines_are_known(said: str, fragments: Fragments):
+    one = _revision(None, Grade.PARTIAL, fragments=fragments, note="whatever")
+    assert evidence(one) == f"of its content only this is known: {said}"
+
+
+def test_a_file_of_which_all_lines_are_known_is_not_said_to_lack_any():
+    one = _revision(None, Grade.PARTIAL, fragments=Fragments((Run(1, ("a", "b")),), is_all=True))
+    assert evidence(one) == "all its lines are known, but not their line ends and whether a newline ends the file"
+
+
+def test_two_kinds_of_evidence_make_a_file_verified(house):
+    made, root = house
+    made.snapshot("ses_1", root, {"a.py": b"x\n"}, _write(f"{root}/a.py", "x\n"))
+    assert _found(made, root)["a.py"].state is State.VERIFIED
+
+
+def test_a_deleted_file_keeps_what_it_held_and_the_disk_is_not_asked_for_that(house):
+    made, root = house
+    made.say("ses_1", "assistant", _write(f"{root}/a.py", "x\n"))
+    made.say("ses_1", "assistant", call("bash", command=f"rm {root}/a.py", metadata={"exit": 0}))
+    file = _found(made, root)["a.py"]
+    assert (file.state, file.disk, file.reason) == (State.DELETED, Disk.MISSING, "")
+    assert (file.shown.content, file.guess) == (b"x\n", None)
+    assert file.held is file.revisions[0]
+    Path(root).mkdir()
+    Path(root, "a.py").write_text("x\n")
+    assert _found(made, root)["a.py"].disk is Disk.PRESENT
+
+
+def test_of_a_deleted_file_also_what_was_never_proven_is_kept(house):
+    made, root = house
+    made.say("ses_1", "assistant", call("edit", filePath=f"{root}/a.py", oldString="x", newString="y = 1"))
+    made.say("ses_1", "assistant", call("bash", command=f"rm {root}/a.py", metadata={"exit": 0}))
+    file = _found(made, root)["a.py"]
+    assert (file.state, file.shown) == (State.DELETED, None)
+    assert "y = 1" in file.guess.fragments.marked()
+
+
+def test_what_was_only_taken_away_is_no_file_of_the_target(house):
+    made, root = house
+    made.say("ses_1", "assistant", call("bash", command=f"rm -f {root}/tmp.txt", metadata={"exit": 0}))
+    assert _found(made, root) == {}
+
+
+def test_a_folder_that_a_command_named_is_no_file(house):
+    made, root = house
+    made.say("ses_1", "assistant", _write(f"{root}/src/a.py", "x\n"))
+    made.say("ses_1", "assistant", call("bash", command=f"black {root}/src", metadata={"exit": 0}))
+    assert set(_found(made, root)) == {"src/a.py"}
+
+
+def test_a_moved_file_knows_where_it_was(house):
+    made, root = house
+    made.say("ses_1", "assistant", _write(f"{root}/old.py", "x\n"))
+    made.say("ses_1", "assistant", call("bash", command=f"mv {root}/old.py {root}/new.py", metadata={"exit": 0}))
+    found = _found(made, root)
+    assert found["new.py"].state is State.PROVEN
+    assert found["new.py"].last.moved_from == f"{root}/old.py"
+    assert found["old.py"].state is State.DELETED
+
+
+def test_a_file_that_only_snapshots_show_was_not_worked_on_until_a_session_reads_it(house):
+    made, root = house
+    made.snapshot("ses_1", root, {"LICENSE": b"free\n"})
+    made.say("ses_1", "assistant", call("bash", command="make", metadata={"exit": 0}))
+    file = _found(made, root)["LICENSE"]
+    assert file.shown.content == b"free\n"
+    assert not file.was_touched
+    made.say("ses_1", "assistant", read(f"{root}/LICENSE", "free"))
+    assert _found(made, root)["LICENSE"].was_touched
+
+
+def test_every_state_has_its_meaning_in_words():
+    assert set(MEANING) == set(State)
+    assert len(set(MEANING.values())) == len(State)
+
+
+def test_content_is_only_taken_out_of_the_archive_for_what_stands_on_the_disk(tmp_path: Path):
+    taken: list[str] = []
+
+    def load(blob: str) -> bytes:
+        taken.append(blob)
+        return b"x\n"
+
+    (tmp_path / "there.py").write_bytes(b"x\n")
+    histories = [
+        FileHistory(str(tmp_path / name), (replace(_revision(b""), whole=Content(None, id_=name, load=load)),))
+        for name in ("gone.py", "there.py")
+    ]
+    found = {file.relative: file.disk for file in recover(histories, str(tmp_path))}
+    assert found == {"gone.py": Disk.MISSING, "there.py": Disk.IDENTICAL}
+    assert taken == ["there.py"]

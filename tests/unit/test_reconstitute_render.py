@@ -13,13 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
-from daemon.files.history import Revision
+from daemon.files import Grade, Revision
+from daemon.files.content import Content
+from daemon.files.disk import Disk
+from daemon.files.partial import Fragments, Run
 from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
-from daemon.reconstitute.disk import Disk
+from daemon.reconstitute.content import MOST_SHOWN, shown
 from daemon.reconstitute.extract import COMMAND, NOTHING, Extractor, Findings, Passage
-from daemon.reconstitute.recover import Recovered, State
-from daemon.reconstitute.render import MOST_SHOWN, Material, Renderer, shown
+from daemon.reconstitute.recover import MEANING, Recovered, State
+from daemon.reconstitute.render import MOST_QUIET, MOST_ROWS, Material, Renderer
 from daemon.reconstitute.scope import Involved, Scope
 
 AT = 1_795_262_400_000
@@ -27,7 +30,7 @@ ROOT = "/home/dev/shop"
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def revision(content: bytes | None, proven: bool = True, **more) -> Revision:
+def revision(content: bytes | None, grade: Grade = Grade.PROVEN, **more) -> Revision:
     fields = {
         "time": AT,
         "evidence": ("write",),
@@ -37,15 +40,14 @@ def revision(content: bytes | None, proven: bool = True, **more) -> Revision:
         "tool": "write",
         "operation": Operation.WRITE,
     }
-    return Revision(content=content, proven=proven, **(fields | more))
+    return Revision(grade=grade, whole=None if content is None else Content(content), **(fields | more))
 
 
 def file(relative: str, content: bytes | None = b"x = 1\n", state: State = State.PROVEN, **more) -> Recovered:
-    one = revision(content, proven=state is State.PROVEN)
+    reason = more.pop("reason", "")
+    one = revision(content, Grade(state.value), **more)
     seen = one if one.proven else None
-    return Recovered(
-        f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), seen, None if seen else one, more.get("reason", "")
-    )
+    return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), seen, None if seen else one, reason)
 
 
 def material(
@@ -90,7 +92,7 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
             files=[
                 file("plain.py", payload.encode("utf-8", "replace")),
                 file(f"deep/{name}"),
-                file("lost.py", None, State.UNPROVEN, reason=payload),
+                file("lost.py", None, State.LOST, reason=payload, note=payload),
             ],
             said=[passage(" ".join(payload.split()) or "x"), passage(payload, COMMAND, code=True)],
             title=payload,
@@ -159,7 +161,7 @@ def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str):
 
 def test_how_a_text_ends_is_only_said_where_it_is_proven():
     assert shown(b"no end", proven=False).notes == ()
-    page = pages(material([file("f.py", b"no end", State.UNPROVEN, reason="an inexact read")]))["f.py.md"]
+    page = pages(material([file("f.py", b"no end", State.STALE, reason="an inexact read")]))["f.py.md"]
     assert "newline at its end" not in page
 
 
@@ -178,17 +180,12 @@ def test_a_short_name_that_several_files_have_means_this_one_only_in_sessions_ne
     assert "of the blog" in pages(replace(shared, scope=touched))["app.py.md"]
 
 
-def test_no_page_names_a_command_that_does_not_exist():
-    page = pages(material([file("f.txt", f"key = '{SECRET}'\n".encode())]))["f.txt.md"]
-    assert "restore" not in page
-
-
 def test_an_unchanged_text_has_no_note():
     assert shown(b"plain\n").notes == ()
 
 
 def test_what_is_not_proven_stands_under_a_heading_that_says_so():
-    page = pages(material([file("f.py", b"guess\n", State.UNPROVEN, reason="no base")]))["f.py.md"]
+    page = pages(material([file("f.py", b"guess\n", State.STALE, reason="no base")]))["f.py.md"]
     proven, guessed = page.split("## Best known text, not proven")
     assert "guess" not in proven
     assert "Nothing of its content is proven." in proven
@@ -266,3 +263,133 @@ def test_the_same_material_gives_the_same_bytes_in_another_process():
         for seed in ("1", "2")
     }  # fmt: skip
     assert len(runs) == 1
+
+
+# -- grades ----------------------------------------------------------------------------------------------------------
+
+
+def every_state() -> list[Recovered]:
+    gone = revision(None, deleted=True, evidence=("deletion",), tool="bash", time=AT + 1)
+    before = revision(b"old\n")
+    known = Fragments((Run(3, ("three", "four")),))
+    return [
+        file("verified.py", state=State.VERIFIED),
+        file("proven.py"),
+        file("stale.py", b"s\n", State.STALE, reason="a command ran"),
+        file("partial.py", None, State.PARTIAL, reason="only 2 lines", fragments=known),
+        file("lost.py", None, State.LOST, reason="nothing tells"),
+        Recovered(f"{ROOT}/gone.py", "gone.py", State.DELETED, Disk.MISSING, (before, gone), before),
+    ]
+
+
+def test_the_first_page_explains_each_grade_that_occurs_once_and_counts_them():
+    top = pages(material(every_state()))["README.md"]
+    for state in State:
+        assert words(top).count(f"{state}: {MEANING[state]}") == 1
+    assert "6 files: 1 verified, 1 proven, 1 deleted, 1 stale, 1 partial, 1 lost" in words(top)
+    alone = pages(material([file("a.py")]))["README.md"]
+    assert MEANING[State.PROVEN] in words(alone)
+    assert MEANING[State.STALE] not in words(alone)
+
+
+def test_each_page_says_its_grade_in_words():
+    made = pages(material(every_state()))
+    for state in State:
+        page = made[f"{'gone' if state is State.DELETED else state}.py.md"]
+        said = "Deleted at" if state is State.DELETED else f"{state.value.capitalize()}: {MEANING[state]}"
+        assert said in words(page)
+
+
+def test_what_could_not_be_proven_is_listed_with_its_reason_and_nothing_else():
+    top = pages(material(every_state()))["README.md"]
+    listed = top.split("## What could not be proven")[1]
+    assert [line for line in listed.splitlines() if line] == [
+        "- lost.py (lost): nothing tells",
+        "- partial.py (partial): only 2 lines",
+        "- stale.py (stale): a command ran",
+    ]
+
+
+def test_the_known_lines_of_a_partial_file_stand_with_its_gaps_marked():
+    page = pages(material(every_state()))["partial.py.md"]
+    before, known = page.split("## Known lines, not proven to be the whole file")
+    assert "three" not in before
+    assert "<<< lines 1 to 2 are not known >>>\nthree\nfour\n<<< whether anything follows" in known
+
+
+def test_a_deleted_file_says_so_and_shows_what_it_held_and_how_to_get_it_back():
+    page = pages(material(every_state()))["gone.py.md"]
+    assert "that is certain, by this: deletion" in page
+    assert "old" in page.split("## Content before it was deleted")[1]
+    assert f"`reconstitute restore {ROOT}/gone.py --to DIR --deleted`" in page
+
+
+def test_where_a_file_was_and_what_changed_it_from_outside_is_said():
+    old = revision(b"1\n", time=AT - 2)
+    new = revision(b"2\n", moved_from=f"{ROOT}/old_`name.py", outside_change=True)
+    one = Recovered(f"{ROOT}/new.py", "new.py", State.PROVEN, Disk.MISSING, (old, new), new)
+    page = pages(material([one]))["new.py.md"]
+    assert f"Until 2026-11-21T12:00:00Z it was {ROOT}/old_`name.py" in words(page)
+    assert "Changed outside OpenCode before 2026-11-21T12:00:00Z" in page
+    assert "written, moved here | proven | write; changed outside OpenCode before this" in page
+
+
+# -- many files ------------------------------------------------------------------------------------------------------
+
+
+def quiet(relative: str, state: State = State.PROVEN) -> Recovered:
+    return file(relative, b"q\n", state, tool="snapshot", operation=Operation.SNAPSHOT, kinds=frozenset({"snapshot"}))
+
+
+def test_files_that_only_snapshots_show_do_not_drown_those_that_sessions_worked_on():
+    made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_ROWS + 20)), file("z.py")])
+    top = pages(made)["README.md"]
+    assert "[z.py](z.py.md): proven" in top.split("## Structure")[0]
+    assert f"{MOST_ROWS + 20} more files that no session worked on" in top.split("## Structure")[0]
+    assert "a0000.py" not in top.split("## Structure")[0]
+    worked_on, others = top.split("## Files")[1].split("No session worked on these")
+    assert "z.py" in worked_on
+    assert "a0000.py" not in worked_on
+    assert others.count("[a0") == MOST_ROWS - 1
+    assert "Not listed: 21 more files of this kind." in others
+    check_inert(
+        {path: text for path, text in pages(made).items() if path == "README.md"} | dict.fromkeys(pages(made), ""), 0
+    )
+
+
+def test_a_file_that_a_session_only_read_in_part_was_worked_on():
+    made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_QUIET + 2))])
+    read = replace(made, scope=replace(made.scope, touched={f"{ROOT}/a0007.py": frozenset({"msg_1"})}))
+    top = pages(read)["README.md"]
+    assert "[a0007.py](a0007.py.md): proven" in top.split("## Structure")[0]
+    assert f"{MOST_QUIET + 1} more files that no session worked on" in top
+    assert "a0007.py" not in top.split("No session worked on these")[1]
+
+
+def test_a_file_that_was_moved_away_is_not_said_to_be_deleted():
+    before = revision(b"old\n")
+    gone = revision(None, deleted=True, evidence=("moved to /x",), operation=Operation.MOVE, time=AT + 1)
+    one = Recovered(f"{ROOT}/old.py", "old.py", State.DELETED, Disk.MISSING, (before, gone), before)
+    page = pages(material([one]))["old.py.md"]
+    assert "Moved away at 2026-11-21T12:00:00Z" in page
+    assert "that is certain, by this: moved to /x" in page
+    assert "## Content before it was moved away" in page
+
+
+def test_a_few_files_that_only_snapshots_show_are_named_in_the_map():
+    made = material([*(quiet(f"a{number}.py") for number in range(MOST_QUIET)), file("z.py")])
+    assert "[a0.py](a0.py.md): proven" in pages(made)["README.md"].split("## Structure")[0]
+
+
+def test_tables_and_lists_are_bounded_and_say_what_they_leave_out():
+    files = [file(f"f{number:04}.py", b"s\n", State.STALE, reason="r") for number in range(MOST_ROWS + 3)]
+    top = pages(material(files), 10_000)["README.md"]
+    assert top.count("(stale): r") == MOST_ROWS
+    assert "- 3 more files" in top.split("## What could not be proven")[1]
+    assert "Not listed: 3 more files that sessions worked on." in top
+    assert "- and 3 more\n" in top.split("## Structure")[0]
+
+
+def test_a_snapshot_may_hold_a_name_that_is_not_utf_8():
+    made = pages(material([quiet("caf\udce9.txt"), quiet("d\udce9/x.txt")]))
+    assert all(text.encode() and path.encode() for path, text in made.items())

@@ -13,11 +13,11 @@ from recorded_sessions import MINUTE, START, FailingLexical, Recorded, call, rec
 
 from daemon.errors import BadRequest, IndexBroken, OutputRefused
 from daemon.files import Files
-from daemon.ingest import Intake
 from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
 from daemon.reconstitute import Reconstitution
 from daemon.reconstitute.moment import tree_suffix
+from tests.taking_in import intake_of
 
 SHOP = "/home/dev/shop"
 
@@ -136,6 +136,48 @@ def test_new_evidence_changes_the_pages_it_concerns_and_no_others(run, house: Re
     made = tree(Path(result["output"]))
     assert "x = 2" in made["src/app.py.md"]
     assert 0 < result["written"] < result["pages"]
+
+
+def test_pages_do_not_depend_on_the_order_in_which_records_came_in(house: Recorded, run, tmp_path: Path):
+    house.say("ses_a", "assistant", call("bash", command=f"mv {SHOP}/src/app.py {SHOP}/main.py", metadata={"exit": 0}))
+    house.say(
+        "ses_b", "assistant", call("edit", filePath=f"{SHOP}/main.py", oldString="x = 1", newString="x = 2\ny = 3")
+    )
+    house.say("ses_b", "assistant", call("bash", command=f"rm {SHOP}/theme.py", metadata={"exit": 0}))
+    house.index()
+    expected = tree(Path(run()["output"]))
+    with recorded(tmp_path / "other") as other:
+        house.copy_to(other, newest_first=True)
+        other.index()
+        made = Reconstitution(other.archive, other.recall(), Files(other.archive), tmp_path / "out2", pages=100)
+        assert tree(Path(made.run(Target(SHOP))["output"])) == expected
+
+
+def test_a_pages_lines_name_the_messages_that_wrote_them_and_the_sessions_titles(run, house: Recorded):
+    house.say(
+        "ses_b",
+        "assistant",
+        call("edit", filePath=f"{SHOP}/src/app.py", oldString="x = 1\n", newString="x = 1\ny = 2\n"),
+    )
+    house.index()
+    page = tree(Path(run()["output"]))["src/app.py.md"]
+    rows = [
+        line for line in page.split("## Who last wrote which lines")[1].split("## ")[0].splitlines() if "msg" in line
+    ]
+    assert [row.split(" | ")[0] for row in rows] == ["| 1", "| 2"]
+    assert "Build the shop" in rows[0]
+    assert "Somewhere above" in rows[1]
+
+
+def test_an_earlier_moment_grades_a_file_as_it_was_then(run, house: Recorded):
+    before = house.clock
+    house.say("ses_b", "assistant", call("bash", command=f"rm {SHOP}/theme.py", metadata={"exit": 0}))
+    house.index()
+    assert "Deleted at" in tree(Path(run()["output"]))["theme.py.md"]
+    then = tree(Path(run(at=str(before))["output"]))["theme.py.md"]
+    assert "Proven: every byte is known" in then
+    assert f"--to DIR --at {before}`" in then
+    assert "deleted" not in then
 
 
 def test_an_own_question_is_answered_on_the_page(run):
@@ -293,7 +335,7 @@ def test_progress_is_told_in_order(house: Recorded, tmp_path: Path):
 def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_sample, tmp_path: Path):
     with recorded(tmp_path / "state") as made, closing(Sources(any_sample.data_dir, 64)) as sources:
         for source in sources.refresh():
-            Intake(made.archive, quiet_s=0, free_mb=0).take(source, patient=False)
+            intake_of(made.archive, quiet_s=0, free_mb=0).take(source, patient=False)
         made.index()
         truth = any_sample.truth
         target = f"{truth['work']}/todo-api"
@@ -305,3 +347,21 @@ def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_s
         app = any_sample.blob(truth["files"][f"{target}/app.py"]["sha256"]).decode()
         assert next(token.content for token in parse(pages["app.py.md"]) if token.type == "fence") == app
         assert "Flask todo API" in pages["README.md"].split("## Map")[0]
+
+
+def test_thousands_of_files_that_only_a_snapshot_shows_are_counted_and_what_was_worked_on_comes_first(
+    run, house: Recorded
+):
+    files = {f"pkg/m{number % 40}/f{number}.py": b"x\n" for number in range(2000)}
+    house.snapshot("ses_a", SHOP, files | {"src/app.py": b"x = 1\n", "theme.py": b"colour = 'green'\n"})
+    house.index()
+    result = run()
+    assert result["pages"] == 100
+    assert result["files"] == {"proven": 2002, "unproven": 0}
+    made = tree(Path(result["output"]))
+    assert {"src/app.py.md", "theme.py.md"} <= set(made)
+    table, others = made["README.md"].split("## Files")[1].split("No session worked on these")
+    assert "src/app.py" in table
+    assert "pkg/" not in table
+    assert "Not listed: 1502 more files of this kind." in others
+    assert "verified" in made["src/app.py.md"]

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recorded_sessions import FailingLexical, Recorded, call, recorded
+from recorded_sessions import FailingLexical, Recorded, call, read, recorded
 
 from daemon.errors import IndexBroken
 from daemon.files import Files
+from daemon.files.trees import is_beneath
 from daemon.model import Kind
 from daemon.reconstitute.extract import COMMAND
-from daemon.reconstitute.scope import Scope, collect, is_beneath
+from daemon.reconstitute.scope import Scope, collect
 
 SHOP = "/home/dev/shop"
 
@@ -25,7 +26,7 @@ def house(tmp_path: Path) -> Iterator[Recorded]:
 
 def _scope(made: Recorded, target: str = SHOP, until: int | None = None) -> Scope:
     made.index()
-    return collect(made.archive, made.recall(), target, Files(made.archive).paths(target), until)
+    return collect(made.archive, made.recall(), target, Files(made.archive).histories(target, until), until)
 
 
 def _said(scope: Scope) -> list[str]:
@@ -159,3 +160,52 @@ def test_passages_know_what_they_were(house: Recorded):
         "ses_in", "assistant", {"type": "reasoning", "text": "They want this done soon."}, "It has been done now."
     )
     assert [passage.kind for passage in _scope(house).passages] == [Kind.PROMPT, Kind.REASONING, Kind.ANSWER]
+
+
+def test_what_touched_a_path_are_the_messages_that_changed_or_read_it_and_no_snapshot(house: Recorded):
+    house.session("ses_in", SHOP)
+    path = f"{SHOP}/a.py"
+    written = house.say("ses_in", "assistant", call("write", filePath=path, content="x\n"))
+    seen = house.say("ses_in", "assistant", read(path, "x"))
+    house.snapshot("ses_in", SHOP, {"a.py": b"x\n", "LICENSE": b"free\n"})
+    found = _scope(house)
+    assert found.touched == {path: frozenset({written, seen})}
+
+
+def test_what_a_moved_folder_brought_along_was_touched_by_the_move_and_only_up_to_the_moment(house: Recorded):
+    house.session("ses_out", "/elsewhere")
+    house.say("ses_out", "assistant", call("write", filePath="/elsewhere/old/a.py", content="x\n"))
+    before = house.clock
+    moved = house.say("ses_out", "assistant", call("bash", command=f"mv /elsewhere/old {SHOP}", metadata={"exit": 0}))
+    assert _scope(house).touched[f"{SHOP}/a.py"] == frozenset({moved})
+    assert [one.session.id for one in _scope(house).sessions] == ["ses_out"]
+    assert _scope(house, until=before).touched == {}
+
+
+def test_a_command_about_a_whole_folder_touches_no_file_of_it_but_one_about_a_file_does(house: Recorded):
+    house.session("ses_in", SHOP)
+    path = f"{SHOP}/src/a.py"
+    written = house.say("ses_in", "assistant", call("write", filePath=path, content="x\n"))
+    house.say("ses_in", "assistant", call("bash", command=f"black {SHOP}/src", metadata={"exit": 0}))
+    assert _scope(house).touched[path] == frozenset({written})
+    doubtful = house.say("ses_in", "assistant", call("bash", command=f"sed -i s/x/y/ {path}", metadata={"exit": 0}))
+    assert _scope(house).touched[path] == frozenset({written, doubtful})
+
+
+@pytest.mark.parametrize(
+    ("old", "now"), [("/home/old/shop", SHOP), ("/home/old", "/home/dev"), ("/srv/src", f"{SHOP}/src")]
+)
+def test_what_was_recorded_under_a_former_name_belongs_to_the_target(house: Recorded, old: str, now: str):
+    where = old if is_beneath(now, SHOP) else old + SHOP[len(now) :]
+    house.session("ses_old", where)
+    written = house.say(
+        "ses_old", "assistant", "It was here then.", call("write", filePath=f"{where}/a.py", content="x\n")
+    )
+    seen = house.say("ses_old", "assistant", read(f"{where}/a.py", "x"))
+    house.say("ses_old", "user", "And something else was said here.")
+    assert _scope(house).sessions == ()
+    Files(house.archive).alias(old, now)
+    found = _scope(house)
+    path = now + f"{where}/a.py"[len(old) :]
+    assert found.touched == {path: frozenset({written, seen})}
+    assert _said(found) == ["It was here then.", "And something else was said here."]

@@ -106,12 +106,20 @@ SHAPES = {
         tool("patch", {}, metadata={"files": [{"file": "a.py", "patch": "…", "status": "modified"}, {"file": "b.py", "status": "deleted"}]}),
         [{"path": A, "operation": "unclear"}, {"path": B, "operation": "delete"}],
     ),
+    "patch of OpenCode 2 that shows the whole file": (
+        tool("patch", {}, metadata={"files": [{"file": "a.py", "patch": "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n-x\n+y\n z\n", "status": "modified"}]}),
+        [{"path": A, "operation": "patch", "before": "x\nz\n", "after": "y\nz\n"}],
+    ),
+    "patch of 1.18 by its result only, where indentation is lost": (
+        tool("patch", {}, metadata={"files": [{"filePath": A, "patch": "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n-x\n+y\n z\n", "status": "modified"}]}),
+        [{"path": A, "operation": "unclear"}],
+    ),
     "read": (read(A, "x\n"), [{"path": A, "operation": "read", "content": "x"}]),
     "batch": (tool("batch", {"tool_calls": [{"tool": "write", "parameters": {"filePath": A, "content": "x"}}]}), []),
     "bash": (bash("sed -i s/a/b/ a.py > b.py"), [{"path": B, "operation": "unclear"}, {"path": A, "operation": "unclear"}]),
     "bash elsewhere": (
         tool("bash", {"command": "rm x.py", "workdir": "/srv"}),
-        [{"path": "/srv/x.py", "operation": "unclear"}],
+        [{"path": "/srv/x.py", "operation": "delete"}],
     ),
     "unknown tool that writes": (tool("mcp_fs_write_file", {"path": A, "content": "x"}), [{"path": A, "operation": "unclear"}]),
     "unknown tool that moves": (
@@ -148,6 +156,18 @@ def test_origin_time_and_version_stand_in_every_edit() -> None:
         "1.18.33",
     )
     assert (started(one), one.time) == (START + 5, START + 25)
+
+
+def test_edits_of_one_part_are_numbered_in_their_order() -> None:
+    changes = [{"oldString": str(number), "newString": "x"} for number in range(3)]
+    found = _of(write(A, "012"), tool("multiedit", {"filePath": A, "edits": changes}), write(B, ""))
+    assert [(one.tool, one.number) for one in found] == [
+        ("write", 0),
+        ("multiedit", 0),
+        ("multiedit", 1),
+        ("multiedit", 2),
+        ("write", 0),
+    ]
 
 
 def test_a_call_without_times_takes_its_messages() -> None:
@@ -244,6 +264,18 @@ _STATES = st.fixed_dictionaries(
         "time": st.dictionaries(st.sampled_from(["start", "end"]), _JSON) | _JSON,
     },
 )
+_OTHERS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["step-start", "step-finish", "patch", "file", "text"])},
+    optional={
+        "snapshot": st.just("a" * 40) | _JSON,
+        "hash": st.just("a" * 40) | _JSON,
+        "files": st.lists(_JSON, max_size=3) | _JSON,
+        "url": st.just("data:,x") | _JSON,
+        "source": st.dictionaries(st.just("path"), _JSON),
+        "synthetic": st.booleans(),
+        "text": _JSON,
+    },
+)
 _TOOLS = st.sampled_from(
     ["write", "edit", "multiedit", "apply_patch", "patch", "read", "bash", "batch", "mcp_write", "grep"]
 )
@@ -251,7 +283,8 @@ _TOOLS = st.sampled_from(
 
 @given(
     st.lists(
-        st.fixed_dictionaries({"type": st.just("tool"), "tool": _TOOLS | _JSON, "state": _STATES | _JSON}), max_size=3
+        st.fixed_dictionaries({"type": st.just("tool"), "tool": _TOOLS | _JSON, "state": _STATES | _JSON}) | _OTHERS,
+        max_size=3,
     )
 )
 def test_records_of_any_shape_are_taken_without_an_error_and_survive_the_archive(records: list[dict[str, Any]]) -> None:

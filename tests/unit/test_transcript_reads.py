@@ -43,6 +43,13 @@ _HEAD = "<path>/a</path>\n<type>file</type>\n<content>"
         (_HEAD + "1: a\n\n(End of file - total 1 lines)\n</content>", {"truncated": True}),
         (_HEAD + "\n1: a\n\n(Output capped at 50 KB. Showing lines 1-1. Use offset=2 to continue.)\n</content>", {}),
         (_HEAD + "1: " + "x" * 2000 + "...\n\n(End of file - total 1 lines)\n</content>", {}),
+        (
+            _HEAD
+            + "\n1: "
+            + "x" * 2000
+            + "... (line truncated to 2000 chars)\n\n(End of file - total 1 lines)\n</content>",
+            {},
+        ),
         (_HEAD + "1: " + "🥛" * 1001 + "\n\n(End of file - total 1 lines)\n</content>", {}),
         ("<file>\n00001| a\n\n(File has more lines. Use 'offset' parameter to read beyond line 1)\n</file>", {}),
         (_HEAD + "1: a", {}),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.transcript.shell import named_files
+from daemon.transcript.shell.names import named_files
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which files a shell command names, as far as its text tells: a stand-in until commands are parsed.
+"""Which files a shell command names, as far as its text tells: for the commands that cannot be parsed.
 
 It answers candidates for "may have changed", so it would rather name one too many; what a command changes without
 naming it (a script's output, ``git checkout .``) it cannot see. Reading commands name nothing. It never raises.
@@ -17,17 +17,17 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_READERS = words(
+READERS = words(
     "cat head tail less more ls ll dir tree wc stat file du df diff cmp md5sum sha1sum sha256sum grep egrep fgrep rg "
     "ag fd echo printf pwd which type whereis true false test [ sleep date env id whoami uname ps mkdir rmdir od xxd "
-    "cd hexdump strings cut uniq basename dirname realpath readlink export set unset source ."
+    "chmod chown chgrp seq cd hexdump strings cut uniq basename dirname realpath readlink export set unset source ."
 )
 """Commands that change no file's content by their own arguments; a redirection still does."""
-_RUNNERS = words("python python3 node bash sh zsh ruby deno bun pytest php go cargo make npm npx uv poetry")
+RUNNERS = words("python python3 node bash sh zsh ruby deno bun pytest php go cargo make npm npx uv poetry tsx ts-node")
 """Their first argument is the program; it is read, not written."""
 _WRITERS = words("rm mv cp touch tee truncate install ln unlink dd rsync patch")
 """Any plain word behind these may be a file, also without a suffix."""
-_WRITING = {
+WRITING = {
     "sed": re.compile(r"-\w*i.*|--in-place.*"),
     "perl": re.compile(r"-\w*i.*"),
     "awk": re.compile(r"-i|inplace"),
@@ -38,15 +38,25 @@ _WRITING = {
 """Commands that write only when one of their words is like this."""
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)?[ \t]*\2[ \t]*(?=\n|$)", re.DOTALL)
 _BREAKS = frozenset({";", "&&", "||", "|", "&", "\n", "(", ")", ";;", "|&"})
-_LIKE_FILE = re.compile(r"(?:[\w.@+~ -]*/)*[\w.@+~ -]*[\w-]\.[A-Za-z][\w-]{0,9}")
+LIKE_FILE = re.compile(r"(?:[\w.@+~ -]*/)*[\w.@+~ -]*[\w-]\.[A-Za-z][\w-]{0,9}")
 _NO_FILES = re.compile(r"[$`*?\[\]{}!<>|;&()=:,'\"\\\n]|^-|^~")
 _MOST = 64
+_LONGEST = 20_000  # characters that are taken apart word by word
+_MAY_WRITE = re.compile(
+    r">|\b(?:rm|mv|cp|tee|sed|perl|dd|ln|unlink|rmdir|truncate|touch|install|rsync|patch|xargs|find|eval|git|trap)\b"
+)
+
+
+def may_write(command: str) -> bool:
+    """Whether a command that is not understood holds anything that changes files, named or not."""
+    return _MAY_WRITE.search(command) is not None
 
 
 def named_files(command: str, base: str) -> list[str]:
     """Absolute paths that `command` names and may have changed, run in `base`; in order, each once, bounded."""
     found: dict[str, None] = {}
     segment: list[str] = []
+    command = command[:_LONGEST]
     for token in [*_tokens(_HEREDOC.sub(r"<<\2\3\n", command)), ";"]:
         if token not in _BREAKS:
             segment.append(token)
@@ -101,11 +111,11 @@ def _arguments(verb: str, given: list[str]) -> list[str]:
         return plain[-1:]  # the others are only read
     if verb in _WRITERS:
         return plain
-    if verb in _WRITING:
-        if not any(_WRITING[verb].fullmatch(word) for word in given):
+    if verb in WRITING:
+        if not any(WRITING[verb].fullmatch(word) for word in given):
             return []
         return plain[1:] if verb in ("sed", "perl", "git") and not {"-e", "-f"} & set(given) else plain
-    if verb in _READERS:
+    if verb in READERS:
         return []
-    rest = plain[1:] if verb in _RUNNERS else plain  # the program, or the module behind -m
-    return [word for word in rest if "/" in word or _LIKE_FILE.fullmatch(word)]
+    rest = plain[1:] if verb in RUNNERS else plain  # the program, or the module behind -m
+    return [word for word in rest if "/" in word or LIKE_FILE.fullmatch(word)]

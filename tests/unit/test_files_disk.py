@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
-from daemon.reconstitute.disk import Disk, compare
+from daemon.files.disk import Disk, compare, standing
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,33 @@ def test_a_file_in_a_folders_place_means_the_recovered_file_is_missing(tmp_path:
 @pytest.mark.parametrize("name", ["a\0b", "n" * 300, "\udcff\ud800"])
 def test_a_name_the_system_does_not_take_is_unreadable_not_missing(tmp_path: Path, name):
     assert compare(f"{tmp_path}/{name}", b"x") is Disk.UNREADABLE
+
+
+def test_a_hash_and_a_size_decide_and_a_deleted_file_is_identical_where_nothing_stands(tmp_path: Path) -> None:
+    there, empty = tmp_path / "there", tmp_path / "empty"
+    there.write_bytes(b"same\n")
+    empty.touch()
+    (tmp_path / "link").symlink_to(there)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    hashed = hashlib.sha256(b"same\n").hexdigest()
+    other = hashlib.sha256(b"sama\n").hexdigest()
+    known = {
+        ("there", hashed, 5, False): Disk.IDENTICAL,
+        ("there", other, 5, False): Disk.DIFFERS,
+        ("there", hashed, 6, False): Disk.DIFFERS,
+        ("there", "", None, False): Disk.PRESENT,
+        ("there", hashed, 5, True): Disk.DIFFERS,
+        ("empty", hashlib.sha256(b"").hexdigest(), 0, False): Disk.IDENTICAL,
+        ("gone", hashed, 5, False): Disk.MISSING,
+        ("gone", "", None, False): Disk.MISSING,
+        ("gone", hashed, 5, True): Disk.IDENTICAL,
+        ("there/beneath", hashed, 5, False): Disk.MISSING,
+        ("link", hashed, 5, False): Disk.DIFFERS,
+        ("folder", hashed, 5, False): Disk.DIFFERS,
+        ("pipe", hashed, 0, False): Disk.DIFFERS,
+        ("n" * 300, hashed, 5, False): Disk.UNREADABLE,
+        ("nul\0", hashed, 5, False): Disk.UNREADABLE,
+    }
+    for (name, sha256, size, deleted), expected in known.items():
+        assert standing(f"{tmp_path}/{name}", sha256, size, deleted=deleted) is expected, name

@@ -6,6 +6,7 @@ What cannot be read is said to be unreadable, never taken for missing.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from enum import StrEnum
@@ -51,3 +52,32 @@ def _read(path: str, most: int) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{path}: no longer a regular file")
         return handle.read(most)
+
+
+def standing(path: str, sha256: str, size: int | None, *, deleted: bool = False) -> Disk:
+    """Compare the file at an absolute path with what is known of it: hash and size, or that it was deleted.
+
+    A deleted file is identical where nothing stands. A file that has another size is not read.
+    """
+    try:
+        info = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return Disk.IDENTICAL if deleted else Disk.MISSING
+    except (OSError, ValueError):
+        return Disk.UNREADABLE
+    if deleted or not sha256 or size is None:
+        return Disk.DIFFERS if deleted else Disk.PRESENT
+    if not stat.S_ISREG(info.st_mode) or info.st_size != size:
+        return Disk.DIFFERS
+    try:
+        return Disk.IDENTICAL if _digest(path) == sha256 else Disk.DIFFERS
+    except OSError:
+        return Disk.UNREADABLE
+
+
+def _digest(path: str) -> str:
+    descriptor = os.open(path, _FLAGS)
+    with os.fdopen(descriptor, "rb", buffering=0) as handle:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path}: no longer a regular file")
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,41 @@
+"""The rooms that recover files, put together: evidence at intake, capture of snapshots, histories of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.files import Files
+from daemon.ingest import Capture, Captured, Evidence
+from daemon.opencode.snapshots import Snapshots
+
+
+class Recovery:
+    """Built once by the engine, over its archive; close it before that."""
+
+    def __init__(self, archive: Archive, config: Config) -> None:
+        self._snapshots = Snapshots(config.opencode_dir)
+        self._capture = Capture(
+            archive,
+            self._snapshots,
+            data_dir=config.opencode_dir,
+            capture_mb=config.archive.capture_mb,
+            capture_gb=config.archive.capture_gb,
+            free_mb=config.limits.free_mb,
+        )
+        self.evidence = Evidence(archive, self._capture, config.opencode_dir, config.limits.record_mb)
+        self.files = Files(archive)
+
+    def capture(self, within_s: float, progress: Callable[[int, int], None]) -> Captured:
+        """Bring older archives up to what this version draws from records, then capture what is queued.
+
+        Raises:
+            Retry: the disk is nearly full.
+        """
+        self.evidence.renew(progress)
+        return self._capture.run(within_s, progress)
+
+    def close(self) -> None:
+        """Let go of OpenCode's snapshot files."""
+        self._snapshots.close()

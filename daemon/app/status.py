@@ -1,0 +1,75 @@
+"""The status call: what is archived, indexed, followed and waiting, and what failed last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from importlib.metadata import version
+
+from daemon.app import targets
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.ingest import Intake, Upkeep
+from daemon.model import Json, Target
+from daemon.opencode.discover import Sources
+
+_SHOWN = 5
+
+
+class StatusCall:
+    """A part of the engine, which has what it reads."""
+
+    config: Config
+    started: int
+    archive: Archive
+    sources: Sources
+    intake: Intake
+    upkeep: Upkeep
+    errors: Iterable[Json]
+    _unread: dict[str, str]
+
+    def status(self) -> Json:
+        """See control.protocol.Service."""
+        return {
+            "version": version("reconstitute"),
+            "pid": os.getpid(),
+            "running": False,
+            "started": self.started,
+            "archive": {"dir": str(self.config.archive_dir), **self.archive.figures()},
+            "sources": self._sources(),
+            "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
+            "index": self.upkeep.state(),
+            "targets": [self._target(target) for target in targets.known(self.archive, self.config).values()],
+            "jobs": {"running": None, "queued": 0},
+            "watch": "",
+            "errors": list(self.errors),
+        }
+
+    def _sources(self) -> list[Json]:
+        found = self.sources.current()
+        rows = [
+            {
+                "name": source.name,
+                "kind": source.kind,
+                "state": self._unread.get(source.name, "ok"),
+                "last_scan": self.intake.last_scan.get(source.name),
+                **asdict(self.intake.counts(source)),
+                "set_aside": self.intake.set_aside(source, _SHOWN),
+            }
+            for source in found
+        ]
+        return rows + [
+            {"name": name, "kind": "unreadable", "state": trouble} for name, trouble in self.sources.troubles.items()
+        ]
+
+    def _target(self, target: Target) -> Json:
+        last = self.archive.target_get(target.path, "last") or {}
+        return {
+            "path": target.path,
+            "refresh": target.refresh,
+            "schedule": target.schedule,
+            "last_run": last.get("time"),
+            "state": last.get("state", "not run yet"),
+            "warnings": last.get("result", {}).get("warnings", []),
+        }

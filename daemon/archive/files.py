@@ -1,0 +1,98 @@
+"""What the archive holds about files: recorded edits by path, kept end states, and which folder has become which.
+
+Edits are the truth; the end states ("views") are derived from them and made anew for every path that is marked as
+outdated in the same commit that changed its edits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from daemon import records
+from daemon.archive import keys
+from daemon.archive.batch import Batch
+from daemon.archive.store import Store
+from daemon.model import FileEdit, Json
+
+
+def _path(key: bytes, prefix: bytes) -> str:
+    return key[len(prefix) :].split(b"\0", 1)[0].decode("utf-8", "replace").replace("%00", "\0")
+
+
+class FileRecords:
+    """The file part of one archive. Paths are absolute."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def edits(self, path: str) -> list[FileEdit]:
+        """All recorded changes and observations of one path, moves and copies to it included, in time order."""
+        return [records.edit_from_json(raw) for _, raw in self._store.scan(keys.file_prefix(path))]
+
+    def beneath(self, folder: str) -> Iterator[FileEdit]:
+        """The same for everything beneath a folder, path by path."""
+        for _, raw in self._store.scan(keys.folder_prefix(folder)):
+            yield records.edit_from_json(raw)
+
+    def paths(self, prefix: str = "/") -> Iterator[str]:
+        """Recorded paths equal to `prefix` or beneath it, sorted; folders that an event was about, too."""
+        last = ""
+        base = prefix.rstrip("/")
+        for key in self._store.keys(b"file:" + base.encode("utf-8", "replace")):
+            path = _path(key, b"file:")
+            if path != last and (path == base or path.startswith(base + "/")):
+                last = path
+                yield path
+
+    # -- end states ----------------------------------------------------------------------------------------------
+
+    def views(self, prefix: str = "/") -> Iterator[bytes]:
+        """The kept end state of each path at or beneath `prefix`, as it was put."""
+        base = prefix.rstrip("/")
+        own = self._store.get(keys.view(base)) if base else None
+        if own is not None:
+            yield own
+        for _, raw in self._store.scan(keys.view(base + "/")):
+            yield raw
+
+    def put_views(self, batch: Batch, prefixes: Iterable[str], rows: Mapping[str, bytes]) -> None:
+        """`rows` are now the end states of all paths at or beneath `prefixes`."""
+        for prefix in prefixes:
+            base = prefix.rstrip("/")
+            old = [keys.view(base)] if base else []
+            for key in [*old, *self._store.keys(keys.view(base + "/"))]:
+                if _path(key, keys.view()) not in rows:
+                    batch.delete(key)
+        for path, row in rows.items():
+            batch.put(keys.view(path), row)
+
+    def outdated(self) -> dict[str, bytes]:
+        """Paths whose edits have changed since the end states were made, each with its mark."""
+        return {_path(key, keys.outdated()): mark for key, mark in self._store.scan(keys.outdated())}
+
+    def current(self, batch: Batch, marks: Mapping[str, bytes]) -> None:
+        """The end states that follow from the edits of these paths, with these marks, have been made."""
+        for path, mark in marks.items():
+            if batch.get(keys.outdated(path)) == mark:
+                batch.delete(keys.outdated(path))
+
+    # -- sessions and folders ------------------------------------------------------------------------------------
+
+    def session_extra(self, session_id: str) -> Json:
+        """What was put by Batch.session_extra; empty where nothing was."""
+        raw = self._store.get(keys.session_extra(session_id))
+        found: Any = {} if raw is None else records.loads(raw)
+        return records.table(found)
+
+    def aliases(self) -> dict[str, str]:
+        """Old folder -> the folder it has become."""
+        return {_path(key, keys.alias()): raw.decode() for key, raw in self._store.scan(keys.alias())}
+
+    def set_alias(self, batch: Batch, old: str, new: str | None) -> None:
+        """`old` has become `new`; None: it has not."""
+        if new is None:
+            batch.delete(keys.alias(old))
+        else:
+            batch.put(keys.alias(old), new.encode("utf-8", "replace"))
+        batch.outdate("/")  # the name stands in the evidence of wherever something was moved, too

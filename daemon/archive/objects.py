@@ -1,0 +1,237 @@
+"""Whole contents by their git id: blobs and trees of snapshots, and spilled tool output, each kept once.
+
+An object is stored under the hash of its content, so what is read back is what was captured; one that was left out has
+its reason instead. Answers tell "not there" from "not known": a path beneath a tree that is not kept is never said to
+be absent. The queue of what is still to be captured lies here too; what is captured, and when, is not decided here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from daemon.archive import keys
+from daemon.archive.batch import Batch
+from daemon.archive.store import Store
+from daemon.errors import BadRecord
+
+BLOB, TREE = "b", "t"
+FOLDER, LINK, SUBMODULE, UNKNOWN = 0o040000, 0o120000, 0o160000, 0
+"""Modes of git's tree entries; UNKNOWN stands where a tree is not kept, so that what it holds cannot be told."""
+
+Entry = tuple[int, str]
+"""Mode and object id."""
+
+_TYPES = {BLOB: b"blob", TREE: b"tree"}
+_CACHED_TREES = 1024
+_CACHED_IDS = 1 << 16
+_ID_BYTES = 20
+
+
+def object_id(kind: str, raw: bytes) -> str:
+    """Git's id of an object: the SHA-1 over its type, length and content, in lower-case hexadecimal."""
+    return hashlib.sha1(b"%b %d\0" % (_TYPES[kind], len(raw)) + raw, usedforsecurity=False).hexdigest()
+
+
+def parse_tree(raw: bytes) -> dict[str, Entry]:
+    """Git's tree format: for each entry the mode in octal digits, a space, the name, NUL, and 20 bytes of id.
+
+    Names that are not UTF-8 keep their bytes as surrogates.
+
+    Raises:
+        BadRecord: cut short, or with a name that no file can have.
+    """
+    entries: dict[str, Entry] = {}
+    place = 0
+    while place < len(raw):
+        space = raw.find(b" ", place, place + 8)
+        end = raw.find(b"\0", space)
+        after = end + 1 + _ID_BYTES
+        mode, name = raw[place : max(space, place)], raw[space + 1 : max(end, 0)]
+        if space < 0 or end < 0 or after > len(raw) or not mode.isdigit() or set(mode) & set(b"89"):
+            raise BadRecord(f"a git tree that is malformed at byte {place}")
+        if name in (b"", b".", b"..") or b"/" in name:
+            raise BadRecord(f"a git tree with the impossible name {name!r}")
+        entries[name.decode("utf-8", "surrogateescape")] = int(mode, 8), raw[end + 1 : after].hex()
+        place = after
+    return entries
+
+
+class Objects:
+    """The objects of one archive; `counts` gives the archive's counts. Safe from several threads."""
+
+    def __init__(self, store: Store, counts: Callable[[], Mapping[str, int]]) -> None:
+        self._store = store
+        self._get = store.get
+        self._counts = counts
+        # Without the trees that are not kept: they may be captured later (an exception is never cached).
+        self._parsed = lru_cache(maxsize=_CACHED_TREES)(self._parse)
+        self._present = lru_cache(maxsize=_CACHED_IDS)(self._look)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all objects together, as they are uncompressed."""
+        return self._counts().get("object_bytes", 0)
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return self._counts().get("objects", 0)
+
+    def has(self, object_id: str) -> bool:
+        """Whether its content is kept. An object never goes again, so only "no" is looked up anew."""
+        try:
+            return self._present(object_id)
+        except LookupError:
+            return False
+
+    def kind(self, batch: Batch, object_id: str) -> str:
+        """BLOB, TREE, or empty where it is not kept; seen through a batch."""
+        return (batch.get(keys.stored_object(object_id)) or b"")[:1].decode()
+
+    def blob(self, object_id: str) -> bytes | None:
+        """A blob's content; None where it is not kept (see `missing`) or is a tree."""
+        return self._content(object_id, BLOB)
+
+    def tree(self, object_id: str) -> Mapping[str, Entry] | None:
+        """A tree's entries, name -> (mode, id); None where it is not kept (see `missing`) or is a blob."""
+        try:
+            return self._parsed(object_id)
+        except LookupError:
+            return None
+
+    def entries(self, batch: Batch, tree_id: str) -> dict[str, Entry]:
+        """A tree's entries, seen through a batch that may have just put it; empty where it is not kept."""
+        value = batch.get(keys.stored_object(tree_id)) or b""
+        return parse_tree(value[1:]) if value[:1] == TREE.encode() else {}
+
+    def walk(self, tree_id: str) -> Iterator[tuple[str, int, str]]:
+        """Every file and link beneath a tree: (path relative to it, mode, id), folder by folder.
+
+        Kept or not: ask `blob` and `missing` for the content. A tree that is not kept comes as (its path, UNKNOWN, its
+        id): what it holds cannot be told. Submodules are left out.
+        """
+        folders = [("", tree_id)]
+        while folders:
+            folder, folder_id = folders.pop()
+            entries = self.tree(folder_id)
+            if entries is None:
+                yield folder, UNKNOWN, folder_id
+                continue
+            for name, (mode, id_) in entries.items():
+                path = f"{folder}/{name}" if folder else name
+                if mode == FOLDER:
+                    folders.append((path, id_))
+                elif mode != SUBMODULE:
+                    yield path, mode, id_
+
+    def find(self, tree_id: str, path: str) -> Entry | None:
+        """(mode, id) of a relative path; "" is the tree itself. None says for certain that it is not there.
+
+        (UNKNOWN, id of the tree) where a tree on the way is not kept, so that it cannot be told.
+        """
+        found: Entry = FOLDER, tree_id
+        for name in path.split("/") if path else ():
+            mode, id_ = found
+            if mode != FOLDER:
+                return None
+            entries = self.tree(id_)
+            if entries is None:
+                return UNKNOWN, id_
+            if name not in entries:
+                return None
+            found = entries[name]
+        return found
+
+    def missing(self, object_id: str) -> str:
+        """Why it was left out: too large, gone at the source, limit reached; empty where it was not."""
+        return (self._get(keys.skipped(object_id)) or b"").decode("utf-8", "replace")
+
+    def spill(self, path: str) -> str | None:
+        """The blob of a spilled tool output, by the absolute path that OpenCode recorded."""
+        found = self._get(keys.spill(path))
+        return None if found is None else found.decode()
+
+    # -- filling -------------------------------------------------------------------------------------------------
+
+    def put(self, batch: Batch, kind: str, raw: bytes, expected: str = "") -> str:
+        """Keep an object, unless it is kept already; answers its id.
+
+        Raises:
+            BadRecord: its id is not `expected`, or it is a malformed tree. Nothing was put.
+        """
+        id_ = object_id(kind, raw)
+        if expected and id_ != expected:
+            raise BadRecord(f"object {expected} has another content than its id says")
+        if kind == TREE:
+            parse_tree(raw)
+        batch.put(keys.stored_object(id_), kind.encode() + raw)
+        batch.delete(keys.skipped(id_))
+        return id_
+
+    def skip(self, batch: Batch, object_id: str, reason: str) -> None:
+        """Remember why an object was left out; one that is kept is not."""
+        if batch.get(keys.stored_object(object_id)) is None:
+            batch.put(keys.skipped(object_id), reason.encode("utf-8", "replace"))
+
+    def put_spill(self, batch: Batch, path: str, raw: bytes) -> str:
+        """Keep a spilled tool output under its recorded path; answers its id."""
+        id_ = self.put(batch, BLOB, raw)
+        batch.put(keys.spill(path), id_.encode())
+        return id_
+
+    def counted(self, changes: Mapping[bytes, bytes | None]) -> dict[str, int]:
+        """`counts` as they are after the commit of `changes`: exact, because they are written with them.
+
+        Counted at the commit: another thread may have committed the same object since the batch was begun.
+        """
+        new = [
+            len(value) - 1
+            for key, value in changes.items()
+            if value is not None and key.startswith(keys.OBJECT) and self._get(key) is None
+        ]
+        return {"objects": self.number + len(new), "object_bytes": self.size + sum(new)}
+
+    # -- what is to be captured ----------------------------------------------------------------------------------
+
+    def wanted(self) -> list[tuple[str, bytes]]:
+        """The queue: (object id or absolute path, value as it was put)."""
+        start = len(keys.wanted())
+        return [(keys.unescape(key[start:].decode()), value) for key, value in self._store.scan(keys.wanted())]
+
+    def want(self, batch: Batch, name: str, value: bytes) -> None:
+        """Into the queue, durable with the batch."""
+        batch.put(keys.wanted(name), value)
+
+    def unwant(self, batch: Batch, name: str, value: bytes) -> None:
+        """Out of the queue, unless it has been wanted again with another value."""
+        if batch.get(keys.wanted(name)) == value:
+            batch.delete(keys.wanted(name))
+
+    def settle(self, batch: Batch, tree_id: str, remark: str) -> None:
+        """All beneath a tree is kept or left out; `remark` says what was left out, empty: nothing."""
+        batch.put(keys.settled(tree_id), remark.encode())
+
+    def settled(self, batch: Batch, tree_id: str) -> str | None:
+        """The remark of a tree that is done, None where one is not; seen through the batch."""
+        found = batch.get(keys.settled(tree_id))
+        return None if found is None else found.decode()
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def _look(self, object_id: str) -> bool:
+        if self._get(keys.stored_object(object_id)) is None:
+            raise LookupError(object_id)
+        return True
+
+    def _content(self, object_id: str, kind: str) -> bytes | None:
+        value = self._get(keys.stored_object(object_id))
+        return value[1:] if value is not None and value[:1] == kind.encode() else None
+
+    def _parse(self, object_id: str) -> Mapping[str, Entry]:
+        raw = self._content(object_id, TREE)
+        if raw is None:
+            raise LookupError(object_id)
+        return MappingProxyType(parse_tree(raw))

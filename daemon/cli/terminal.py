@@ -1,0 +1,122 @@
+"""How answers look on a terminal: cleaned of control characters, in colour only where a person looks, in local time.
+
+Everything that came out of a transcript goes through `plain`, `bold` or `dim` (docs/reliability.md, T2).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from datetime import datetime
+from typing import Any
+
+import click
+
+from daemon.redact import for_terminal
+
+
+def is_colourful() -> bool:
+    """Whether stdout is a terminal whose user has not asked for no colour (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def plain(value: Any) -> str:
+    """A value as text that is safe to print on one line or more."""
+    return for_terminal(str(value))
+
+
+def bold(value: Any) -> str:
+    """As `plain`, bold where there is colour."""
+    return click.style(plain(value), bold=True) if is_colourful() else plain(value)
+
+
+def dim(value: Any) -> str:
+    """As `plain`, faint where there is colour."""
+    return click.style(plain(value), dim=True) if is_colourful() else plain(value)
+
+
+def tint(value: Any, colour: str) -> str:
+    """As `plain`, in a colour that click knows where there is colour."""
+    return click.style(plain(value), fg=colour) if is_colourful() else plain(value)
+
+
+def line(value: Any) -> str:
+    """As `plain`, in one line: a newline or tab, as a file name may hold, is shown as its escape."""
+    return plain(str(value).replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
+
+
+def say(text: str = "") -> None:
+    """One line of the answer, on stdout."""
+    click.echo(text, color=is_colourful())
+
+
+def note(text: Any) -> None:
+    """A remark that is no part of the answer, on stderr."""
+    click.echo(f"reconstitute: {plain(text)}", err=True)
+
+
+def data(value: Any) -> None:
+    """The answer as JSON. Everything but ASCII is escaped, so no terminal and no pipe can misread it."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+
+
+def width() -> int:
+    """Columns to fill: the terminal's, between 40 and 100; 80 where there is none."""
+    return max(40, min(100, shutil.get_terminal_size((80, 24)).columns))
+
+
+def fold(text: str, indent: str, hanging: str = "") -> str:
+    """`text` filled to the width, every line after `indent`, those after the first after `hanging` too."""
+    return textwrap.fill(
+        plain(text),
+        width(),
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def moment(ms: Any) -> str:
+    """Epoch milliseconds as local time; a dash where there is none."""
+    if not isinstance(ms, int | float) or isinstance(ms, bool) or not ms:
+        return "-"
+    try:
+        return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):
+        return "-"
+
+
+def size(count: Any) -> str:
+    """Bytes in a unit that suits them."""
+    if not isinstance(count, int | float):
+        return "-"
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if abs(amount) < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def count(number: Any, one: str, several: str = "") -> str:
+    """A number and its noun, in the form that goes with it.
+
+    >>> count(1, "file"), count(0, "file"), count(2, "entry", "entries")
+    ('1 file', '0 files', '2 entries')
+    """
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def mark(text: str, terms: Any) -> str:
+    """`text`, cleaned, with every occurrence of `terms` bold."""
+    text = plain(text)
+    words = [re.escape(plain(t)) for t in terms if str(t).strip()] if isinstance(terms, list | tuple) else []
+    if not words or not is_colourful():
+        return text
+    longest_first = "|".join(sorted(words, key=len, reverse=True))
+    return re.sub(longest_first, lambda found: click.style(found[0], bold=True), text, flags=re.IGNORECASE)

@@ -1,0 +1,163 @@
+"""The calls of the control socket: which address takes which body, and which method of the Service it is."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from daemon.control import answering
+from daemon.control.protocol import Progress, Service, Take
+from daemon.errors import BadRequest, ReconstituteError
+from daemon.model import Json
+
+
+class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /search."""
+
+    query: str
+    mode: str = "hybrid"
+    limit: int = 10
+    context: bool = False
+
+
+class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /index."""
+
+
+class Reconstitute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /reconstitute."""
+
+    path: str
+    questions: list[str] | None = None
+    at: str = ""
+    output: str = ""
+
+
+class Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /files."""
+
+    path: str = "/"
+    at: str = ""
+    lost: bool = False
+
+
+class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /history."""
+
+    path: str
+    diff: bool = False
+    lines: bool = False
+
+
+class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /content."""
+
+    path: str
+    at: str = ""
+    raw: bool = False
+
+
+class Restore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /restore."""
+
+    path: str
+    at: str = ""
+    deleted: bool = False
+    grade: str = "proven"
+
+
+class Alias(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /alias."""
+
+    old: str = ""
+    new: str = ""
+    remove: bool = False
+
+
+def application(service: Service) -> Starlette:
+    async def status(_request: Request) -> Response:
+        return await answering.answer("/status", service.status)
+
+    async def search(request: Request) -> Response:
+        body = await answering.body(request, Search)
+        call = partial(service.search, body.query, mode=body.mode, limit=body.limit, context=body.context)
+        return await answering.answer("/search", call)
+
+    async def index(request: Request) -> Response:
+        await answering.body(request, Index)
+        return answering.stream("/index", service.index)
+
+    async def reconstitute(request: Request) -> Response:
+        body = await answering.body(request, Reconstitute)
+
+        def call(progress: Progress) -> Json:
+            return service.reconstitute(
+                body.path, questions=body.questions, at=body.at, output=body.output, progress=progress
+            )
+
+        return answering.stream("/reconstitute", call)
+
+    routes = [
+        Route("/status", status, methods=["GET"]),
+        Route("/search", search, methods=["POST"]),
+        Route("/index", index, methods=["POST"]),
+        Route("/reconstitute", reconstitute, methods=["POST"]),
+        *_about_files(service),
+    ]
+    known = ", ".join(f"{next(iter(r.methods or ()))} {r.path}" for r in routes).replace("HEAD", "GET")
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        code = error.status_code if isinstance(error, HTTPException) else 500
+        reason = BadRequest(f"{request.method} {request.url.path}: not a call of this daemon; it takes {known}")
+        return answering.respond(answering.error_bytes(reason), code)
+
+    async def explain(_request: Request, error: Exception) -> Response:
+        return answering.respond(
+            answering.error_bytes(error), getattr(error, "status", None) or answering.status_of(error)
+        )
+
+    return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
+
+
+def _about_files(service: Service) -> list[Route]:
+    async def files(request: Request) -> Response:
+        body = await answering.body(request, Files)
+        return answering.stream(
+            "/files", lambda progress: service.files(body.path, at=body.at, lost=body.lost, progress=progress)
+        )
+
+    async def history(request: Request) -> Response:
+        body = await answering.body(request, History)
+        return answering.stream(
+            "/history",
+            lambda progress: service.history(body.path, diff=body.diff, lines=body.lines, progress=progress),
+        )
+
+    async def content(request: Request) -> Response:
+        body = await answering.body(request, Content)
+        return answering.stream(
+            "/content", lambda progress: service.content(body.path, at=body.at, raw=body.raw, progress=progress)
+        )
+
+    async def restore(request: Request) -> Response:
+        body = await answering.body(request, Restore)
+
+        def call(take: Take, progress: Progress) -> Json:
+            return service.restore(
+                body.path, at=body.at, deleted=body.deleted, grade=body.grade, take=take, progress=progress
+            )
+
+        return answering.stream_contents("/restore", call)
+
+    async def alias(request: Request) -> Response:
+        body = await answering.body(request, Alias)
+        return await answering.answer("/alias", partial(service.alias, body.old, body.new, remove=body.remove))
+
+    calls = {"/files": files, "/history": history, "/content": content, "/restore": restore, "/alias": alias}
+    return [Route(where, call, methods=["POST"]) for where, call in calls.items()]

@@ -1,0 +1,60 @@
+"""Which message last wrote each line of a file, and what lies between two of its revisions."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from daemon.files.history import FileHistory, Revision
+
+_MOST_COMPARED = 4000
+"""Lines of the differing middle of two revisions that are compared one by one; a larger middle counts as rewritten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the newest known content, with the revision that last wrote it."""
+
+    text: str
+    time: int
+    session_id: str
+    message_id: str
+    tool: str
+    grade: str
+
+
+def blame(history: FileHistory) -> list[Line]:
+    """Each line of the newest revision with whole content; empty where there is none, or it is not text.
+
+    A line that an observation brought in was last written before that: its revision is the first that shows it.
+    """
+    lines: list[str] = []
+    owners: list[Revision] = []
+    for revision in history.revisions:
+        content = revision.content
+        if content is None:
+            continue
+        try:
+            now = content.decode("utf-8").splitlines(keepends=True)
+        except UnicodeDecodeError:
+            lines, owners = [], []
+            continue
+        owners = _carried(lines, owners, now, revision)
+        lines = now
+    return [
+        Line(text.rstrip("\r\n"), owner.time, owner.session_id, owner.message_id, owner.tool, owner.grade.value)
+        for text, owner in zip(lines, owners, strict=True)
+    ]
+
+
+def _carried(old: list[str], owners: list[Revision], new: list[str], revision: Revision) -> list[Revision]:
+    """The owners of `new`: those of `old` for lines that stayed, `revision` for the others."""
+    most = min(len(old), len(new))
+    start = next((n for n in range(most) if old[n] != new[n]), most)
+    end = next((n for n in range(most - start) if old[-1 - n] != new[-1 - n]), most - start)
+    kept = [revision] * (len(new) - start - end)
+    before, after = old[start : len(old) - end], new[start : len(new) - end]
+    if before and after and len(before) + len(after) <= _MOST_COMPARED:
+        for one in difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+            kept[one.b : one.b + one.size] = owners[start + one.a : start + one.a + one.size]
+    return [*owners[:start], *kept, *owners[len(owners) - end :]] if end else [*owners[:start], *kept]

@@ -1,0 +1,118 @@
+"""What is known of a file of which not everything is known: runs of lines, with or without their place.
+
+A read of some lines gives a run with a place. An edit whose old text stands in a run changes it and moves the runs
+behind it; any other edit leaves only what it wrote, without a place, since where the runs are now is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Known lines in a row, without their ends; `first` counts from 1, None where their place is not known."""
+
+    first: int | None
+    lines: tuple[str, ...]
+
+    @property
+    def first_line(self) -> int:
+        """`first`, where the place is known."""
+        return self.first or 0
+
+    @property
+    def end(self) -> int:
+        """The number of the line behind the last."""
+        return self.first_line + len(self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragments:
+    """The known runs, those with a place first, in the file's order, apart from one another.
+
+    `is_all`: they are all lines of the file, and only final newline and line ends are not known.
+    """
+
+    runs: tuple[Run, ...] = ()
+    is_all: bool = False
+
+    def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
+        """With these lines seen in place; a run that says otherwise is older, and is dropped."""
+        new = Run(first, lines)
+        kept = []
+        for run in self.runs:
+            if run.first is None or run.end < new.first_line or run.first > new.end:
+                kept.append(run)
+            elif (joined := _joined(run, new)) is not None:
+                new = joined
+        placed = sorted([*(run for run in kept if run.first is not None), new], key=lambda run: run.first or 0)
+        return Fragments((*placed, *(run for run in kept if run.first is None)))
+
+    def edited(self, old: str, new: str, *, everywhere: bool = False) -> Fragments:
+        """After an edit that replaced `old`: once, where it stands once in the file, or each time (`everywhere`)."""
+        grown = new.count("\n") - old.count("\n")
+        runs: list[Run] = []
+        found, shift = 0, 0
+        for run in self.runs:
+            text = "\n".join(run.lines)
+            times = text.count(old) if old else 0
+            first = None if run.first is None else run.first + shift
+            inner = {line.rstrip("\r") for line in old.split("\n")} - {""}
+            left = set(text.replace(old, "").split("\n")) if everywhere and old else set()
+            if times and (everywhere or times == 1) and not (found and not everywhere) and not inner & left:
+                runs.append(Run(first, tuple(text.replace(old, new).split("\n"))))
+                found += times
+                shift += grown * times
+            elif (times and not everywhere) or not inner & set(run.lines):
+                # Known lines that the old text may reach into are given up.
+                runs.append(replace(run, first=first))
+        # A place is only known behind an edit whose own place is, and as long as no unseen line was edited too.
+        is_placed = not grown or (not everywhere and found == 1 and self._has_place(old))
+        if not is_placed:
+            runs = [replace(run, first=None) for run in runs]
+        if not found and new:
+            runs = [*(replace(run, first=None) if grown else run for run in runs), Run(None, tuple(new.split("\n")))]
+        return Fragments(tuple(runs), self.is_all and bool(found))
+
+    def _has_place(self, old: str) -> bool:
+        return any(run.first is not None and old in "\n".join(run.lines) for run in self.runs)
+
+    @property
+    def count(self) -> int:
+        """How many lines are known."""
+        return sum(len(run.lines) for run in self.runs)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether lines are missing; without, only final newline and line ends are not known."""
+        return not (self.is_all and len(self.runs) == 1 and self.runs[0].first == 1)
+
+    def marked(self) -> str:
+        """The known lines with the gaps marked, for people; without gaps all lines, each ended by a newline."""
+        if not self.has_gaps:
+            return "".join(f"{line}\n" for line in self.runs[0].lines)
+        pieces: list[str] = []
+        line = 1
+        for run in self.runs:
+            if run.first is None:
+                pieces.append(f"<<< {len(run.lines)} known lines, their place is not known >>>")
+            elif run.first > line:
+                pieces.append(f"<<< lines {line} to {run.first - 1} are not known >>>")
+            pieces += run.lines
+            line = run.end if run.first is not None else line
+        pieces.append(f"<<< whether anything follows line {line - 1} is not known >>>")
+        return "\n".join(pieces) + "\n"
+
+
+def _joined(run: Run, new: Run) -> Run | None:
+    """Both as one where they meet or overlap and agree; None where they do not agree."""
+    first = run.first or 0
+    start, end = max(first, new.first_line), min(run.end, new.end)
+    if run.lines[start - first : end - first] != new.lines[start - new.first_line : end - new.first_line]:
+        return None
+    if first <= new.first_line:
+        return Run(first, run.lines[: new.first_line - first] + new.lines + run.lines[max(0, new.end - first) :])
+    return Run(
+        new.first, new.lines[: first - new.first_line] + run.lines + new.lines[max(0, run.end - new.first_line) :]
+    )

@@ -1,0 +1,155 @@
+"""Where the hunks of an apply_patch go in a file's lines, and what the lines are after it.
+
+A hunk's lines are sought from where the last hunk ended: as they are, else without the blanks at their ends, else
+without those at both ends, else with typographic characters read as plain ones. Read in, and checked against, the
+versions from 1.0.0 to 1.18.33. Text in, text out; byte order marks and versions are `matching`'s.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
+
+from daemon.transcript.javascript import BLANKS
+from daemon.transcript.patch_text import Hunk
+
+_Place: TypeAlias = tuple[int, int, Sequence[str]]
+"""First line, how many lines are taken out, the lines put in."""
+
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015", "-"),
+        "\u2026": "...",
+        "\u00a0": " ",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PatchRules:
+    """What differs between versions.
+
+    `exact`: lines have to stand as they are; `heeds_end`: ``*** End of File`` counts; `adds_last`: lines that are only
+    added go behind the last line even where that is empty.
+    """
+
+    exact: bool = False
+    heeds_end: bool = False
+    adds_last: bool = False
+
+
+def patched(text: str, hunks: Sequence[Hunk], rules: PatchRules) -> str | None:
+    """`text` after the hunks, always with a newline at its end; None where OpenCode refuses them."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    places = _places(lines, hunks, rules)
+    if places is None:
+        return None
+    # From the last to the first, one by one: additions may fall into what an earlier hunk takes out.
+    for start, count, new in sorted(places, key=lambda place: place[0])[::-1]:
+        lines[start : start + count] = new
+    if not lines or lines[-1] != "":
+        lines.append("")
+    return "\n".join(lines)
+
+
+class _Sought:
+    """A file's lines in one form, joined, so that a run of lines is found by one search."""
+
+    def __init__(self, lines: Sequence[str], form: Callable[[str], str]) -> None:
+        self.form = form
+        shaped = list(map(form, lines))
+        self._starts = [0, *accumulate(len(line) + 1 for line in shaped)]
+        self._joined = "\n" + "\n".join(shaped) + "\n"
+
+    def find(self, wanted: Sequence[str], start: int) -> int | None:
+        """The first place at or behind line `start`."""
+        if start >= len(self._starts):
+            return None
+        at = self._joined.find(self._needle(wanted), self._starts[start])
+        return None if at < 0 else bisect_left(self._starts, at)
+
+    def stands_at(self, wanted: Sequence[str], start: int) -> bool:
+        """Whether `wanted` stands at line `start`."""
+        return self._joined.startswith(self._needle(wanted), self._starts[start])
+
+    def _needle(self, wanted: Sequence[str]) -> str:
+        return "\n" + "\n".join(map(self.form, wanted)) + "\n"
+
+
+class _Lines:
+    """The forms of a file's lines in the order in which they are tried, each made when it is first needed."""
+
+    def __init__(self, lines: Sequence[str], rules: PatchRules) -> None:
+        self._lines = lines
+        self._forms = _FORMS[:1] if rules.exact else _FORMS
+        self._made: list[_Sought] = []
+
+    def find(self, wanted: Sequence[str], start: int, at_end: bool) -> int | None:
+        """The line where `wanted` stands at or behind `start`, `at_end` first at the end of the file."""
+        last = len(self._lines) - len(wanted)
+        if not wanted or last < start:
+            return None
+        for number, form in enumerate(self._forms):
+            if number == len(self._made):
+                self._made.append(_Sought(self._lines, form))
+            sought = self._made[number]
+            if at_end and sought.stands_at(wanted, last):
+                return last
+            found = sought.find(wanted, start)
+            if found is not None:
+                return found
+        return None
+
+
+def _places(lines: Sequence[str], hunks: Sequence[Hunk], rules: PatchRules) -> list[_Place] | None:
+    file = _Lines(lines, rules)
+    places: list[_Place] = []
+    at = 0
+    for context, old, new, ends_file in hunks:
+        at_end = ends_file and rules.heeds_end
+        if context:
+            found = file.find((context,), at, at_end=False)
+            if found is None:
+                return None
+            at = found + 1
+        if not old:
+            is_before_empty = lines and lines[-1] == "" and not rules.adds_last
+            places.append((len(lines) - 1 if is_before_empty else len(lines), 0, new))
+            continue
+        count, put = len(old), new
+        found = file.find(old, at, at_end)
+        if found is None and old[-1] == "":
+            # An empty last line may stand for the newline at the end of the file.
+            count, put = count - 1, new[:-1] if new and new[-1] == "" else new
+            found = file.find(old[:-1], at, at_end)
+        if found is None:
+            return None
+        places.append((found, count, put))
+        at = found + count
+    return places
+
+
+def _as_it_is(line: str) -> str:
+    return line
+
+
+def _right_trimmed(line: str) -> str:
+    return line.rstrip(BLANKS)
+
+
+def _trimmed(line: str) -> str:
+    return line.strip(BLANKS)
+
+
+def _plain(line: str) -> str:
+    return line.strip(BLANKS).translate(_PLAIN)
+
+
+_FORMS: tuple[Callable[[str], str], ...] = (_as_it_is, _right_trimmed, _trimmed, _plain)

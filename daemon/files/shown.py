@@ -1,0 +1,54 @@
+"""Whether what the result of an edit shows of the file fits the text we take the file to have had.
+
+OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. It has lost the
+lines' common indentation and their CRs (formats section 3, gotcha 1), so it proves nothing; but it can contradict.
+"""
+
+from __future__ import annotations
+
+import re
+
+from daemon.transcript.patch_text import Hunk
+
+NO_NEWLINE = "\\ No newline at end of file"
+_PLACE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
+    """Whether every line that the diff shows stands at its place in the text before, and in the text after."""
+    if not hunks:
+        return True
+    old, new = _lines(before.removeprefix("\ufeff")), _lines(after.removeprefix("\ufeff"))
+    for head, shown_before, shown_after, _ in hunks:
+        place = _PLACE.match(head)
+        if place is None:
+            return True  # not a diff that we know how to read
+        if not _stands(old, int(place[1]), shown_before) or not _stands(new, int(place[3]), shown_after):
+            return False
+    return True
+
+
+def _lines(text: str) -> list[str]:
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
+
+
+def _stands(lines: list[str], first: int, shown: tuple[str, ...]) -> bool:
+    """Whether the shown lines stand from line `first` on (1 is the first), but for indentation in common."""
+    ends_without = shown[-1:] == (NO_NEWLINE,)
+    wanted = shown[:-1] if ends_without else shown
+    start = max(first - 1, 0)
+    there = lines[start : start + len(wanted)]
+    if len(there) != len(wanted):
+        return False
+    last = start + len(wanted)
+    if wanted and ends_without != (last == len(lines) and lines[-1] != ""):
+        return False
+    cut = {len(line) - len(seen) for line, seen in zip(there, wanted, strict=True) if line.strip() and seen.strip()}
+    if len(cut) > 1:
+        return False
+    return all(
+        line.endswith(seen) and not line[: len(line) - len(seen)].strip()
+        for line, seen in zip(there, wanted, strict=True)
+        if line.strip() or seen.strip()
+    )

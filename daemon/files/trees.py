@@ -1,0 +1,111 @@
+"""Snapshot trees as observations: which paths a new tree says something about, and what.
+
+A tree is compared with the one before it that covered the same folder, subtree by subtree, so that a snapshot costs as
+much as has changed. Beside what differs, only paths with an event since that tree are looked at.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+Entry: TypeAlias = tuple[int, str]
+"""Mode and git id of one name in a tree."""
+
+FOLDER_MODE, LINK_MODE, MODULE_MODE, UNKNOWN = 0o040000, 0o120000, 0o160000, 0
+"""UNKNOWN stands where a tree on the way is not archived, so that what is there cannot be told."""
+
+
+class Objects(Protocol):
+    """Where archived git objects are read from (archive.objects)."""
+
+    def has(self, object_id: str) -> bool: ...
+    def blob(self, object_id: str) -> bytes | None: ...
+    def tree(self, object_id: str) -> Mapping[str, Entry] | None: ...
+    def find(self, tree_id: str, path: str) -> Entry | None: ...
+
+
+@dataclass(slots=True)
+class Covered:
+    """The last tree that was taken with `scope` as its folder, and the number of that event."""
+
+    scope: str
+    tree: str
+    number: int
+
+
+@dataclass(slots=True)
+class Root:
+    """One work tree: its last trees by scope, and the paths in it with an event since they were looked at."""
+
+    path: str
+    covered: dict[str, Covered] = field(default_factory=dict)
+    touched: dict[str, int] = field(default_factory=dict)
+
+    def before(self, path: str) -> Covered | None:
+        """The newest tree that covered `path`."""
+        found = [covered for covered in self.covered.values() if is_beneath(path, covered.scope)]
+        return max(found, key=lambda covered: covered.number, default=None)
+
+
+def is_beneath(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or in it; both absolute."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def above(path: str) -> Iterator[str]:
+    """The folders above an absolute path, the nearest first, without the root."""
+    folder = posixpath.dirname(path.rstrip("/"))
+    while len(folder) > 1:
+        yield folder
+        folder = posixpath.dirname(folder)
+
+
+def differing(
+    objects: Objects, old: str, new: str, base: str, wanted: Wanted
+) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+    """Files beneath `base` whose entries differ between two trees, either of which may be empty: (path, old, new)."""
+    stack = [(base, old, new)]
+    while stack:
+        folder, one, other = stack.pop()
+        if one == other:
+            continue
+        before = objects.tree(one) if one else {}
+        after = objects.tree(other) if other else {}
+        if after is None:
+            continue  # what is there cannot be told
+        before = before or {}
+        for name in sorted({*before, *after}):
+            first, second = before.get(name), after.get(name)
+            if first == second:
+                continue
+            path = f"{folder.rstrip('/')}/{name}"
+            if _folder(first) or _folder(second):
+                stack.append((path, _folder(first), _folder(second)))
+            files = (None if _folder(first) else first), (None if _folder(second) else second)
+            # A link matters wherever it is: a wanted path may have been written to through it.
+            is_link = any(entry is not None and entry[0] == LINK_MODE for entry in files)
+            if (files[0] or files[1]) and (is_link or wanted(path)):
+                yield path, *files
+
+
+def _folder(entry: Entry | None) -> str:
+    """The tree's id where the entry is a folder, else empty."""
+    return entry[1] if entry is not None and entry[0] == FOLDER_MODE else ""
+
+
+class Wanted:
+    """Which paths a replay is about: those beneath any of these prefixes."""
+
+    def __init__(self, prefixes: tuple[str, ...] = ("/",)) -> None:
+        self._prefixes = prefixes
+        self._all = "/" in prefixes
+
+    def __call__(self, path: str) -> bool:
+        return self._all or any(is_beneath(path, prefix) for prefix in self._prefixes)
+
+    def may_hold(self, folder: str) -> bool:
+        """Whether a wanted path may lie in `folder`."""
+        return self._all or any(is_beneath(folder, prefix) or is_beneath(prefix, folder) for prefix in self._prefixes)

@@ -1,0 +1,372 @@
+"""Capture before prune: what OpenCode's snapshots and spilled outputs hold goes into the archive (formats section 4).
+
+What a message names is queued in the message's own commit, so a crash loses nothing; the queue is then worked off, each
+content kept once and trees that are done skipped. A commit never marks more as done than it and those before it hold.
+What is left out has its reason: too large, limit reached, gone. OpenCode's files are only read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from daemon import log, records
+from daemon.archive import Archive, Batch
+from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
+from daemon.errors import BadRecord, Retry
+from daemon.model import FileEdit, Json
+from daemon.opencode.snapshots import Snapshots
+
+_LOG = log.get("capture")
+_COMMIT_BYTES = 4 << 20
+_COMMIT_KEYS = 5000
+_PATIENCE_MS = 60_000
+"""OpenCode may write a tree a moment after the message that names it."""
+
+_RETRY_S = 600
+"""A tree of which something was gone is looked through again at the earliest after this long, when it is seen again."""
+
+_RESTING_MS = 2000
+"""A spilled output that changed this recently may still be being written."""
+
+_MOST_KNOWN = 500_000
+_ID = re.compile(r"[0-9a-f]{40}")
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Captured:
+    """What one run did."""
+
+    trees: int = 0
+    files: int = 0
+    bytes: int = 0
+    left_out: int = 0
+    """Objects that are not kept, each with its reason."""
+    waiting: int = 0
+    """Queue entries that the next run looks at again."""
+
+
+def _silence(done: int, total: int) -> None:
+    """The progress that nobody wants to know."""
+
+
+class _OutOfTimeError(Exception):
+    """The budget ends; what was captured so far stays."""
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One tree on the way down: what of it is still to be looked at, and what was left out beneath it."""
+
+    id: str
+    rest: Iterator[tuple[int, str]]
+    remarks: set[str] = field(default_factory=set)
+
+
+class Capture:
+    """Owns the queue. One at a time; call `want` and `want_file` where the message's batch is filled."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        snapshots: Snapshots,
+        *,
+        data_dir: Path,
+        capture_mb: int = 8,
+        capture_gb: int = 8,
+        free_mb: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._archive = archive
+        self._objects = archive.objects
+        self._snapshots = snapshots
+        self._spills = data_dir / "tool-output"
+        self._most, self._total, self._free = capture_mb << 20, capture_gb << 30, free_mb << 20
+        self._limits = f"limits:{capture_mb}:{capture_gb}"
+        self._too_large = f"larger than archive.capture_mb = {capture_mb}"
+        self._too_much = f"limit reached: archive.capture_gb = {capture_gb}"
+        self._clock = clock
+        self._known: set[str] = set()  # blobs that the archive has for certain, since asking it reads them whole
+        self._figures = Captured()
+        self._place = 0, 0
+        self._deadline = 0.0
+        self._tell: Progress = _silence
+        self._gone = ""
+        self._begin()
+
+    # -- filling the queue ---------------------------------------------------------------------------------------
+
+    def want(self, batch: Batch, edits: Iterable[FileEdit]) -> None:
+        """Queue the objects that a message's edits name, in the message's own batch, but for what is here already."""
+        for edit in edits:
+            if self._total and _ID.fullmatch(edit.blob) and not self._is_done(batch, edit.blob):
+                self._objects.want(batch, edit.blob, self._entry(edit.time, edit.path))
+
+    def want_file(self, batch: Batch, path: str, time_ms: int) -> None:
+        """Queue a spilled tool output by the absolute path that the part names (``metadata.outputPath``)."""
+        if self._total and _spill_name(path) and self._objects.spill(path) is None:
+            self._objects.want(batch, path, self._entry(time_ms))
+
+    def waiting(self) -> int:
+        """How many entries the queue has."""
+        return len(self._objects.wanted())
+
+    def _entry(self, time_ms: int, place: str = "") -> bytes:
+        """`place` is the path whose history depends on the object."""
+        return records.dumps({"time": time_ms, "seen": self._now(), "place": place})
+
+    # -- working it off ------------------------------------------------------------------------------------------
+
+    def run(self, budget_s: float, progress: Progress | None = None) -> Captured:
+        """Work the queue off, the oldest first, for about so many seconds; what is left waits for the next run.
+
+        `progress` is told (entries done, of how many) after each entry and each commit of a long one; it may raise, as
+        may anything: what was committed stays and is not read again.
+
+        Raises:
+            Retry: the disk is nearly full; nothing more was captured.
+        """
+        self._figures = Captured()
+        queue = sorted(self._objects.wanted(), key=lambda item: records.load_object(item[1])["time"])
+        if not queue or not self._total:
+            self._figures.waiting = len(queue)
+            return self._figures
+        self._check_space()
+        self._snapshots.refresh()
+        self._begin()
+        self._deadline = time.monotonic() + budget_s
+        self._tell = progress or _silence
+        self._gone = f"gone:{int(self._clock())}"
+        try:
+            for number, (name, value) in enumerate(queue):
+                self._place = number, len(queue)
+                self._work(name, value)
+                self._tell(number + 1, len(queue))
+                self._pause()
+        except _OutOfTimeError:
+            pass
+        self._commit()
+        self._figures.waiting = self.waiting()
+        return self._figures
+
+    def _begin(self) -> None:
+        """An empty commit: after a failure nothing of a former one may be taken for written."""
+        self._batch = self._archive.batch()
+        self._pending: set[str] = set()
+        self._pending_bytes = 0
+
+    def _commit(self) -> None:
+        if len(self._batch):
+            self._check_space()
+            self._archive.commit(self._batch)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._known |= self._pending
+        self._batch, self._pending, self._pending_bytes = self._archive.batch(), set(), 0
+
+    def _pause(self) -> None:
+        """Between two objects: commit what has come together, and see whether there is time for more.
+
+        However small the budget is, one object is captured, so that run after run comes to an end.
+        """
+        if self._pending_bytes >= _COMMIT_BYTES or len(self._batch) >= _COMMIT_KEYS:
+            self._commit()
+            self._tell(*self._place)
+        figures = self._figures
+        if time.monotonic() >= self._deadline and figures.trees + figures.files + figures.left_out:
+            raise _OutOfTimeError
+
+    def _check_space(self) -> None:
+        free = shutil.disk_usage(self._archive.directory).free
+        if free < self._free:
+            raise Retry(
+                f"{self._archive.directory}: {free >> 20} MB free, less than limits.free_mb = {self._free >> 20}: "
+                f"nothing is captured until there is room; free some, or move archive.dir"
+            )
+
+    def _work(self, name: str, value: bytes) -> None:
+        entry = records.load_object(value)
+        done = self._spill(name, entry) if name.startswith("/") else self._object(name, entry)
+        if done:
+            self._objects.unwant(self._batch, name, value)
+            if entry.get("place"):
+                self._batch.outdate(entry["place"])
+
+    def _object(self, object_id: str, entry: Json) -> bool:
+        """One wanted tree or blob; False where it may come yet."""
+        if self._is_done(self._batch, object_id):
+            return True
+        if self._may_come(entry) and not self._objects.kind(self._batch, object_id):
+            found = self._snapshots.read(object_id, self._most)
+            if not found.kind:
+                return False
+        kind, _ = self._take(object_id)
+        if kind == TREE:
+            self._descend(object_id)
+        return True
+
+    def _may_come(self, entry: Json) -> bool:
+        now = self._now()
+        return now - records.integer(entry["time"]) < _PATIENCE_MS and now - entry["seen"] < 2 * _PATIENCE_MS
+
+    # -- trees ---------------------------------------------------------------------------------------------------
+
+    def _descend(self, root: str) -> None:
+        """All beneath a tree that is kept itself. A tree is settled after all that it holds, so it can be skipped."""
+        way = [self._visit(root)]
+        while way:
+            visit = way[-1]
+            mode, id_ = next(visit.rest, (-1, ""))
+            if mode < 0:
+                self._objects.settle(self._batch, visit.id, " ".join(sorted(visit.remarks)))
+                way.pop()
+                if way:
+                    way[-1].remarks |= visit.remarks
+            elif mode == FOLDER:
+                remark = self._settled_remark(self._batch, id_)
+                if remark is not None:
+                    visit.remarks.update(remark.split())
+                    continue
+                kind, remark = self._take(id_)
+                if kind == TREE:
+                    way.append(self._visit(id_))
+                elif remark:
+                    visit.remarks.add(remark)
+            elif mode != SUBMODULE and not self._has(id_):
+                _, remark = self._take(id_)
+                visit.remarks.update(remark.split())
+
+    def _visit(self, tree_id: str) -> _Visit:
+        entries = self._objects.entries(self._batch, tree_id)
+        return _Visit(tree_id, iter(list(entries.values())))
+
+    def _take(self, object_id: str) -> tuple[str, str]:
+        """Put one object into the batch: (its kind, "") or ("", remark that says why not)."""
+        if self._objects.kind(self._batch, object_id) == TREE:
+            return TREE, ""
+        self._pause()
+        found = self._snapshots.read(object_id, self._most)
+        if found.size:
+            return self._leave_out(object_id, f"too large: {found.size} bytes, {self._too_large}", self._limits)
+        if not found.kind:
+            return self._leave_out(object_id, found.reason, self._gone)
+        kind = TREE if found.kind == "tree" else BLOB
+        # Trees are small, and tell of every file that it was there: they are kept beyond the limit.
+        if kind == BLOB and self._is_full(len(found.raw)):
+            return self._leave_out(object_id, self._too_much, self._limits)
+        try:
+            self._objects.put(self._batch, kind, found.raw)
+        except BadRecord as error:
+            return self._leave_out(object_id, f"damaged: {error}", self._limits)
+        self._count(kind, object_id, len(found.raw))
+        return kind, ""
+
+    def _leave_out(self, object_id: str, reason: str, remark: str) -> tuple[str, str]:
+        self._objects.skip(self._batch, object_id, reason)
+        self._figures.left_out += 1
+        _LOG.debug("left out", object=object_id, reason=reason)
+        return "", remark
+
+    def _is_full(self, size: int) -> bool:
+        return self._objects.size + self._pending_bytes + size > self._total
+
+    def _count(self, kind: str, object_id: str, size: int) -> None:
+        self._figures.trees += kind == TREE
+        self._figures.files += kind == BLOB
+        self._figures.bytes += size
+        self._pending_bytes += size
+        if kind == BLOB:
+            self._pending.add(object_id)
+
+    # -- what is here already ------------------------------------------------------------------------------------
+
+    def _has(self, blob_id: str) -> bool:
+        if blob_id in self._known or blob_id in self._pending:
+            return True
+        if not self._objects.has(blob_id):
+            return False
+        self._known.add(blob_id)
+        return True
+
+    def _is_done(self, batch: Batch, object_id: str) -> bool:
+        """Whether a wanted object needs no look: a settled tree, or a blob that is kept."""
+        return self._settled_remark(batch, object_id) is not None or self._objects.kind(batch, object_id) == BLOB
+
+    def _settled_remark(self, batch: Batch, tree_id: str) -> str | None:
+        """What was left out of a tree that is done; None where it is to be looked through (again).
+
+        Again: what was left out may fit into other limits, and what was gone may have come back.
+        """
+        remark = self._objects.settled(batch, tree_id)
+        for word in (remark or "").split():
+            name, _, value = word.partition(":")
+            if name == "limits" and word != self._limits:
+                return None
+            if name == "gone" and self._clock() - int(value) >= _RETRY_S:
+                return None
+        return remark
+
+    # -- spilled tool outputs ------------------------------------------------------------------------------------
+
+    def _spill(self, path: str, entry: Json) -> bool:
+        """One wanted spilled output; False where it may come yet or is being written."""
+        try:
+            raw, changed = _read_spill(self._spills, _spill_name(path), self._most)
+        except FileNotFoundError:
+            if self._may_come(entry):
+                return False
+            reason = "gone: no such file in tool-output"
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror}"
+        else:
+            if abs(self._now() - changed) < _RESTING_MS:
+                return False
+            if raw is None:
+                reason = f"too large: {self._too_large}"
+            elif self._is_full(len(raw)):
+                reason = self._too_much
+            else:
+                self._count(BLOB, self._objects.put_spill(self._batch, path, raw), len(raw))
+                return True
+        self._leave_out(path, reason, "")
+        return True
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _spill_name(path: str) -> str:
+    """The file's name in ``tool-output``, empty for a path elsewhere.
+
+    Only the name: a data directory that was moved still records the place where it once was.
+    """
+    folder, _, name = path.rpartition("/")
+    fits = path.startswith("/") and folder.endswith("/tool-output") and name not in ("", ".", "..") and "\0" not in name
+    return name if fits else ""
+
+
+def _read_spill(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:
+    """(content or None where it is larger than `most`, when it changed in ms); links are not followed.
+
+    Raises:
+        OSError: it is not there, or no plain file, or cannot be read.
+    """
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    finally:
+        os.close(directory)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(0, "not a plain file")
+        raw = file.read(most + 1) if found.st_size <= most else b""
+    return (raw if found.st_size <= most and len(raw) <= most else None), found.st_mtime_ns // 1_000_000

@@ -1,0 +1,154 @@
+"""What becomes of the file evidence in records: edits, objects to be captured, and what belongs to whole sessions.
+
+Works inside the batch that holds the records it is drawn from, so that a crash leaves neither without the other. When
+this version draws more from records than the one that filled the archive, `renew` draws it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from daemon import log, records
+from daemon.archive import Archive, Batch
+from daemon.archive.objects import BLOB
+from daemon.errors import BadRecord, SourceBusy
+from daemon.ingest.capture import Capture
+from daemon.model import FileEdit, Json, Message, Operation, Session
+from daemon.opencode import Source
+from daemon.opencode.session_diff import session_diffs
+from daemon.transcript.attachments import attached_blobs
+from daemon.transcript.diffs import session_diff_edits
+from daemon.transcript.edits import edits
+
+VERSION = "1"
+"""Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
+
+_NOTE = "file edits"
+_LOG = log.get("evidence")
+_AT_ONCE = 200
+
+Progress = Callable[[int, int], None]
+
+
+class Evidence:
+    """Draws file evidence out of records; `data_dir` is OpenCode's, where session_diff files lie."""
+
+    def __init__(self, archive: Archive, capture: Capture, data_dir: Path, record_mb: int) -> None:
+        self._archive = archive
+        self._capture = capture
+        self._data_dir = data_dir
+        self._record_mb = record_mb
+        self._roots: dict[str, str] = {}
+        if next(iter(archive.all_message_ids()), None) is None:
+            archive.set_note(_NOTE, VERSION)
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def of_message(
+        self, batch: Batch, message: Message, session: Session | None, peek: Callable[[], Iterable[Message]]
+    ) -> list[FileEdit]:
+        """The message's file edits; queues what they name and keeps what it carries. `peek`: the session's messages."""
+        root = ""
+        # A prompt does not name its work tree, nor does a message of which only the parts are left.
+        if not records.table(message.data.get("path")) and _needs_root(message):
+            root = self._root(message.session_id, peek)
+        found = edits(message, session, root=root)
+        self._capture.want(batch, found)
+        for content in attached_blobs(message, session):
+            self._archive.objects.put(batch, BLOB, content)
+        for part in message.parts:
+            if part.type == "tool":
+                state = records.table(part.data.get("state"))
+                spilled = records.text(records.table(state.get("metadata")).get("outputPath"))
+                if spilled:
+                    self._capture.want_file(batch, spilled, message.created)
+        return found
+
+    def _root(self, session_id: str, peek: Callable[[], Iterable[Message]]) -> str:
+        """The work tree that a session's answers name; a prompt does not know it."""
+        if not self._roots.get(session_id):
+            if len(self._roots) > 10_000:
+                self._roots.clear()
+            for message in peek():
+                root = records.text(records.table(message.data.get("path")).get("root"))
+                if len(root) > 1:
+                    self._roots[session_id] = root
+                    break
+        return self._roots.get(session_id, "")
+
+    # -- sessions ------------------------------------------------------------------------------------------------
+
+    def of_session(self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]]) -> None:
+        """When it was reverted, and its session_diff file; what cannot be read now is read at the next look."""
+        old = self._archive.files.session_extra(session.id)
+        reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
+        try:
+            reverts[source.name] = [asdict(mark) for mark in source.reverts(session.id)]
+        except (BadRecord, SourceBusy):
+            _LOG.debug("reverts not told", source=source.name, session=session.id)
+        diffs: list[Json] = []
+        time = 0
+        try:
+            diffs, time = session_diffs(self._data_dir, session.id, self._record_mb)
+        except SourceBusy:
+            diffs, time = old.get("diffs", []), old.get("diff_time", 0)
+        except BadRecord as error:
+            _LOG.warning("set aside", place=f"session_diff of {session.id}", reason=str(error))
+        if not diffs:  # gone at the source, or emptied by it: what it said stays
+            diffs, time = old.get("diffs", []), old.get("diff_time", 0)
+        if not any(reverts.values()) and not diffs and not old:
+            return
+        extra = {"reverts": reverts, "diffs": diffs, "diff_time": time}
+        root = self._root(session.id, peek) if diffs else ""
+        found = session_diff_edits(session, diffs, time, root=root)
+        batch.session_extra(session.id, extra, found)
+        trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
+        self._capture.want(batch, trees)
+
+    def of_projects(self, source: Source) -> None:
+        """Which folders belong to one project, for telling renamed and cloned ones."""
+        try:
+            found = source.projects()
+        except (BadRecord, SourceBusy):
+            return  # asked again at the next scan; nothing but a hint depends on it
+        wanted = ("id", "worktree", "sandboxes", "directories")
+        text = records.dumps([{name: one.get(name) for name in wanted} for one in found]).decode()
+        if self._archive.note(f"projects {source.name}") != text:
+            self._archive.set_note(f"projects {source.name}", text)
+
+    # -- anew ----------------------------------------------------------------------------------------------------
+
+    def renew(self, progress: Progress | None = None) -> int:
+        """Draw the file edits of every archived message anew, if an older version drew them; answers how many."""
+        if self._archive.note(_NOTE) == VERSION:
+            return 0
+        order = list(self._archive.all_message_ids())
+        batch = self._archive.batch()
+        for number, message_id in enumerate(order, 1):
+            message = self._archive.message(message_id)
+            if message is not None:
+                session = self._archive.session(message.session_id)
+                found = self.of_message(batch, message, session, partial(self._archive.messages, message.session_id))
+                batch.renew_edits(message_id, found)
+            if number % _AT_ONCE == 0 or number == len(order):
+                self._archive.commit(batch)
+                batch = self._archive.batch()
+                if progress is not None:
+                    progress(number, len(order))
+        self._archive.set_note(_NOTE, VERSION)
+        return len(order)
+
+
+def _needs_root(message: Message) -> bool:
+    diffs = records.table(message.data.get("summary")).get("diffs")
+    return bool(diffs) or any(part.type in ("step-start", "step-finish", "patch") for part in message.parts)
+
+
+def _tree(session: Session, mark: Json) -> FileEdit:
+    """A stand-in that names a revert's tree, so that it is captured."""
+    time, place = records.integer(mark.get("time")), session.directory or "/"
+    tree = records.text(mark.get("snapshot"))
+    return FileEdit(place, time, session.id, "", "", "revert", Operation.STEP, blob=tree)

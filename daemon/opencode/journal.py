@@ -1,0 +1,333 @@
+"""OpenCode 1.18's event journal: what a revert removed from the tables still stands there (formats section 5).
+
+``event`` is append-only per session, numbered by ``seq``; each event holds the whole record. Followed with a cursor per
+session, in memory: the first look at a session walks its events once, in short queries, later looks read only what was
+added. Of part events even that is done only for sessions that lost something. A table that is absent or of another
+layout tells nothing. Sessions lose their events when they are deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from daemon import records
+from daemon.errors import BadRecord
+from daemon.model import Part
+from daemon.opencode import Problem, RevertMark
+from daemon.opencode.connection import Connection
+from daemon.opencode.identifiers import time_of
+from daemon.opencode.reverts import pending
+
+_COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
+_AT_ONCE = 500
+"""Events per query: no read transaction is long, whatever the session's size."""
+
+_SETTLING_MS = 10_000
+"""A message without a row and without a removal counts as removed only when it is this old."""
+
+_VERSION = re.compile(r"\.\d+$")
+_AT_ONE_STROKE_MS = 5_000
+"""A revert that becomes final is cleared and its message removed within this time, in whichever order."""
+
+_PART_EVENTS = "type LIKE 'message.part.updated%'"
+_HEAD_PATHS = (
+    "info.id", "messageID", "partID", "info.time.updated",
+    "info.revert.messageID", "info.revert.partID", "info.revert.snapshot",
+)  # fmt: skip
+_PART_PATHS = ("part.id", "part.messageID", "part.type", "part.state.status")
+
+
+class Left(NamedTuple):
+    """What the journal has of a message beyond its rows: (part id or "" for itself, event number), and since when."""
+
+    rows: list[tuple[str, str]]
+    changed: int
+
+
+class _Event(NamedTuple):
+    seq: int
+    id: str
+    kind: str  # the type without its version
+    told: list[Any] | None  # the values at the paths asked for; None: not asked for, or unreadable
+    size: int
+
+
+class _Seen(NamedTuple):
+    first: int
+    last: int
+    time: int
+
+
+class _PartSeen(NamedTuple):
+    message_id: str
+    seq: int
+    is_done_call: bool
+
+
+@dataclass(slots=True)
+class _Log:
+    """What one session's journal has told up to `cursor`; parts up to `parts_cursor`."""
+
+    cursor: int = -1
+    messages: dict[str, _Seen] = field(default_factory=dict)
+    removed: dict[str, tuple[int, int]] = field(default_factory=dict)  # message id -> (event number, time)
+    removed_parts: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    marks: list[RevertMark] = field(default_factory=list)
+    revert: RevertMark | None = None
+    is_final: bool = False  # something was removed since `revert`
+    parts_cursor: int = -1
+    parts: dict[str, _PartSeen] = field(default_factory=dict)
+    of_message: dict[str, list[str]] = field(default_factory=dict)
+    bad: dict[int, tuple[str, int]] = field(default_factory=dict)  # event number -> (event id, size)
+
+
+class Journal:
+    """The ``event`` table of one database file."""
+
+    def __init__(self, connection: Connection, limit: int, clock: Callable[[], float] = time.time) -> None:
+        self._connection = connection
+        self._limit = limit
+        self._clock = clock
+        self._logs: dict[str, _Log] = {}
+        self._replaced = connection.replaced
+
+    # -- following -----------------------------------------------------------------------------------------------
+
+    def follow(self, session_id: str) -> None:
+        """Read what was added for this session. Call it before listing rows: what is made meanwhile is not missed.
+
+        Raises:
+            SourceBusy, SourceMissing: as for every query.
+        """
+        if not self._connection.columns("event") >= _COLUMNS:
+            self._logs.clear()
+            return
+        rows = self._connection.rows("SELECT max(seq) FROM event WHERE aggregate_id = ?", (session_id,))
+        if self._connection.replaced != self._replaced:
+            self._logs, self._replaced = {}, self._connection.replaced
+        top = rows[0][0] if rows else None
+        if not isinstance(top, int):
+            self._logs[session_id] = _Log()
+            return
+        log = self._logs.get(session_id)
+        if log is None or top < log.cursor:  # another history has come in its place
+            log = self._logs[session_id] = _Log()
+        for event in self._events(session_id, log.cursor, f"NOT ({_PART_EVENTS})", _HEAD_PATHS):
+            self._take(log, event)
+            log.cursor = event.seq
+
+    def _events(self, session_id: str, after: int, wanted: str, paths: tuple[str, ...]) -> Iterator[_Event]:
+        """The events behind `after`; of those that are `wanted`, the values at `paths`."""
+        asked = ", ".join(f"'$.{path}'" for path in paths)
+        sound = "CASE WHEN typeof(data) = 'text' AND length(data) <= ? THEN json_valid(data) ELSE 0 END"
+        sql = (
+            f"SELECT seq, id, type, {wanted}, CASE WHEN {wanted} AND {sound} THEN json_extract(data, {asked}) END, "  # noqa: S608
+            f"CASE WHEN {wanted} THEN length(data) ELSE 0 END "
+            "FROM event WHERE aggregate_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+        )
+        while True:
+            rows = self._connection.rows(sql, (self._limit, session_id, after, _AT_ONCE))
+            for seq, id_, type_, asked_for, told, size in rows:
+                after = seq
+                kind = _VERSION.sub("", _text(type_)) if asked_for else ""
+                yield _Event(seq, _text(id_), kind, _values(told), size)
+            if len(rows) < _AT_ONCE:
+                return
+
+    def _take(self, log: _Log, event: _Event) -> None:
+        if not event.kind:
+            return
+        if event.told is None:
+            log.bad[event.seq] = (event.id, event.size)
+            return
+        id_, message_id, part_id, updated, *revert = event.told
+        now = self._time(event.id, records.integer(updated))
+        match event.kind:
+            case "message.updated" if isinstance(id_, str):
+                seen = log.messages.get(id_)
+                log.messages[id_] = _Seen(seen.first if seen else event.seq, event.seq, now)
+                log.removed.pop(id_, None)
+            case "message.removed" if isinstance(message_id, str):
+                log.removed[message_id] = (event.seq, now)
+                _removed(log, message_id, now)
+            case "message.part.removed" if isinstance(message_id, str) and isinstance(part_id, str):
+                log.removed_parts.setdefault(message_id, {})[part_id] = (event.seq, now)
+                _removed(log, message_id, now)
+            case "session.updated":
+                _revert(log, revert, now)
+
+    def _time(self, event_id: str, near: int) -> int:
+        return time_of(event_id, near or int(self._clock() * 1000)) or 0
+
+    def _follow_parts(self, session_id: str, log: _Log) -> None:
+        for event in self._events(session_id, log.parts_cursor, _PART_EVENTS, _PART_PATHS):
+            if event.kind and event.told is None:
+                log.bad[event.seq] = (event.id, event.size)
+            elif event.told is not None:
+                part_id, message_id, type_, status = event.told
+                if isinstance(part_id, str) and isinstance(message_id, str):
+                    if part_id not in log.parts:
+                        log.of_message.setdefault(message_id, []).append(part_id)
+                    is_done_call = type_ == "tool" and status == "completed"
+                    log.parts[part_id] = _PartSeen(message_id, event.seq, is_done_call)
+            log.parts_cursor = event.seq
+
+    # -- telling -------------------------------------------------------------------------------------------------
+
+    def left(self, session_id: str, listed: Mapping[str, Collection[str]]) -> dict[str, Left]:
+        """What was removed: whole messages, and completed tool calls out of messages that are still there.
+
+        `listed` are the messages that have rows, with the ids of their parts, read after `follow`.
+        """
+        log = self._logs.get(session_id)
+        if log is None:
+            return {}
+        gone = [message_id for message_id in {**log.messages, **log.removed} if message_id not in listed]
+        gone = [message_id for message_id in gone if self._is_gone(log, message_id)]
+        torn = [message_id for message_id in log.removed_parts if message_id in listed]
+        if not gone and not torn:
+            return {}
+        self._follow_parts(session_id, log)
+        found: dict[str, Left] = {}
+        for message_id in gone:
+            rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in log.of_message.get(message_id, ())]
+            seen, removed = log.messages.get(message_id), log.removed.get(message_id)
+            if seen is not None:
+                rows.append(("", f"event {seen.last}"))
+            elif removed is not None and any(seq < removed[0] for seq in log.bad):
+                rows = rows or [("", f"unreadable before {removed[0]}")]  # read, it names what is damaged
+            if rows:
+                found[message_id] = Left(rows, max(seen.time if seen else 0, removed[1] if removed else 0))
+        for message_id in torn:
+            lost = self._lost_calls(log, message_id, listed[message_id])
+            if lost:
+                rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in lost]
+                found[message_id] = Left(rows, max(log.removed_parts[message_id][part_id][1] for part_id in lost))
+        return found
+
+    def _is_gone(self, log: _Log, message_id: str) -> bool:
+        """Whether a message without a row was really removed: told so, or old; and not moved to OpenCode 2's table."""
+        if message_id not in log.removed and self._clock() * 1000 - log.messages[message_id].time < _SETTLING_MS:
+            return False
+        if not self._connection.columns("session_message"):
+            return True
+        return not self._connection.rows("SELECT 1 FROM session_message WHERE id = ?", (message_id,))
+
+    def _lost_calls(self, log: _Log, message_id: str, kept: Collection[str]) -> list[str]:
+        removed = log.removed_parts.get(message_id, {})
+        return [i for i in removed if i not in kept and i in log.parts and log.parts[i].is_done_call]
+
+    def parts(
+        self, session_id: str, message_id: str, kept: Collection[str], problems: list[Problem], *, calls_only: bool
+    ) -> list[Part]:
+        """The last version of each removed part of a message; `calls_only` where the message itself is still there."""
+        log = self._known(session_id)
+        if log is None or (calls_only and message_id not in log.removed_parts):
+            return []
+        self._follow_parts(session_id, log)
+        if calls_only:
+            wanted = self._lost_calls(log, message_id, kept)
+        else:
+            wanted = [part_id for part_id in log.of_message.get(message_id, ()) if part_id not in kept]
+            problems += self._damage(session_id, log, message_id)
+        found = []
+        for part_id in wanted:
+            seq = log.parts[part_id].seq
+            try:
+                found.append(records.part(self._record(session_id, seq, "part"), message_id, session_id))
+            except BadRecord as error:
+                problems.append(Problem(self._place(session_id, seq), f"{self._place(session_id, seq)}: {error}"))
+        return found
+
+    def message(self, session_id: str, message_id: str, problems: list[Problem]) -> bytes | None:
+        """The last record of a removed message, as written into the journal; None where it has none that is sound."""
+        log = self._known(session_id)
+        seen = log.messages.get(message_id) if log is not None else None
+        if seen is None:
+            return None
+        try:
+            return self._record(session_id, seen.last, "info")
+        except BadRecord as error:
+            place = self._place(session_id, seen.last)
+            problems.append(Problem(place, f"{place}: {error}"))
+            return None
+
+    def reverts(self, session_id: str) -> list[RevertMark]:
+        """Each revert, and each that was taken back, in order."""
+        self.follow(session_id)
+        log = self._logs.get(session_id)
+        return list(log.marks) if log is not None else []
+
+    def _known(self, session_id: str) -> _Log | None:
+        if session_id not in self._logs:
+            self.follow(session_id)
+        return self._logs.get(session_id)
+
+    def _record(self, session_id: str, seq: int, name: str) -> bytes:
+        sql = (
+            f"SELECT CASE WHEN json_valid(data) THEN json_extract(data, '$.{name}') END "  # noqa: S608
+            "FROM event WHERE aggregate_id = ? AND seq = ? AND typeof(data) = 'text'"
+        )
+        rows = self._connection.rows(sql, (session_id, seq))
+        if not rows or not isinstance(rows[0][0], bytes):
+            raise BadRecord("gone since it was listed" if not rows else f"no record under {name!r}")
+        return bytes(rows[0][0])
+
+    def _damage(self, session_id: str, log: _Log, message_id: str) -> list[Problem]:
+        """Events that cannot be read and may have told of this message: between its first and its removal."""
+        seen, removed = log.messages.get(message_id), log.removed.get(message_id)
+        first, last = seen.first if seen else 0, removed[0] if removed else log.cursor
+        found = []
+        for seq, (event_id, size) in log.bad.items():
+            if not first <= seq <= last:
+                continue
+            place = f"{self._place(session_id, seq)} ({event_id})"
+            why = "not JSON" if size <= self._limit else f"{size} bytes, more than limits.record_mb allows"
+            sql = "SELECT data FROM event WHERE aggregate_id = ? AND seq = ? AND length(data) <= ?"
+            rows = self._connection.rows(sql, (session_id, seq, self._limit))
+            raw = rows[0][0] if rows and isinstance(rows[0][0], bytes) else b""
+            found.append(Problem(place, f"{place}: {why}", size, hashlib.sha256(raw).hexdigest() if raw else ""))
+        return found
+
+    def _place(self, session_id: str, seq: int) -> str:
+        return f"{self._connection.path}: event {seq} of {session_id}"
+
+
+def _removed(log: _Log, message_id: str, now: int) -> None:
+    """A removal makes a pending revert final, also where the session's record was cleared a moment before."""
+    log.is_final = True
+    last = log.marks[-1] if log.marks else None
+    if last is not None and last.is_undone and last.message_id == message_id and now - last.time < _AT_ONE_STROKE_MS:
+        log.marks.pop()
+
+
+def _revert(log: _Log, told: list[Any], now: int) -> None:
+    """One state of the session's `revert` after another: set, set elsewhere, taken back, or made final."""
+    message_id, part_id, snapshot = told
+    marks = pending({"messageID": message_id, "partID": part_id, "snapshot": snapshot}, now)
+    before, log.revert = log.revert, marks[0] if marks else None
+    if log.revert is None:
+        if before is not None and not log.is_final:
+            log.marks.append(RevertMark(now, before.message_id, before.part_id, before.snapshot, is_undone=True))
+    elif before is None or replace(before, time=now) != log.revert:  # else the record was touched for another reason
+        log.marks.append(log.revert)
+        log.is_final = False
+
+
+def _values(told: bytes | None) -> list[Any] | None:
+    """What ``json_extract`` gave; None also where it is no valid UTF-8, which SQLite does not mind."""
+    if told is None:
+        return None
+    try:
+        return list(records.loads(told))
+    except BadRecord:
+        return None
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,275 @@
+"""OpenCode's git snapshots, read object by object: the only importer of dulwich.
+
+Both layouts, loose objects, packs and alternates (formats sections 2 and 4). Nothing is ever written there and no git
+process started; every object is checked against its id before it is handed out. What cannot be had comes back as a
+reason and never as an exception: OpenCode's git prunes and repacks while we read. Open packs are bounded in number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from dulwich.object_format import DEFAULT_OBJECT_FORMAT
+from dulwich.objects import RawObjectID
+from dulwich.pack import Pack
+
+_MOST_PACKS = 48
+"""Open at once; each holds two descriptors."""
+
+_DEPTH = 5
+"""Alternates of alternates are followed this far, as git does."""
+
+_TYPES = {2: "tree", 3: "blob"}
+_OFFSET_DELTA, _NAMED_DELTA = 6, 7
+_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One object, or why there is none.
+
+    `kind` is ``blob`` or ``tree``, empty where nothing was found. `size` is set where it is larger than was asked for:
+    `raw` is then empty. Otherwise `reason` tells what is wrong; trying again later may help.
+    """
+
+    kind: str = ""
+    raw: bytes = b""
+    size: int = 0
+    reason: str = ""
+
+
+class Snapshots:
+    """Every snapshot repository beneath a data directory. One thread at a time."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._root = data_dir / "snapshot"
+        self._folders: OrderedDict[str, _Folder] = OrderedDict()
+        """By real path; where an object was found last stands last, and is asked first."""
+
+    def refresh(self) -> None:
+        """Look which repositories and alternates there are now."""
+        listed = dict.fromkeys(_object_folders(self._root))
+        for path in self._folders.keys() - listed.keys():
+            self._folders.pop(path).close()
+        for path in listed:
+            if path not in self._folders:
+                self._folders[path] = _Folder(path)
+                self._folders.move_to_end(path, last=False)
+
+    @property
+    def number(self) -> int:
+        """Folders of objects known at the last refresh, alternates included."""
+        return len(self._folders)
+
+    @property
+    def open_packs(self) -> int:
+        """Packs that hold descriptors at this moment."""
+        return sum(len(folder.packs) for folder in self._folders.values())
+
+    def read(self, object_id: str, most: int) -> Found:
+        """The object with this id (40 hexadecimal digits), wherever it lies, unless it is larger than `most` bytes."""
+        best = Found()
+        for path in reversed(list(self._folders)):
+            found = self._folders[path].read(object_id, most)
+            if found.kind:
+                self._folders.move_to_end(path)
+                self._bound()
+                return found
+            best = best if best.reason else found
+        self._bound()
+        return best if best.reason else Found(reason=f"gone: in none of {len(self._folders)} folders of git objects")
+
+    def close(self) -> None:
+        """Release all descriptors; reading opens them again."""
+        for folder in self._folders.values():
+            folder.close()
+
+    def _bound(self) -> None:
+        for folder in self._folders.values():
+            if self.open_packs <= _MOST_PACKS:
+                return
+            folder.close()
+
+
+def _object_folders(root: Path) -> Iterator[str]:
+    """``<project>/objects`` of older versions, ``<project>/<worktree hash>/objects`` of newer, and their alternates."""
+    waiting = [(str(path), 0) for pattern in ("*/objects", "*/*/objects") for path in sorted(root.glob(pattern))]
+    seen: set[str] = set()
+    while waiting:
+        folder, depth = waiting.pop(0)
+        real = os.path.realpath(folder)
+        if real in seen or not os.path.isdir(real):
+            continue  # an alternate that is gone: what it held alone is gone with it
+        seen.add(real)
+        yield real
+        if depth < _DEPTH:
+            waiting += [(other, depth + 1) for other in _alternates(real)]
+
+
+def _alternates(folder: str) -> list[str]:
+    try:
+        raw = Path(folder, "info", "alternates").read_bytes()
+    except OSError:
+        return []
+    lines = [line for line in raw.split(b"\n") if line and not line.startswith(b"#") and b"\0" not in line]
+    return [os.path.join(folder, os.fsdecode(line)) for line in lines]
+
+
+class _Folder:
+    """One ``objects`` directory."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._names: list[str] = []
+        self.packs: dict[str, Pack] = {}
+
+    def close(self) -> None:
+        for pack in self.packs.values():
+            pack.close()
+        self.packs.clear()
+
+    def read(self, object_id: str, most: int) -> Found:
+        """Packs known, loose, then packs that have come since: git repacks at any moment."""
+        found = self._packed(object_id, most)
+        if found.kind:
+            return found
+        loose = self._loose(object_id, most)
+        if loose.kind:
+            return loose
+        if self._list() or found.reason:
+            self.close()
+            found = self._packed(object_id, most)
+        return found if found.kind or found.reason else loose
+
+    def _list(self) -> bool:
+        """Note which packs there are; whether that has changed."""
+        try:
+            names = set(os.listdir(os.path.join(self._path, "pack")))
+        except OSError:
+            names = set()
+        before = self._names
+        self._names = sorted(name[:-4] for name in names if name.endswith(".idx") and name[:-4] + ".pack" in names)
+        return self._names != before
+
+    def _loose(self, object_id: str, most: int) -> Found:
+        path = os.path.join(self._path, object_id[:2], object_id[2:])
+        try:
+            with open(path, "rb") as file:
+                return _checked(_inflate(file, most), object_id, path)
+        except FileNotFoundError:
+            return Found()
+        except OSError as error:
+            return Found(reason=f"{path}: cannot be read: {error.strerror}")
+        except (zlib.error, ValueError) as error:
+            return Found(reason=f"{path}: damaged: {error}")
+
+    def _packed(self, object_id: str, most: int) -> Found:
+        sha = RawObjectID(bytes.fromhex(object_id))
+        problem = Found()
+        for name in self._names:
+            path = os.path.join(self._path, "pack", name)
+            try:
+                found = self._in_pack(path, sha, most)
+            except KeyError:
+                found = Found()
+            except Exception as error:  # noqa: BLE001 - a damaged or vanished pack raises whatever its bytes lead to
+                self._drop(path)
+                problem = Found(reason=f"{path}.pack: cannot be read: {type(error).__name__}: {error}")
+                continue
+            if found.kind:
+                found = _checked(found, object_id, path + ".pack")
+            if found.kind:
+                return found
+            problem = found if found.reason else problem
+            if len(self._names) > _MOST_PACKS:
+                self._drop(path)
+        return problem
+
+    def _in_pack(self, path: str, sha: RawObjectID, most: int) -> Found:
+        if path not in self.packs:
+            self.packs[path] = Pack(path, object_format=DEFAULT_OBJECT_FORMAT)
+        pack = self.packs[path]
+        offset: int | None = pack.index.object_offset(sha)
+        if offset is None:
+            return Found()
+        size = _packed_size(path + ".pack", offset)
+        if size > most:
+            return Found("blob", size=size)
+        number, raw = pack.get_raw(sha)
+        return Found(_TYPES[number], raw) if number in _TYPES else Found(reason="neither a file nor a folder")
+
+    def _drop(self, path: str) -> None:
+        pack = self.packs.pop(path, None)
+        if pack is not None:
+            pack.close()
+
+
+def _checked(found: Found, object_id: str, place: str) -> Found:
+    """`found`, unless its content does not belong to its id."""
+    if found.size or not found.kind:
+        return found
+    head = f"{found.kind} {len(found.raw)}\0".encode()
+    if hashlib.sha1(head + found.raw, usedforsecurity=False).hexdigest() != object_id:
+        return Found(reason=f"{place}: damaged: {object_id} has another content than its id says")
+    return found
+
+
+def _inflate(file: IO[bytes], most: int) -> Found:
+    """A loose object: deflated ``<type> <size>NUL<content>``. The size is looked at before the content is unpacked.
+
+    Raises:
+        zlib.error, ValueError: it is damaged.
+    """
+    stream = zlib.decompressobj()
+    start = stream.decompress(file.read(_HEAD), 64)
+    head, nul, content = start.partition(b"\0")
+    kind, _, digits = head.decode("ascii").partition(" ")
+    if not nul or not digits.isdigit():
+        raise ValueError("no header")
+    if kind not in _TYPES.values():
+        return Found(reason="neither a file nor a folder")
+    size = int(digits)
+    if size > most:
+        return Found(kind, size=size)
+    rest = stream.decompress(stream.unconsumed_tail + file.read(), size + 1)
+    return Found(kind, content + rest)
+
+
+def _packed_size(path: str, offset: int) -> int:
+    """How large the object at `offset` of a pack will be: git's pack format tells it before the content.
+
+    Raises:
+        OSError, zlib.error, IndexError: the pack is gone or damaged.
+    """
+    with open(path, "rb") as file:
+        file.seek(offset)
+        head = file.read(512)
+    kind = head[0] >> 4 & 7
+    rest, place = _number(head, 1) if head[0] & 0x80 else (0, 1)
+    if kind == _OFFSET_DELTA:
+        _, place = _number(head, place)
+    elif kind == _NAMED_DELTA:
+        place += 20
+    else:
+        return rest << 4 | head[0] & 15
+    delta = zlib.decompressobj().decompress(head[place:], 32)  # size of the base, size of the outcome, instructions
+    _, place = _number(delta, 0)
+    return _number(delta, place)[0]
+
+
+def _number(raw: bytes, place: int) -> tuple[int, int]:
+    """A number in groups of seven bits, the lowest first, and the place behind it."""
+    value = shift = 0
+    while True:
+        value |= (raw[place] & 0x7F) << shift
+        shift += 7
+        place += 1
+        if not raw[place - 1] & 0x80:
+            return value, place

@@ -1,0 +1,42 @@
+"""The templates of the pages, set up so that recorded text cannot become markup.
+
+Guarantees: every expression is escaped unless it is Markdown of our own making; a name that is not given is an error;
+what a filter shows of a revision is redacted. It renders nothing by itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+
+from daemon.recall.snippet import counted
+from daemon.reconstitute import file_page, markdown
+from daemon.reconstitute.recover import evidence
+from daemon.redact import redact
+
+
+def environment() -> jinja2.Environment:
+    """Templates whose every expression is escaped by `markdown.finalize` unless it is Markdown already."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=False,  # noqa: S701 - pages are Markdown: finalize escapes for it, HTML escaping would not
+        finalize=markdown.finalize,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "change": file_page.change,
+        "code": markdown.code,
+        "cut": markdown.inline,
+        "evidence": lambda revision: redact(evidence(revision)),
+        "fence": markdown.fence,
+        "iso": markdown.iso,
+        "tool": file_page.tool,
+        "redacted": lambda text: redact(str(text)),
+    }
+    environment.globals["counted"] = counted
+    environment.globals["link"] = markdown.link
+    return environment

@@ -1,0 +1,232 @@
+"""Which paths a command may have changed in a way that its text does not tell.
+
+Named files and folders where a command names any; the working directory where a command works on all of it. What a
+script or an unknown program changes without naming it cannot be seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from daemon.transcript.shell import packages
+from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, words
+from daemon.transcript.shell.places import Place
+from daemon.transcript.shell.words import Field
+
+_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln unzip gunzip gzip bzip2 xz")
+"""Every operand of these may be changed."""
+_LAST = words("cp install rsync scp")
+"""Only the last operand of these is written, or what ``-t`` names."""
+_FORMATTERS = {
+    "black": "", "isort": "", "autopep8": "-i|--in-place", "yapf": "-i|--in-place", "ruff": "format|--fix.*",
+    "prettier": "-w|--write", "eslint": "--fix.*", "biome": "--write|--apply.*|format|--fix", "gofmt": "-\\w*w\\w*",
+    "goimports": "-\\w*w\\w*", "rustfmt": "", "clang-format": "-i", "shfmt": "-\\w*w\\w*", "stylua": "",
+    "dprint": "fmt",
+    "autoflake": "-i|--in-place", "pyupgrade": "", "rubocop": "-a|-A|--auto.*",
+    "stylelint": "--fix", "djlint": "--reformat",
+    "standard": "--fix", "xo": "--fix", "oxlint": "--fix.*",
+}  # fmt: skip
+"""Programs that rewrite what they are given, or the working directory, when one of their words is like this."""
+_FORMAT_WORDS = {
+    "cargo": words("fmt fix"),
+    "go": words("fmt fix generate"),
+    "terraform": words("fmt"),
+    "deno": words("fmt"),
+}
+_SUBCOMMANDS = words("format check fmt fix")
+_RUN_BY = words("npx bunx pnpx uvx pipx")
+_GIT_WRITING = words(
+    "checkout restore stash reset pull merge rebase apply am clean switch revert cherry-pick rm mv bisect submodule "
+    "worktree sparse-checkout read-tree checkout-index clone filter-branch lfs"
+)
+_GIT_PATHS = words("checkout restore reset rm mv clean stash")
+_OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
+_FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
+
+
+def names(verb: str, fields: list[Field], place: Place) -> list[str]:
+    """Absolute paths that a command with these arguments may have changed; in order, each once."""
+    if verb in _RUN_BY:
+        plain = [at for at, field in enumerate(fields) if not field.text.startswith("-")]
+        if not plain:
+            return []
+        return names(fields[plain[0]].text.rpartition("/")[2], fields[plain[0] + 1 :], place)
+    chosen = _chosen(verb, fields)
+    if chosen is None:
+        return list(place.folders)
+    if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
+        chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
+    # An unknown program is given a folder that holds the working directory to say where, not to change it.
+    is_known = verb == "git" or any(verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING))
+    found: dict[str, None] = {}
+    for field in chosen:
+        for path in place.around(field):
+            if is_known or not any(f"{folder}/".startswith(f"{path}/") for folder in place.folders):
+                found[path] = None
+    return list(found)
+
+
+def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911 - a table of kinds
+    """The words that may be files it changes; None: the working directory."""
+    operands = [field for field in fields if not (field.exact and field.text.startswith("-"))]
+    kept = packages.changed(verb, fields)
+    if kept:
+        return kept
+    if verb == "git":
+        return _git(fields)
+    if verb == "find":
+        return _find(fields)
+    if verb in ("xargs", "parallel"):
+        return _xargs(operands)
+    if verb in _FORMATTERS:
+        return _formatter(verb, fields, operands)
+    if verb in _FORMAT_WORDS:
+        return None if operands and operands[0].text in _FORMAT_WORDS[verb] else _outputs(fields)
+    if verb in _OPERANDS:
+        return operands
+    if verb in _LAST:
+        return [*operands[-1:], *_target(fields)]
+    if verb in ("patch", "eval", "tar", "unzip", "cpio", "7z"):
+        return _unpacked(verb, fields)
+    if verb in WRITING:
+        return _in_place(verb, fields, operands)
+    if verb in READERS or verb in ("pip", "pip3"):
+        return []
+    return [*_outputs(fields), *_files(verb, operands)]
+
+
+def _files(verb: str, operands: list[Field]) -> list[Field]:
+    """What an unknown program names: words with a slash or a suffix, but not the program that it runs."""
+    rest = operands[1:] if verb in RUNNERS else operands
+    likely = [f for f in rest if verb != "pytest" and not re.search(r"://|[=\n]", f.text)]
+    return [f for f in likely if "/" in f.text or (f.exact and LIKE_FILE.fullmatch(f.text))]
+
+
+def _outputs(fields: list[Field]) -> list[Field]:
+    found = []
+    for at, field in enumerate(fields):
+        option = _OUTPUT.fullmatch(field.text)
+        if option and option[1]:
+            found.append(Field(option[1], field.exact))
+        elif option and at + 1 < len(fields) and field.exact and field.text != "of":
+            found.append(fields[at + 1])
+    return found
+
+
+def _target(fields: list[Field]) -> list[Field]:
+    return [fields[at + 1] for at, field in enumerate(fields[:-1]) if field.text in ("-t", "--target-directory")]
+
+
+def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
+    pattern = _FORMATTERS[verb]
+    texts = [field.text for field in fields]
+    if {"--check", "--diff", "--version", "--help"} & set(texts) and "--fix" not in texts:
+        return []
+    if pattern and not any(re.fullmatch(pattern, text) for text in texts):
+        return []
+    rest = operands[1:] if operands and operands[0].text in _SUBCOMMANDS else operands
+    return rest or None
+
+
+def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field]:
+    texts = [field.text for field in fields]
+    if not any(WRITING[verb].fullmatch(text) for text in texts):
+        return []
+    if verb == "sort":
+        at = next((at for at, text in enumerate(texts) if text == "-o"), None)
+        return (
+            fields[at + 1 : at + 2]
+            if at is not None
+            else [Field(t.split("=")[-1].removeprefix("-o")) for t in texts if WRITING["sort"].fullmatch(t)]
+        )
+    if verb == "awk":
+        return operands[2:] if "inplace" in texts else []
+    scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
+    if scripts or any(text.startswith("--expression=") for text in texts):
+        return [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
+    return operands[1:]
+
+
+def _find(fields: list[Field]) -> list[Field] | None:
+    if not any(_FIND_WRITES.fullmatch(field.text) for field in fields):
+        return []
+    at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
+    runs = next((i for i, field in enumerate(fields) if field.text.startswith(("-exec", "-ok"))), None)
+    if runs is not None and "-delete" not in [field.text for field in fields]:
+        inner = fields[runs + 1 : runs + 2]
+        if inner and inner[0].text in READERS and inner[0].text not in ("mkdir", "rmdir"):
+            return []
+    return fields[:at] or None
+
+
+def _xargs(operands: list[Field]) -> list[Field] | None:
+    verbs = [field.text.rpartition("/")[2] for field in operands]
+    known = next((verb for verb in verbs if verb in READERS or verb in _OPERANDS or verb in WRITING), None)
+    return [] if known in READERS else None
+
+
+def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
+    texts = [field.text for field in fields]
+    if verb == "tar":
+        head = texts[0] if texts else ""
+        if not any("x" in text for text in [head, *texts] if text == head or re.fullmatch(r"-\w*x\w*|--extract", text)):
+            return [fields[at + 1] for at, t in enumerate(texts[:-1]) if re.fullmatch(r"-?\w*f", t)]
+        return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t in ("-C", "--directory")] or None
+    if verb == "patch" and not any(text.startswith(("-p", "-i", "--", "-d")) for text in texts):
+        return [field for field in fields if not field.text.startswith("-")][:1] or None
+    return None
+
+
+def _git(fields: list[Field]) -> list[Field] | None:
+    at = 0
+    while at < len(fields) and fields[at].text.startswith("-"):
+        at += 2 if fields[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    if at >= len(fields):
+        return []
+    command, rest = fields[at].text, fields[at + 1 :]
+    texts = [field.text for field in rest]
+    if command not in _GIT_WRITING:
+        return _outputs(rest) if command in ("diff", "archive", "format-patch", "bundle") else []
+    if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
+        return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
+    if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):
+        return []
+    if command not in _GIT_PATHS:
+        return None
+    return _pathspecs(command, rest, texts)
+
+
+def _is_harmless(command: str, texts: list[str]) -> bool:
+    head = texts[0] if texts else ""
+    if command == "reset":
+        return not {"--hard", "--merge", "--keep"} & set(texts)
+    if command in ("stash", "worktree", "submodule", "bisect", "lfs", "sparse-checkout"):
+        return head in ("list", "show", "drop", "clear", "status", "log")
+    if command == "checkout":
+        return head in ("-b", "-B", "--orphan") and len(texts) == 2
+    if command == "switch":
+        return head in ("-c", "-C", "--create") and len(texts) == 2
+    return command == "restore" and "--staged" in texts and "--worktree" not in texts
+
+
+def _pathspecs(command: str, rest: list[Field], texts: list[str]) -> list[Field] | None:
+    if "--" in texts:
+        return rest[texts.index("--") + 1 :] or None
+    operands = [field for field in rest if not field.text.startswith("-")]
+    if command in ("rm", "mv", "restore"):
+        found: list[Field] = []
+        for field in operands:
+            head = re.split(r"[*?\[]", field.text)[0]
+            found.append(Field(head, exact=field.exact and head == field.text and ":" not in head))
+        return found or None
+    if command == "clean":
+        return operands or None
+    # Without "--" git takes a name for a branch first; one with a suffix is far more likely a file.
+    likely = [f for f in operands if f.exact and LIKE_FILE.fullmatch(f.text)]
+    return likely if command == "checkout" and likely and len(likely) == len(operands) else None
+
+
+def is_formatter(verb: str) -> bool:
+    """Whether it is known to change what it is given, and nothing else."""
+    return verb in _FORMATTERS

@@ -1,0 +1,274 @@
+"""A parsed command becomes its effects in command order: certain ones as they are, the others UNCLEAR.
+
+A statement is PROVEN to have succeeded where the exit status says so, SEEN where it ran for sure and a failure would
+show in the output, MAYBE otherwise. Only the first two have certain effects, and SEEN only for commands that report
+their failures (commands.VOCAL) while nothing hides their errors. Conditions, loops, the right side of ``||`` and the
+background are MAYBE; what such a statement may do to folder and variables is forgotten after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from daemon.model import Operation
+from daemon.transcript.shell import simple
+from daemon.transcript.shell.heredocs import NotUnderstood
+from daemon.transcript.shell.parse import Block, Chain, Compound, Pipeline, Script, Sequence, Simple, Statement, parse
+from daemon.transcript.shell.places import Effect, Place, overlap
+from daemon.transcript.shell.state import State
+
+_DEEPEST_SCRIPT = 4
+
+
+class Status(IntEnum):
+    """How sure it is that a statement ran and succeeded."""
+
+    MAYBE = 0
+    SEEN = 1
+    PROVEN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What surrounds a statement: hidden errors, whether ``set -e`` counts here, what its input is, a subshell."""
+
+    hidden: bool = False
+    exempt: bool = False
+    inner: bool = False
+    stdin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What the record shows of a run: `is_whole` says that the text lacks nothing."""
+
+    text: str
+    is_whole: bool
+
+    def shows_failure(self, verb: str) -> bool:
+        """Whether a command of this name, or the shell itself, may have reported an error in it."""
+        if not self.is_whole:
+            return True
+        marks = (
+            f"{verb.split(maxsplit=1)[0]}: ",
+            "sh: ",
+            "sh:",
+            ": line ",
+            "zsh:",
+            "(eval)",
+            "fatal: " if verb[:3] == "git" else "sh: ",
+        )
+        return any(mark in self.text for mark in marks)
+
+
+def effects(script: Script, state: State, output: Output, *, is_proven: bool) -> list[Effect]:
+    """What the command did, run from `state`. `is_proven`: its exit status was 0, else it is not known."""
+    if script.has_functions:
+        state.doubt = True
+    runner = Runner(script, state, output, exit_is_zero=is_proven)
+    runner.sequence(script.body, Status.PROVEN if is_proven else Status.SEEN, Setting())
+    return _in_full(runner)
+
+
+def doubtful(script: Script, state: State) -> list[Effect]:
+    """What the command may have done, when nothing about its end is known."""
+    runner = Runner(script, state, Output("", is_whole=False), exit_is_zero=False)
+    runner.sequence(script.body, Status.MAYBE, Setting())
+    return _in_full(runner)
+
+
+def _in_full(runner: Runner) -> list[Effect]:
+    """All effects; what went on in the background may also have come last."""
+    found, late = runner.found, runner.late
+    return found if late and found[-len(late) :] == late else [*found, *late]
+
+
+@dataclass(slots=True)
+class Runner:
+    """Goes through the statements of one script; `found` grows in the order of their effects."""
+
+    script: Script
+    state: State
+    output: Output
+    exit_is_zero: bool
+    depth: int = 0
+    found: list[Effect] = field(default_factory=list)
+    late: list[Effect] = field(default_factory=list)
+
+    def sequence(self, body: Sequence, status: Status, setting: Setting) -> bool:
+        """Runs statements one after another; True where the last one surely succeeded."""
+        succeeded = status == Status.PROVEN
+        for number, (item, in_background) in enumerate(body.items):
+            if in_background:
+                self.late += self._aside(item, setting)
+                succeeded = status != Status.MAYBE
+                continue
+            own = status
+            if number < len(body.items) - 1 and status == Status.PROVEN:
+                is_strict = self.state.strict and not setting.exempt and not isinstance(item, Chain | Compound)
+                own = Status.PROVEN if is_strict else Status.SEEN
+            succeeded = self.statement(item, own, setting)
+            if self.state.strict and status == Status.SEEN and not succeeded:
+                status = Status.MAYBE  # it may have ended there
+        return succeeded
+
+    def statement(self, item: Statement, status: Status, setting: Setting) -> bool:
+        """Runs one statement; True where it surely succeeded."""
+        if isinstance(item, Simple):
+            return self._simple(item, status, setting)
+        if isinstance(item, Chain):
+            return self._chain(item, status, setting)
+        if isinstance(item, Pipeline):
+            return self._pipeline(item, status, setting)
+        if isinstance(item, Block):
+            return self._block(item, status, setting)
+        for inner in item.inner:
+            self._maybe(inner, setting)
+        self.state.variables.clear()
+        return status == Status.PROVEN
+
+    def _maybe(self, item: Statement, setting: Setting) -> None:
+        """A statement that may or may not run, here and now."""
+        before = self.state.copy()
+        self.statement(item, Status.MAYBE, setting)
+        self.state.merge(before)
+
+    def _aside(self, item: Statement, setting: Setting) -> list[Effect]:
+        """A statement beside this shell, whose folder and variables are its own; what it may have done."""
+        before, start = self.state.copy(), len(self.found)
+        self.statement(item, Status.MAYBE, replace(setting, inner=True))
+        self.state.restore(before)
+        return self.found[start:]
+
+    def _chain(self, item: Chain, status: Status, setting: Setting) -> bool:
+        """``&&`` and ``||``, which bind alike, from the left."""
+        # What is known of each prefix of the chain, from the whole chain's status backwards.
+        known = [status] * (len(item.rest) + 1)
+        for at in range(len(item.rest) - 1, -1, -1):
+            operator, right = item.rest[at]
+            known[at] = known[at + 1]
+            if operator == "||" and known[at]:
+                ends = self._ends(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
+                known[at] = Status.PROVEN if ends else Status.SEEN
+        inside = replace(setting, exempt=True)
+        succeeded = self.statement(item.first, known[0], inside)
+        for at, (operator, right) in enumerate(item.rest):
+            own = setting if at == len(item.rest) - 1 else inside
+            if operator == "||":
+                if known[at] != Status.PROVEN:
+                    self._maybe(right, own)
+            elif known[at + 1] == Status.PROVEN or (known[at + 1] == Status.SEEN and succeeded):
+                succeeded = self.statement(right, known[at + 1], own)
+            else:
+                self._maybe(right, own)
+                succeeded = False
+            succeeded = succeeded or known[at + 1] == Status.PROVEN
+        return succeeded
+
+    def _is_false(self, item: Statement) -> bool:
+        return isinstance(item, Simple) and item.words == ("false",) and not item.redirects
+
+    def _ends(self, item: Statement, setting: Setting) -> bool:
+        """Whether it can only have led to another exit status than the recorded one, so that it did not run."""
+        if isinstance(item, Block) and not item.is_subshell and not item.redirects and item.body.items:
+            harmless = all(
+                isinstance(one, Simple) and one.words[:1] == ("echo",) and not one.inner and not aside
+                and all(r.operator == ">&" for r in one.redirects)
+                for one, aside in item.body.items[:-1]
+            )  # fmt: skip
+            return harmless and self._ends(item.body.items[-1][0], setting)
+        if not isinstance(item, Simple) or item.redirects or item.assigned or setting.inner or not self.exit_is_zero:
+            return False
+        return item.words[:1] == ("exit",) and len(item.words) == 2 and bool(re.fullmatch(r"[1-9]\d?", item.words[1]))
+
+    def _pipeline(self, item: Pipeline, status: Status, setting: Setting) -> bool:
+        """Every part is beside this shell; only the last is certain, and only where nothing runs beside it."""
+        before = self.state.copy()
+        start = len(self.found)
+        text: str | None = None
+        for number, part in enumerate(item.parts[:-1]):
+            piped = replace(setting, inner=True, stdin=text if number else setting.stdin)
+            text = simple.printed(self, part, piped)
+            if text is None:
+                self.statement(part, Status.MAYBE, replace(piped, stdin=None))
+            self.state.restore(before)
+        raced = len(self.found) > start
+        last = replace(setting, inner=True, stdin=text, hidden=setting.hidden)
+        succeeded = self.statement(item.parts[-1], Status.MAYBE if raced else status, last)
+        if raced:
+            self._blur(start, [])
+        self.state.restore(before)
+        return status == Status.PROVEN or (succeeded and not raced)
+
+    def _block(self, item: Block, status: Status, setting: Setting) -> bool:
+        before = self.state.copy()
+        streams = simple.streams(self, item.redirects)
+        own = replace(
+            setting,
+            hidden=setting.hidden or streams.hides,
+            inner=setting.inner or item.is_subshell,
+            stdin=streams.stdin if streams.has_stdin else setting.stdin,
+        )
+        start = len(self.found)
+        succeeded = self.sequence(item.body, status, own)
+        targets = [path for path, _ in streams.written] + streams.unclear
+        if targets:
+            self._blur(start, targets)
+        if item.is_subshell:
+            self.state.restore(before)
+        return succeeded
+
+    def _blur(self, start: int, more: Iterable[str]) -> None:
+        """The effects from `start` on, and these paths, are UNCLEAR where they may meet."""
+        self.unclear(more)
+        marked = [e.path for e in self.found[start:] if e.operation is Operation.UNCLEAR]
+        touched = [
+            p
+            for e in self.found[start:]
+            if e.operation not in (Operation.UNCLEAR, Operation.RUN)
+            for p in (e.path, e.other)
+            if p
+        ]
+        self.unclear(dict.fromkeys(p for p in touched if any(overlap(p, m) for m in marked)))
+
+    def _simple(self, item: Simple, status: Status, setting: Setting) -> bool:
+        for inner in item.inner:
+            before = self.state.copy()
+            self.sequence(inner, Status.MAYBE, replace(setting, inner=True))
+            self.state.restore(before)
+        if self.state.doubt:
+            status = Status.MAYBE
+        return simple.run(self, item, status, setting)
+
+    # -- what simple.py reports ----------------------------------------------------------------------------------
+
+    def unclear(self, paths: Iterable[str]) -> None:
+        """These paths may have changed."""
+        self.found += [Effect(Operation.UNCLEAR, path) for path in paths]
+
+    def nested(self, command: str, status: Status, setting: Setting) -> bool:
+        """A literal command that another shell runs."""
+        if self.depth >= _DEEPEST_SCRIPT:
+            self.unclear(self.state.place.folders)
+            self.found += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
+            return False
+        try:
+            script = parse(command)
+        except (NotUnderstood, RecursionError):
+            self.unclear(self.state.place.folders)
+            self.found += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
+            return status == Status.PROVEN
+        state = self.state.copy()
+        state.variables, state.strict, state.doubt = {}, False, state.doubt or script.has_functions
+        inner = Runner(script, state, self.output, exit_is_zero=False, depth=self.depth + 1)
+        succeeded = inner.sequence(script.body, Status.MAYBE if state.doubt else status, replace(setting, inner=True))
+        self.found += [*inner.found, *inner.late]
+        return succeeded
+
+
+def start(folder: str, home: str | None) -> State:
+    """The state a command begins in."""
+    return State(Place((folder,)) if folder else Place((), known=False), home)

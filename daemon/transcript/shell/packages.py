@@ -1,0 +1,112 @@
+"""What package managers change besides the packages: lock files and manifests; and which scripts they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.transcript.shell.names import words
+from daemon.transcript.shell.words import Field
+
+SCRIPTED = words("npm yarn pnpm bun")
+_LOCKS = {
+    "npm": ("package-lock.json",), "yarn": ("yarn.lock",), "pnpm": ("pnpm-lock.yaml",),
+    "bun": ("bun.lock", "bun.lockb"),
+    "cargo": ("Cargo.lock",), "go": ("go.sum",), "uv": ("uv.lock",), "poetry": ("poetry.lock",), "pdm": ("pdm.lock",),
+    "bundle": ("Gemfile.lock",), "composer": ("composer.lock",),
+}  # fmt: skip
+_MANIFESTS = {
+    "npm": "package.json", "yarn": "package.json", "pnpm": "package.json", "bun": "package.json",
+    "cargo": "Cargo.toml", "go": "go.mod", "uv": "pyproject.toml", "poetry": "pyproject.toml", "pdm": "pyproject.toml",
+    "bundle": "Gemfile", "composer": "composer.json",
+}  # fmt: skip
+MANAGERS = frozenset(_LOCKS)
+_LOCKING = words(
+    "install i add update up upgrade remove rm uninstall un dedupe link unlink import lock sync get tidy require audit"
+)
+"""Subcommands that write the lock file."""
+_DECLARING = words("add remove rm uninstall un get tidy require up upgrade init version pkg set")
+"""Subcommands that write the manifest; so does an install that names packages."""
+_VALUES = words("--prefix -C --cwd --filter -F -w --workspace --dir --project --directory --loglevel")
+_FOLDERS = words("--prefix -C --cwd --dir --directory")
+_OWN = words(
+    "install i add ci clean-install update up upgrade remove rm uninstall un dedupe link unlink import ls list ll "
+    "la outdated view "
+    "info show config get set why audit cache help help-search whoami login logout adduser root bin prefix search "
+    "ping doctor "
+    "fund explain owner team token access dist-tag deprecate star stars profile org hook bugs docs repo home "
+    "completion "
+    "query sbom diff find-dupes workspaces workspace global policies plugin store patch patch-commit fetch licenses "
+    "server env self-update setup pm init version pkg pack publish unpublish prune rebuild shrinkwrap create "
+    "approve-scripts"
+)
+"""What is no script of package.json."""
+_SCRIPT_BUILDERS = words("create pack publish rebuild prepare")
+_NPM_SCRIPTS = words("start stop restart")
+_TESTING = words("test t tst")
+_UPDATES = words("-u --update --updateSnapshot --update-snapshots --snapshot-update --inline-snapshot")
+
+
+def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
+    """The files that this command of a package manager may change; None where it is none that changes any."""
+    if verb not in MANAGERS:
+        return None
+    command, rest = _subcommand(verb, fields)
+    if verb == "go":
+        command = rest[0].text if command == "mod" and rest else command
+        command = "" if command in ("download", "graph", "verify", "why") else command
+    if verb == "cargo" and command in ("install", "i", "uninstall"):
+        return []
+    names: list[str] = []
+    if command in _LOCKING and not (command == "audit" and "fix" not in [one.text for one in rest]):
+        names += _LOCKS[verb]
+    names_packages = command in ("install", "i") and any(not one.text.startswith("-") for one in rest)
+    if command in _DECLARING or (names_packages and verb in SCRIPTED):
+        names.append(_MANIFESTS[verb])
+    folder = _folder(fields)
+    if not folder.exact:
+        return [folder] if names else []
+    return [Field(f"{folder.text}/{name}" if folder.text else name) for name in names]
+
+
+def script_of(verb: str, fields: Sequence[Field]) -> tuple[str, Field] | None:
+    """The script of package.json that npm and its like run here, and the folder it stands in; None: none is run."""
+    command, rest = _subcommand(verb, fields)
+    texts = [one.text for one in fields]
+    if command in ("run", "run-script", "rum", "urn"):
+        plain = [one for one in rest if not one.text.startswith("-")]
+        if not plain:
+            return None
+        command = plain[0].text if plain[0].exact else ""
+    elif verb != "npm" and command and command not in _OWN | _TESTING:
+        pass  # yarn build, pnpm build, bun x.ts
+    elif command not in _NPM_SCRIPTS | _SCRIPT_BUILDERS | _TESTING:
+        return None
+    if (command in _TESTING or command.startswith("test:")) and not _UPDATES & set(texts):
+        return None
+    return command, _folder(fields)
+
+
+def updates_snapshots(texts: Sequence[str]) -> bool:
+    """Whether a test runner with these arguments rewrites what it compares with."""
+    return bool(_UPDATES & set(texts))
+
+
+def _subcommand(verb: str, fields: Sequence[Field]) -> tuple[str, list[Field]]:
+    at = 0
+    while at < len(fields) and fields[at].text.startswith(("-", "+")):
+        at += 2 if fields[at].text in _VALUES else 1
+    if at >= len(fields):
+        texts = {one.text for one in fields}
+        is_install = verb == "yarn" and not texts & {"-v", "--version", "--help", "-h"}
+        return ("install" if is_install else ""), []
+    return (fields[at].text if fields[at].exact else "?"), list(fields[at + 1 :])
+
+
+def _folder(fields: Sequence[Field]) -> Field:
+    for at, one in enumerate(fields):
+        if one.text in _FOLDERS and at + 1 < len(fields):
+            return Field(fields[at + 1].text.rstrip("/"), fields[at + 1].exact)
+        for name in _FOLDERS:
+            if one.text.startswith(f"{name}=") and one.exact:
+                return Field(one.text.partition("=")[2].rstrip("/"))
+    return Field("")

@@ -1,0 +1,319 @@
+"""One simple command: its words, its redirections, what it does to the shell's state, and its effects on files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from daemon.model import Operation
+from daemon.transcript.shell import commands, doubts, environment, runs, text, words
+from daemon.transcript.shell.heredocs import MARK, STRING_MARK
+from daemon.transcript.shell.names import words as word_set
+from daemon.transcript.shell.parse import Redirect, Simple, Statement
+from daemon.transcript.shell.places import Effect, is_system, overlap
+from daemon.transcript.shell.words import Field
+from daemon.transcript.shell.wrappers import unwrapped
+
+if TYPE_CHECKING:
+    from daemon.transcript.shell.effects import Runner, Setting, Status
+
+_WRAPPERS = word_set("command builtin time sudo env nohup")
+_QUIET = word_set(": true")
+_PRINTING = re.compile(r"[\x01\x7f\0]")
+
+
+@dataclass(slots=True)
+class Streams:
+    """Where a command's streams go: files its output replaces or extends, others that may change, its input's text."""
+
+    written: list[tuple[str, bool]] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
+    hides: bool = False
+    takes_output: bool = False
+    has_stdin: bool = False
+    stdin: str | None = None
+    source: str | None = None
+
+
+def streams(runner: Runner, redirects: tuple[Redirect, ...]) -> Streams:
+    """The redirections of one command."""
+    found = Streams()
+    for redirect in redirects:
+        if redirect.operator in ("<", "<<<"):
+            if redirect.descriptor in ("", "0"):
+                found.has_stdin, found.stdin = True, _input(runner, redirect.target)
+                found.source = _source(runner, redirect.target)
+        elif redirect.operator.startswith(">&"):
+            _duplicate(runner, redirect, found)
+        else:
+            _to_file(runner, redirect, found)
+    if len(found.written) + len(found.unclear) > 1 and len(found.written) > 0:
+        found.unclear += [path for path, _ in found.written]
+        found.written = []
+    return found
+
+
+def _input(runner: Runner, target: str) -> str | None:
+    scope = runner.state.scope
+    if target.startswith(STRING_MARK):
+        known = words.value(target.removeprefix(STRING_MARK), scope)
+        return None if known is None else known + "\n"
+    if target.startswith(MARK):
+        body = runner.script.bodies[int(target.removeprefix(MARK))]
+        return body.text if body.literal else words.body(body.text, scope)
+    return "" if target == "/dev/null" else None
+
+
+def _source(runner: Runner, target: str) -> str | None:
+    """The file that standard input is read from."""
+    if target.startswith((STRING_MARK, MARK)):
+        return None
+    fields = words.fields(target, runner.state.scope)
+    return runner.state.place.exact(fields[0]) if len(fields) == 1 else None
+
+
+def _duplicate(runner: Runner, redirect: Redirect, found: Streams) -> None:
+    """``2>&1`` shows errors where the output goes; anything else may lose them."""
+    target = redirect.target
+    if redirect.operator == ">&-" or not re.fullmatch(r"\d|-", target):
+        found.hides = True
+        if target and target != "-":
+            found.unclear += [
+                path for one in words.fields(target, runner.state.scope) for path in runner.state.place.around(one)
+            ]
+            found.takes_output = True
+    elif redirect.descriptor == "2":
+        found.hides = found.hides or target != "1" or found.takes_output
+    else:
+        found.takes_output = True  # the text goes to standard error
+        found.hides = found.hides or redirect.descriptor not in ("", "1")
+
+
+def _to_file(runner: Runner, redirect: Redirect, found: Streams) -> None:
+    place = runner.state.place
+    fields = words.fields(redirect.target, runner.state.scope)
+    path = place.exact(fields[0]) if len(fields) == 1 else None
+    if redirect.operator.startswith("&") or redirect.descriptor not in ("", "1"):
+        found.hides = found.hides or redirect.operator.startswith("&") or redirect.descriptor == "2"
+        found.takes_output = found.takes_output or redirect.operator.startswith("&")
+        found.unclear += [
+            one for f in fields or [Field("", exact=False)] for one in place.around(f) if not is_system(one)
+        ]
+        return
+    found.takes_output = True
+    if path is not None and is_system(path):
+        return
+    if path is None or redirect.target.endswith("/"):
+        found.unclear += [one for f in fields or [Field("", exact=False)] for one in place.around(f)]
+    else:
+        found.written.append((path, redirect.operator == ">>"))
+
+
+def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
+    """Runs one simple command; True where it surely succeeded."""
+    fields = _fields(runner, item)
+    verb, arguments = _verb(fields)
+    flow = streams(runner, item.redirects)
+    ok = status == 2 or (status == 1 and _is_seen(runner, verb, item, hidden=setting.hidden or flow.hides))
+    is_sure = (
+        ok
+        and item.sound
+        and all(environment.ASSIGNMENT.match(one) and not environment.decides(one) for one in item.assigned)
+    )
+    if not item.sound:
+        runner.state.doubt = True
+    stdin = flow.stdin if flow.has_stdin else setting.stdin
+    _launch(runner, fields, runs.Input(stdin, flow.source))
+    if not item.words:
+        environment.assign(runner, item, sure=status > 0)
+    changed = environment.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
+    if changed is not None:
+        runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
+        return changed
+    found = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
+    if found is None:
+        runner.unclear(_doubts(runner, verb, arguments, flow))
+    else:
+        _record(runner, found)
+    return ok
+
+
+def _launch(runner: Runner, fields: list[Field], given: runs.Input) -> None:
+    """Records that the command runs a program, if it does; what that is, only where the folder is known."""
+    place = runner.state.place
+    found = runs.launched(fields, place, given)
+    if found is None:
+        return
+    for folder in place.folders:
+        known = found if place.known else runs.Launched()
+        runner.found.append(Effect(Operation.RUN, folder, content=known.content, other=known.other))
+
+
+def _fields(runner: Runner, item: Simple) -> list[Field]:
+    scope = runner.state.scope
+    found = []
+    for raw in item.words:
+        fields = words.fields(raw, scope)
+        found += fields
+        if any(not one.exact for one in fields) and ("((" in raw or "=" in raw):
+            runner.state.variables.clear()  # an expansion that may set variables
+    return found
+
+
+def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
+    """The name of the program and its arguments; an empty name where there is none or it is not known."""
+    at = 0
+    while at < len(fields) - 1 and fields[at].exact and fields[at].text in _WRAPPERS:
+        after = fields[at + 1]
+        if not after.exact or after.text.startswith("-") or "=" in after.text:
+            return "env", fields[at + 1 :]
+        at += 1
+    if at >= len(fields) or not fields[at].exact:
+        return "", fields[at:]
+    name = fields[at].text
+    if at and fields[at - 1].text not in ("command", "builtin", "time") and name in ("echo", "printf"):
+        return f"/bin/{name}", fields[at + 1 :]  # the program, which is not the builtin
+    if name.startswith(("/bin/", "/usr/bin/")) and name.rpartition("/")[2] not in ("echo", "printf"):
+        name = name.rpartition("/")[2]
+    rest = fields[at + 1 :]
+    if name == "git" and rest and rest[0].exact and rest[0].text in ("mv", "rm"):
+        return f"git {rest[0].text}", rest[1:]
+    return name, rest
+
+
+def _is_seen(runner: Runner, verb: str, item: Simple, *, hidden: bool) -> bool:
+    """Whether a failure would stand in the output, and none does."""
+    if not item.words:
+        return bool(item.assigned) or not (hidden or runner.output.shows_failure("sh"))
+    known = verb.split(maxsplit=1)[0] if verb else ""
+    return known in commands.VOCAL and not hidden and not runner.output.shows_failure(known)
+
+
+# -- effects on files ------------------------------------------------------------------------------------------------
+
+
+def printed(runner: Runner, item: Statement, setting: Setting) -> str | None:
+    """What a part of a pipeline prints, where that is literal text and all that it does."""
+    if not isinstance(item, Simple) or item.inner or item.assigned or not item.sound or runner.state.doubt:
+        return None
+    flow = streams(runner, item.redirects)
+    verb, arguments = _verb(_fields(runner, item))
+    if flow.takes_output or flow.written or flow.unclear:
+        return None
+    return _text(runner, verb, arguments, flow.stdin if flow.has_stdin else setting.stdin)
+
+
+def _text(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
+    """The standard output of a command, where its words alone tell it."""
+    if any(not one.exact or one.homely for one in arguments):
+        return None
+    given = [one.text for one in arguments]
+    found: str | None = None
+    if verb == "echo":
+        found = None if runner.state.is_zsh and any("\\" in one or one == "-" for one in given) else text.echo(given)
+    elif verb == "printf":
+        found = text.printf(given)
+    elif verb == "cat" and given in ([], ["-"]):
+        found = stdin
+    elif verb in _QUIET:
+        found = ""
+    return None if found is None or _PRINTING.search(found) else found
+
+
+def _effects(
+    runner: Runner, verb: str, arguments: list[Field], flow: Streams, stdin: str | None
+) -> list[Effect] | None:
+    """The certain effects of a command that succeeded; None where there is a doubt about one of them."""
+    own = _own_effects(runner, verb, arguments, stdin)
+    if own is None or flow.unclear:
+        return None
+    out: list[Effect] = []
+    for path, appends in flow.written:
+        effect = _written(runner, verb, arguments, path, stdin, appends=appends)
+        if effect is None:
+            return None
+        out.append(effect)
+    paths = [path for effect in own for path in (effect.path, effect.other) if path]
+    if any(overlap(effect.path, path) for effect in out for path in paths):
+        return None
+    return [*out, *own]
+
+
+def _own_effects(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
+    if verb == "tee":
+        return _tee(runner, arguments, stdin)
+    if verb in ("echo", "printf", "cat", "") or verb in _QUIET:
+        return [] if verb or not arguments else None
+    found = commands.certain(verb, arguments, runner.state.place, runner.state.made)
+    if found is None and not doubts.names(*_program(verb, arguments), runner.state.place):
+        return []
+    return found
+
+
+def _tee(runner: Runner, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
+    options = [one.text for one in arguments if one.text.startswith("-")]
+    fields = [one for one in arguments if not one.text.startswith("-")]
+    paths = [runner.state.place.exact(one) for one in fields]
+    if stdin is None or _PRINTING.search(stdin) or None in paths or set(options) - {"-a", "--append"}:
+        return None
+    known = [path for path in paths if path is not None and not is_system(path)]
+    if len(set(known)) < len(known):
+        return None
+    operation = Operation.APPEND if options else Operation.WRITE
+    return [Effect(operation, path, content=stdin) for path in known]
+
+
+def _written(
+    runner: Runner, verb: str, arguments: list[Field], path: str, stdin: str | None, *, appends: bool
+) -> Effect | None:
+    """What a command's output makes of the file it is redirected to."""
+    source = runner.state.place.exact(arguments[0]) if verb == "cat" and len(arguments) == 1 else None
+    if source is not None and not appends and not arguments[0].text.startswith("-"):
+        return None if overlap(source, path) or is_system(source) else Effect(Operation.COPY, source, other=path)
+    if verb == "tee":
+        found = stdin if all(one.exact for one in arguments) else None
+    else:
+        found = _text(runner, verb, arguments, stdin) if verb or arguments else ""
+    if found is None or _PRINTING.search(found):
+        return None
+    return Effect(Operation.APPEND if appends else Operation.WRITE, path, content=found)
+
+
+def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
+    """A command as doubts.names wants it."""
+    if verb.startswith("git "):
+        return "git", [Field(verb[4:]), *arguments]
+    program = unwrapped([Field(verb), *arguments]) if verb else None
+    if program is not None and program.name:
+        return program.name, list(program.arguments)
+    return verb.rpartition("/")[2], arguments
+
+
+def _doubts(runner: Runner, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
+    """Everything that a command may have changed."""
+    place = runner.state.place
+    found = [path for path, _ in flow.written] + flow.unclear
+    name, given = _program(verb, arguments)
+    if name == "env":
+        given = [one for one in given if "=" not in one.text and not one.text.startswith("-")]
+        name, given = (given[0].text, given[1:]) if given and given[0].exact else ("", given)
+    found += doubts.names(name, given, place)
+    if name == "ln":
+        runner.state.linked = (*runner.state.linked, *found)
+    return list(dict.fromkeys(path for path in found if path != "/" and not is_system(path)))
+
+
+def _record(runner: Runner, found: list[Effect]) -> None:
+    """Certain effects, but for those on a path that has two names since this command made a link."""
+    linked = runner.state.linked
+    for effect in found:
+        paths = [path for path in (effect.path, effect.other) if path]
+        if any(overlap(path, link) for path in paths for link in linked):
+            runner.unclear(dict.fromkeys([*paths, *linked]))
+            continue
+        runner.found.append(effect)
+        if effect.operation is Operation.FOLDER:
+            runner.state.made |= {effect.path}
+        elif runner.state.made and effect.operation in (Operation.DELETE, Operation.MOVE):
+            runner.state.made = frozenset(p for p in runner.state.made if not any(overlap(p, q) for q in paths))

@@ -1,0 +1,284 @@
+"""The words of a command as bash expands them, as far as its text alone tells.
+
+A field is exact when nothing outside the text decides about it: quotes, escapes, braces, ``~`` and variables that the
+same command sets are understood; of the rest only the literal beginning is told. Globs are never exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["bare", "quoted", "variable", "quoted variable", "unknown"]
+Piece: TypeAlias = tuple[Kind, str]
+
+_NAME = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
+_NO_EXPANSION = re.compile(r"\$(?![A-Za-z_0-9{(@*#?$!\[-])")
+_RUN = re.compile(r"[^\\'\"`$]+")
+_RUN_QUOTED = re.compile(r"[^\\\"`$]+")
+_RUN_BODY = re.compile(r"[^\\`$]+")
+_BREAKS = re.compile(r"[ \t\n;&|<>()]")
+_GLOB = re.compile(r"[*?\[]")
+_SPLITS = re.compile(r"[ \t\n*?\[\\]")
+_RANGE = re.compile(r"(0|-?[1-9]\d{0,3})\.\.(0|-?[1-9]\d{0,3})")
+_LONGEST_BRACES = 4096
+_MOST_FIELDS = 512
+SIMPLE_ESCAPES = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One argument. Where it is not exact, `text` is the literal beginning, which may be empty. `homely`: the home
+    folder, which is only likely, is in it.
+    """
+
+    text: str
+    exact: bool = True
+    homely: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """What words may refer to: the variables set so far, the home folder and the working directory, where known."""
+
+    home: str | None
+    cwd: str | None
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str | None:
+        known: Mapping[str, str | None] = self.variables
+        if name in known:
+            return known[name]
+        return {"HOME": self.home, "PWD": self.cwd}.get(name)
+
+
+def fields(raw: str, scope: Scope) -> list[Field]:
+    """The arguments that one word becomes; none where it expands to nothing."""
+    found = []
+    for alternative in _braced(pieces(raw)):
+        one = _joined(alternative, scope, splits=True)
+        if one is not None:
+            found.append(one)
+    return found
+
+
+def value(raw: str, scope: Scope) -> str | None:
+    """What an assignment or a here-string makes of a word; None where that is not certain."""
+    found = _joined(pieces(raw), scope, splits=False)
+    return "" if found is None else found.text if found.exact and not found.homely else None
+
+
+def body(text: str, scope: Scope) -> str | None:
+    """The text of a here-document with an unquoted delimiter; None where that is not certain."""
+    found = _joined(_double(text, 0, _RUN_BODY, "")[0], scope, splits=False)
+    return "" if found is None else found.text if found.exact and not found.homely else None
+
+
+def pieces(raw: str) -> list[Piece]:
+    """A word taken apart by its quotes; from the first thing that cannot be read on, it is unknown."""
+    found: list[Piece] = []
+    at = 0
+    while at < len(raw):
+        char = raw[at]
+        if char == "'":
+            end = raw.find("'", at + 1)
+            piece: list[Piece] = [("quoted", raw[at + 1 : end])] if end >= 0 else [("unknown", "")]
+            at = end + 1
+        elif char == '"':
+            piece, at = _double(raw, at + 1, _RUN_QUOTED, '"')
+        elif char == "\\":
+            bare = raw[at + 1 : at + 2]
+            piece = [("quoted", bare)] if bare != "\n" else []
+            at += 2
+        elif char in "$`":
+            piece, at = _dollar(raw, at, quoted=False)
+        else:
+            run = _RUN.match(raw, at)
+            text = run[0] if run else char
+            piece = [("unknown", "")] if _BREAKS.search(text) else [("bare", text)]
+            at += len(text)
+        found += piece
+        if piece and piece[-1][0] == "unknown":
+            break
+    return found
+
+
+def _double(raw: str, at: int, run: re.Pattern[str], close: str) -> tuple[list[Piece], int]:
+    """The text between double quotes, or of a here-document, from `at` on; and where it ends."""
+    found: list[Piece] = [("quoted", "")]
+    escapable = '$`"\\' if close else "$`\\"
+    while at < len(raw):
+        char = raw[at]
+        if close and char == close:
+            return found, at + 1
+        if char == "\\":
+            after = raw[at + 1 : at + 2]
+            if after == "\n":
+                pass
+            elif after and after in escapable:
+                found.append(("quoted", after))
+            else:
+                found.append(("quoted", "\\" + after))
+            at += 2
+        elif char in "$`":
+            piece, at = _dollar(raw, at, quoted=True)
+            found += piece
+            if piece[-1][0] == "unknown":
+                return found, at
+        else:
+            text = run.match(raw, at)
+            found.append(("quoted", text[0] if text else char))
+            at += len(found[-1][1])
+    return ([*found, ("unknown", "")] if close else found), at
+
+
+def _dollar(raw: str, at: int, *, quoted: bool) -> tuple[list[Piece], int]:
+    name = _NAME.match(raw, at)
+    if name:
+        return [("quoted variable" if quoted else "variable", name[1] or name[2])], name.end()
+    if not quoted and raw.startswith("$'", at):
+        return _ansi(raw, at + 2)
+    if _NO_EXPANSION.match(raw, at) and (quoted or not raw.startswith('$"', at)):
+        return [("quoted" if quoted else "bare", "$")], at + 1
+    return [("unknown", "")], len(raw)
+
+
+_ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
+
+
+def _ansi(raw: str, at: int) -> tuple[list[Piece], int]:
+    text: list[str] = []
+    while at < len(raw):
+        if raw[at] == "'":
+            return [("quoted", "".join(text))], at + 1
+        found = _ANSI.match(raw, at)
+        if found is None:
+            end = min((e for e in (raw.find("'", at), raw.find("\\", at)) if e >= 0), default=len(raw))
+            text.append(raw[at : max(end, at + 1)])
+            at = max(end, at + 1)
+            continue
+        char = escaped(found.groups(), "'\"?")
+        if char is None:
+            break
+        text.append(char)
+        at = found.end()
+    return [("unknown", "")], len(raw)
+
+
+def escaped(groups: tuple[str | None, ...], plain: str) -> str | None:
+    """The character of a backslash escape (groups: x, u, U, octal, letter); None where bytes or tools decide."""
+    hexadecimal, short, long, octal, letter = groups
+    if letter is not None:
+        return SIMPLE_ESCAPES.get(letter) or (letter if letter in plain else None)
+    code = int(hexadecimal or short or long or octal or "0", 8 if octal is not None else 16)
+    if code == 0 or (code > 0x7F and not (short or long)) or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        return None
+    return chr(code) if code not in (1, 0x7F) else None
+
+
+# -- braces ------------------------------------------------------------------------------------------------------
+
+
+def _braced(word: list[Piece]) -> list[list[Piece]]:
+    """The words that brace expansion makes of one; unknown where braces nest."""
+    if not any(kind == "bare" and "{" in text for kind, text in word):
+        return [word]
+    if sum(len(text) for _, text in word) > _LONGEST_BRACES:
+        return [[("unknown", "")]]
+    flat: list[Piece] = []
+    for kind, text in word:
+        flat += [(kind, char) for char in text] if kind == "bare" else [(kind, text)]
+    parts: list[list[list[Piece]]] = []
+    count = 1
+    while flat:
+        part, flat = _next_part(flat)
+        parts.append(part)
+        count *= len(part)
+        if count > _MOST_FIELDS:
+            return [[("unknown", "")]]
+    return [[piece for part in chosen for piece in part] for chosen in product(*parts)]
+
+
+def _next_part(flat: list[Piece]) -> tuple[list[list[Piece]], list[Piece]]:  # noqa: PLR0911
+    """The first piece, or the first pair of braces as its alternatives, and what follows."""
+    if flat[0] != ("bare", "{"):
+        return [[flat[0]]], flat[1:]
+    if ("bare", "}") not in flat:
+        return [[flat[0]]], flat[1:]
+    end = flat.index(("bare", "}"))
+    inner = flat[1:end]
+    if ("bare", "{") in inner:
+        return [[("unknown", "")]], []
+    if ("bare", ",") in inner:
+        alternatives: list[list[Piece]] = [[]]
+        for piece in inner:
+            if piece == ("bare", ","):
+                alternatives.append([])
+            else:
+                alternatives[-1].append(piece)
+        return alternatives, flat[end + 1 :]
+    text = "".join(text for _, text in inner)
+    span = _RANGE.fullmatch(text)
+    if span and all(kind == "bare" for kind, _ in inner):
+        first, last = int(span[1]), int(span[2])
+        step = 1 if first <= last else -1
+        return [[("quoted", str(number))] for number in range(first, last + step, step)], flat[end + 1 :]
+    if ".." in text:
+        return [[("unknown", "")]], []
+    return [flat[: end + 1]], flat[end + 1 :]
+
+
+# -- joining -----------------------------------------------------------------------------------------------------
+
+
+def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
+    """One field out of the pieces of a word; None where nothing is left of it."""
+    text: list[str] = []
+    is_kept = False
+    tilde = _tilde(word, scope)
+    if tilde is not None:
+        if tilde == "":
+            return Field("", exact=False)
+        text.append(tilde)
+        word = [("bare", word[0][1][1:]), *word[1:]]
+    for kind, piece in word:
+        found = _one(kind, piece, scope, splits=splits)
+        if found is None:
+            return Field("".join(text) + _before_glob(kind, piece), exact=False)
+        text.append(found)
+        is_kept = is_kept or kind.startswith("quoted") or found != ""
+    is_homely = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
+    return Field("".join(text), homely=is_homely) if is_kept or tilde else None
+
+
+def _before_glob(kind: Kind, piece: str) -> str:
+    return _GLOB.split(piece)[0] if kind == "bare" else ""
+
+
+def _one(kind: Kind, piece: str, scope: Scope, *, splits: bool) -> str | None:
+    if kind == "quoted":
+        return piece
+    if kind == "bare":
+        uncertain = (splits and _GLOB.search(piece)) or "=~" in piece or ":~" in piece
+        return None if uncertain else piece
+    if kind == "unknown":
+        return None
+    known = scope.get(piece)
+    if known is None or (kind == "variable" and splits and _SPLITS.search(known)):
+        return None
+    return known
+
+
+def _tilde(word: list[Piece], scope: Scope) -> str | None:
+    """What a leading ``~`` stands for: None where there is none, empty where it is not known."""
+    if not word or word[0][0] != "bare" or not word[0][1].startswith("~"):
+        return None
+    rest = word[0][1][1:]
+    if rest.startswith("/") or (not rest and len(word) == 1):
+        return scope.home or ""
+    return ""

@@ -1,0 +1,131 @@
+"""files, history, show, restore and alias against a real daemon and without one: the same answers, the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon_process import CHECKOUT, Daemon, until
+from tests.e2e.talk import PROJECT, Talk
+from tests.make_opencode import T0, JsonStore
+
+FILES = {
+    "plain.py": "x = 1\n",
+    "crlf.txt": "one\r\ntwo\r\n",
+    "bom.txt": "\ufeffx\n",
+    "no newline": "last",
+    "empty": "",
+    "deep/er/ünï cödé 日本.txt": "ß\n",
+    'tab\tand "quote"': "odd\n",
+    "red\x1b[31m": "odder\n",
+    "n" * 255: "long\n",
+}
+
+
+@pytest.fixture
+def talk(data_dir: Path) -> Talk:
+    made = Talk(JsonStore(data_dir))
+    for name, content in FILES.items():
+        made.write(f"{PROJECT}/{name}", content)
+    made.write(f"{PROJECT}/removed.py", "was here\n")
+    made.call(
+        "apply_patch", {"patchText": f"*** Begin Patch\n*** Delete File: {PROJECT}/removed.py\n*** End Patch"}, "Done"
+    )
+    made.call("edit", {"filePath": f"{PROJECT}/plain.py", "oldString": "1", "newString": "2"}, "Done")
+    return made
+
+
+def answer(daemon: Daemon, *arguments: str, code: int = 0) -> Any:
+    done = daemon.ask(*arguments, "--json")
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def raw(daemon: Daemon, *arguments: str) -> bytes:
+    return subprocess.run(
+        daemon.command(*arguments), cwd=CHECKOUT, env=daemon.environment, capture_output=True, check=True, timeout=60
+    ).stdout
+
+
+def commands(daemon: Daemon, to: Path) -> dict[str, Any]:
+    return {
+        "files": answer(daemon, "files", PROJECT),
+        "lost": answer(daemon, "files", PROJECT, "--lost"),
+        "before": answer(daemon, "files", PROJECT, "--at", str(T0 + 3500)),
+        "history": answer(daemon, "history", f"{PROJECT}/plain.py", "--diff", "--lines"),
+        "show": answer(daemon, "show", f"{PROJECT}/plain.py"),
+        "gone": answer(daemon, "show", f"{PROJECT}/removed.py", code=4),
+        "bytes": raw(daemon, "show", f"{PROJECT}/crlf.txt", "--raw"),
+        "restore": answer(daemon, "restore", PROJECT, "--to", str(to), "--deleted"),
+        "alias": answer(daemon, "alias", "--list"),
+    }
+
+
+def test_with_a_daemon_and_without_one_the_answers_and_the_bytes_are_the_same(
+    make_daemon: Callable[..., Daemon], talk: Talk, tmp_path: Path
+) -> None:
+    daemon = make_daemon()
+    alone = commands(daemon, tmp_path / "alone")
+    daemon.run()
+    until(lambda: daemon.status()["archive"]["messages"] == len(FILES) + 3)
+    served = commands(daemon, tmp_path / "served")
+
+    assert alone == served
+    wanted = {name: content.encode() for name, content in FILES.items()} | {
+        "plain.py": b"x = 2\n",
+        "removed.py": b"was here\n",
+    }
+    for to in (tmp_path / "alone", tmp_path / "served"):
+        assert {str(path.relative_to(to)): path.read_bytes() for path in to.rglob("*") if path.is_file()} == wanted
+    assert {entry["file"]: entry["sha256"] for entry in served["restore"]["written"]} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in wanted.items()
+    }
+    assert served["restore"]["skipped"] == []
+    assert {file["path"] for file in served["files"]} == {f"{PROJECT}/{name}" for name in wanted}
+    assert {file["disk"] for file in served["files"] if not file["deleted"]} == {"missing"}
+    assert len(served["before"]) == 3
+    assert served["bytes"] == b"one\r\ntwo\r\n"
+    assert [revision["grade"] for revision in served["history"]["revisions"]] == ["proven", "proven"]
+
+
+def test_a_restore_into_what_is_not_a_new_folder_writes_nothing(daemon: Daemon, talk: Talk, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "work").write_text("mine")
+    (tmp_path / "link").symlink_to(full)
+    for to in (full, full / "work", tmp_path / "link", daemon.archive_dir / "x", talk.store.storage.parent / "x"):  # type: ignore[union-attr]
+        done = daemon.ask("restore", PROJECT, "--to", str(to))
+        assert (done.returncode, done.stdout) == (73, ""), to
+    assert [path.name for path in full.iterdir()] == ["work"]
+    assert not (talk.store.storage.parent / "x").exists()  # type: ignore[union-attr]
+
+
+def test_the_running_daemon_sees_a_write_of_just_now_and_a_disk_that_changed(
+    daemon: Daemon, talk: Talk, tmp_path: Path
+) -> None:
+    daemon.run()
+    place = tmp_path / "real.txt"
+    talk.write(str(place), "written\n")
+    until(lambda: answer(daemon, "files", str(place)))
+    assert answer(daemon, "files", str(place))[0]["disk"] == "missing"
+    place.write_text("written\n")
+    assert answer(daemon, "files", str(place))[0]["disk"] == "identical"
+    os.truncate(place, 3)
+    [found] = answer(daemon, "files", str(place), "--lost")
+    assert (found["disk"], found["grade"]) == ("differs", "proven")
+
+
+def test_an_alias_set_at_the_daemon_is_kept(daemon: Daemon, talk: Talk) -> None:
+    daemon.run()
+    until(lambda: answer(daemon, "files", PROJECT))
+    assert daemon.ask("alias", PROJECT, "/home/dev/orchard").returncode == 0
+    assert [file["path"] for file in answer(daemon, "files", "/home/dev/orchard/empty")] == ["/home/dev/orchard/empty"]
+    daemon.terminate()
+    assert answer(daemon, "alias", "--list") == [{"old": PROJECT, "new": "/home/dev/orchard"}]

@@ -1,0 +1,319 @@
+"""What a shell call's record proves of files: a table of commands, and commands made to break a reader."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from daemon.model import FileEdit, Part
+from daemon.transcript import bash
+from daemon.transcript.shapes import Call
+
+CWD = "/home/dev/w"
+
+
+def edits(
+    command: str, code: object = 0, output: str = "", status: str = "completed", **metadata: Any
+) -> list[FileEdit]:
+    told = {"exit": code, **metadata} if code != "absent" else metadata
+    part = Part("prt_1", "msg_1", "ses_1", "tool", {}, b"")
+    state = {"output": output}
+    return bash.edits(Call(part, "bash", status, {"command": command}, state, told, 1, 2, CWD), "1.18.33")
+
+
+def relative(path: str) -> str:
+    return "." if path == CWD else path.removeprefix(CWD + "/")
+
+
+def shown(edit: FileEdit) -> str:
+    """Operation, -r for recursive, path, content; for a move or copy "-> other", then / for into, ? for either."""
+    text = edit.operation.value + (" -r" if edit.recursive else "") + " " + relative(edit.path)
+    text += "" if edit.content is None else f" {edit.content!r}"
+    return text + (f" -> {relative(edit.other)}" + {True: "/", False: "", None: "?"}[edit.into] if edit.other else "")
+
+
+CASES: list[tuple[str, object, str, list[str]]] = [
+    ("echo x > a.txt", 0, "", ["write a.txt 'x\\n'"]),
+    ("echo -n x >> a.txt", 0, "", ["append a.txt 'x'"]),
+    ("echo -e 'a\\tb' > a", 0, "", ["write a 'a\\tb\\n'"]),
+    ("echo -E 'a\\tb' > a", 0, "", ["write a 'a\\\\tb\\n'"]),
+    ("echo -ne 'x\\c y' > a", 0, "", ["write a 'x'"]),
+    ("echo '-nx' y > a", 0, "", ["write a '-nx y\\n'"]),
+    ('echo "a $HOME" > a', 0, "", ["unclear a"]),
+    ("echo $(date) > a", 0, "", ["unclear a"]),
+    ("echo a > b c", 0, "", ["write b 'a c\\n'"]),
+    ("printf 'a\\n%s-%d%%' x 5 > a", 0, "", ["write a 'a\\nx-5%'"]),
+    ("printf '%s\\n' a b c >> a", 0, "", ["append a 'a\\nb\\nc\\n'"]),
+    ("printf '%5s' a > a", 0, "", ["unclear a"]),
+    ('printf "$X" > a', 0, "", ["unclear a"]),
+    (": > a", 0, "", ["write a ''"]),
+    ("> a", 0, "", ["write a ''"]),
+    (">> a", 0, "", ["append a ''"]),
+    ("true > a", 0, "", ["write a ''"]),
+    ("cat <<< hi > a", 0, "", ["write a 'hi\\n'"]),
+    ("tee a b <<< hi", 0, "", ["write a 'hi\\n'", "write b 'hi\\n'"]),
+    ("tee -a a <<< 'x y'", 0, "", ["append a 'x y\\n'"]),
+    ("echo x | tee a > /dev/null", 0, "", ["write a 'x\\n'"]),
+    ("echo x | sudo tee -a /etc/hosts", 0, "", ["append /etc/hosts 'x\\n'"]),
+    ("ls | tee a", 0, "", ["unclear a"]),
+    ("echo x | cat > a", 0, "", ["write a 'x\\n'"]),
+    ("make 2>&1 | tee build.log", 0, "", ["run . -> Makefile", "unclear build.log"]),
+    ("rm a", 0, "", ["delete a"]),
+    ("rm -rf a b", 0, "", ["delete -r a", "delete -r b"]),
+    ("rm -f 'it is'", 0, "", ["delete it is"]),
+    ("rm -i a", 0, "", ["unclear a"]),
+    ("rm *.pyc", 0, "", ["unclear ."]),
+    ("rm -rf build/*.o", 0, "", ["unclear build"]),
+    ("rm $X", 0, "", ["unclear ."]),
+    ("rm -rf .", 0, "", ["unclear ."]),
+    ("rm -- -f", 0, "", ["delete -f"]),
+    ("\\rm a", 0, "", ["delete a"]),
+    ("/bin/rm a", 0, "", ["delete a"]),
+    ("command rm a", 0, "", ["delete a"]),
+    ("sudo rm a", 0, "", ["delete a"]),
+    ("rmdir d", 0, "", ["delete -r d"]),
+    ("unlink a", 0, "", ["delete a"]),
+    ("mv a b", 0, "", ["move a -> b?"]),
+    ("mv a b d", 0, "", ["move a -> d/", "move b -> d/"]),
+    ("mv -t d a b", 0, "", ["move a -> d/", "move b -> d/"]),
+    ("mv -T a b", 0, "", ["move a -> b"]),
+    ("mv a d/", 0, "", ["move a -> d?"]),
+    ("mkdir d && mv a d", 0, "", ["folder d", "move a -> d/"]),
+    ("mv -n a b", 0, "", ["unclear a", "unclear b"]),
+    ("mv --backup a b", 0, "", ["unclear a", "unclear b", "unclear a~", "unclear b~"]),
+    ("cp a b", 0, "", ["copy a -> b?"]),
+    ("cp a d/", 0, "", ["copy a -> d/"]),
+    ("cp -r a b", 0, "", ["copy -r a -> b?"]),
+    ("cp -u a b", 0, "", ["unclear b"]),
+    ("cp a{,.bak}", 0, "", ["copy a -> a.bak?"]),
+    ("cp -a x/. y", 0, "", ["unclear y"]),
+    ("mkdir -p a/b c", 0, "", ["folder a/b", "folder c"]),
+    ("touch a b", 0, "", ["touch a", "touch b"]),
+    ("touch -c a", 0, "", []),
+    ("ln -s a b", 0, "", ["unclear a", "unclear b"]),
+    ("ln -s a b; echo x > b", 0, "", ["unclear a", "unclear b", "unclear a"]),
+    ("ln -s a b; echo x > c", 0, "", ["unclear a", "unclear b", "write c 'x\\n'"]),
+    ("truncate -s 0 a", 0, "", ["write a ''"]),
+    ("truncate -s 5 a", 0, "", ["unclear 5", "unclear a"]),
+    ("git mv a b", 0, "", ["move a -> b?"]),
+    ("git rm a.py", 0, "", ["delete a.py"]),
+    ("git rm -r src", 0, "", ["unclear src"]),
+    ("git rm --cached a", 0, "", []),
+    ("git checkout -- a b", 0, "", ["unclear a", "unclear b"]),
+    ("git checkout .", 0, "", ["unclear ."]),
+    ("git checkout -b new", 0, "", []),
+    ("git checkout app.py", 0, "", ["unclear app.py"]),
+    ("git switch main", 0, "", ["unclear ."]),
+    ("git stash", 0, "", ["unclear ."]),
+    ("git stash list", 0, "", []),
+    ("git reset --hard", 0, "", ["unclear ."]),
+    ("git reset HEAD a", 0, "", []),
+    ("git clean -fd", 0, "", ["unclear ."]),
+    ("git restore a.py", 0, "", ["unclear a.py"]),
+    ("git pull", 0, "", ["unclear ."]),
+    ("git commit -am x", 0, "", []),
+    ("git diff > p.patch", 0, "", ["unclear p.patch"]),
+    ("git apply p.patch", 0, "", ["unclear ."]),
+    ("cd d && echo x > a", 0, "", ["write d/a 'x\\n'"]),
+    ("cd d; rm a; cd ..; rm b", 0, "", ["delete d/a", "delete b"]),
+    ("cd /tmp && rm a", 0, "", ["delete /tmp/a"]),
+    ("(cd d; rm a); rm b", 0, "", ["delete d/a", "delete b"]),
+    ("cd $X && rm a", 0, "", ["unclear ."]),
+    ("cd -; rm a", 0, "", ["unclear ."]),
+    ("pushd d; rm a", 0, "", ["unclear ."]),
+    ("cd d || exit 1; rm a", 0, "", ["delete d/a"]),
+    ("F=a; echo x > $F", 0, "", ["write a 'x\\n'"]),
+    ('F=a; rm "$F.bak"', 0, "", ["delete a.bak"]),
+    ("F=$(pwd); rm $F/a", 0, "", ["unclear ."]),
+    ("F=a; if true; then F=b; fi; rm $F", 0, "", ["unclear ."]),
+    ("export F=a; rm ${F}", 0, "", ["delete a"]),
+    ("T=$(mktemp); echo x > $T", 0, "", []),
+    ("set -e; false-looking; rm a", 0, "", ["delete a"]),
+    ("set -e; grep q x; rm a", 0, "", ["delete a"]),
+    ("rm a || true", 0, "", ["delete a"]),
+    ("rm a || rm b", 0, "", ["delete a", "unclear b"]),
+    ("true && rm a; ls", 0, "", ["delete a"]),
+    ("grep -q x f && rm a; ls", 0, "", ["unclear a"]),
+    ("rm a; rm b", 0, "", ["delete a", "delete b"]),
+    ("rm a 2>/dev/null; rm b", 0, "", ["unclear a", "delete b"]),
+    ("{ rm a; rm b; }", 0, "", ["delete a", "delete b"]),
+    ("{ echo a; echo b; } > c", 0, "", ["unclear c"]),
+    ("rm a &", 0, "", ["unclear a"]),
+    ("! rm a", 0, "", ["unclear a"]),
+    ("if x; then rm a; fi", 0, "", ["unclear a"]),
+    ("for f in a b; do rm $f; done", 0, "", ["unclear ."]),
+    ("for f in *.c; do gcc $f > $f.o; done", 0, "", ["unclear ."]),
+    ('while read f; do rm "$f"; done < list', 0, "", ["unclear ."]),
+    ("case x in a) rm a;; esac", 0, "", ["unclear a"]),
+    ("f() { rm a; }; f; rm b", 0, "", ["unclear a", "unclear b"]),
+    ("alias rm=true; rm a", 0, "", ["unclear a"]),
+    ("exit 0; rm a", 0, "", ["unclear a"]),
+    ("eval rm a", 0, "", ["unclear ."]),
+    ("bash -c 'rm a; echo x > b'", 0, "", ["delete a", "write b 'x\\n'"]),
+    ("sh run.sh", 0, "", ["run . -> run.sh"]),
+    ("sed -i s/a/b/ a.py b.py", 0, "", ["unclear a.py", "unclear b.py"]),
+    ("sed -i.bak -e s/a/b/ a.py", 0, "", ["unclear a.py"]),
+    ("sed s/a/b/ a.py > b.py", 0, "", ["unclear b.py"]),
+    ("perl -pi -e s/a/b/ a.txt", 0, "", ["run . 's/a/b/'", "unclear a.txt"]),
+    ("awk -i inplace '{print}' a.txt", 0, "", ["unclear a.txt"]),
+    ("sort -o a b", 0, "", ["unclear a"]),
+    ("sort a > a", 0, "", ["unclear a"]),
+    ("dd if=/dev/zero of=a", 0, "", ["unclear a"]),
+    ("patch a < p", 0, "", ["unclear a"]),
+    ("patch -p1 < p", 0, "", ["unclear ."]),
+    ("black .", 0, "", ["unclear ."]),
+    ("black --check .", 0, "", []),
+    ("ruff format src", 0, "", ["unclear src"]),
+    ("ruff check src", 0, "", []),
+    ("ruff check --fix", 0, "", ["unclear ."]),
+    ("prettier --write a.js", 0, "", ["unclear a.js"]),
+    ("npx eslint --fix src", 0, "", ["unclear src"]),
+    ("gofmt -w a.go", 0, "", ["unclear a.go"]),
+    ("cargo fmt", 0, "", ["unclear ."]),
+    ("find . -delete", 0, "", ["unclear ."]),
+    ("find src -name x -exec rm {} +", 0, "", ["unclear src"]),
+    ("find . -name x", 0, "", []),
+    ("ls | xargs rm", 0, "", ["unclear ."]),
+    ("ls | xargs cat", 0, "", []),
+    ("curl -o out.bin http://h/x", 0, "", ["unclear out.bin"]),
+    ("python x.py in.csv", 0, "", ["run . -> x.py", "unclear in.csv"]),
+    ("make", 0, "", ["run . -> Makefile"]),
+    ("npm run build", 0, "", ["run . -> package.json"]),
+    ("cat a > b", 0, "", ["copy a -> b"]),
+    ("cat a b > c", 0, "", ["unclear c"]),
+    ("cat a >> b", 0, "", ["unclear b"]),
+    ("cat a > a", 0, "", ["unclear a"]),
+    ("ls > /dev/null", 0, "", []),
+    ("rm /dev/null", 0, "", []),
+    ("rm -rf /", 0, "", []),
+    ("echo x > a > b", 0, "", ["unclear a", "unclear b"]),
+    ("echo x > a 2>&1", 0, "", ["write a 'x\\n'"]),
+    ("echo x 2> err.log", 0, "", ["unclear err.log"]),
+    ("echo x &> a", 0, "", ["unclear a"]),
+    ("chmod +x a.sh", 0, "", []),
+    ("echo 'open", 0, "", []),
+    ("if true; then", 0, "", []),
+    ("cat > a <<EOF\n\n\n x\nEOF", 0, "", ["write a '\\n\\n x\\n'"]),
+    ("cat <<'EOF' > a\n$x `y` \\$\nEOF\nrm b", 0, "", ["write a '$x `y` \\\\$\\n'", "delete b"]),
+    ('cat > a <<EOF\n\\$x \\\\ \\` \\" \\n a\\\nb\nEOF', 0, "", ['write a \'$x \\\\ ` \\\\" \\\\n ab\\n\'']),
+    ("cat > a <<EOF\n$x\nEOF", 0, "", ["unclear a"]),
+    ("F=q\ncat > a <<EOF\n$F\nEOF", 0, "", ["write a 'q\\n'"]),
+    ("cat > a <<-EOF\n\tx\n\t\ty\n\tEOF", 0, "", ["write a 'x\\ny\\n'"]),
+    ("cat >> a << 'E 1'\nx\nE 1", 0, "", ["append a 'x\\n'"]),
+    ("cat > a <<A && cat > b <<'B'\n1\nA\n2\nB", 0, "", ["write a '1\\n'", "write b '2\\n'"]),
+    ("cat > a <<EOF\nunterminated", 0, "", ["unclear a", "unclear ."]),
+    ("python - <<'EOF'\nopen('a.txt','w')\nEOF", 0, "", ["run . \"open('a.txt','w')\\n\""]),
+    ('git commit -m "$(cat <<\'EOF\'\nrm a; it\'s\nEOF\n)"', 0, "", []),
+    ("cat <<EOF | tee a\nx\nEOF", 0, "", ["write a 'x\\n'"]),
+    ("echo a \\\n > b", 0, "", ["write b 'a\\n'"]),
+    ("# rm a\nrm b # rm c", 0, "", ["delete b"]),
+    ("rm a", 1, "", ["unclear a"]),
+    ("rm a", None, "", ["unclear a"]),
+    ("rm a", "absent", "", ["delete a"]),
+    ("rm a", "absent", "rm: cannot remove", ["unclear a"]),
+    ("python x.py && rm a", "absent", "", ["run . -> x.py", "unclear a"]),
+    ("rm a && rm b", "absent", "", ["delete a", "delete b"]),
+    ("rm a; rm b", 0, "rm: cannot remove", ["unclear a", "delete b"]),
+    ("echo x > d/a; ls", 0, "bash: line 1: d/a: No such file or directory", ["unclear d/a"]),
+    ("mv a b", 0, "mv: overwrite 'b'? ", ["unclear a", "unclear b"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "code", "output", "expected"), CASES)
+def test_a_command_proves_exactly_this(command: str, code: object, output: str, expected: list[str]) -> None:
+    assert [shown(edit) for edit in edits(command, code, output)] == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "expected"),
+    [
+        ({"truncated": True}, "completed", ["unclear a", "delete b"]),
+        ({"outputPath": "/x/tool_1"}, "completed", ["unclear a", "delete b"]),
+        ({}, "running", ["unclear a", "unclear b"]),
+        ({}, "pending", []),
+        ({}, "error", []),
+    ],
+)
+def test_a_cut_output_and_a_cut_call_prove_less(metadata: dict[str, Any], status: str, expected: list[str]) -> None:
+    assert [shown(edit) for edit in edits("rm a; rm b", status=status, **metadata)] == expected
+
+
+def test_the_note_is_redacted_and_no_secret_becomes_a_path() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    found = edits(f"export GITHUB_TOKEN={secret}; ./deploy x/{secret}")
+    assert all(secret not in edit.path and secret not in edit.note for edit in found)
+    assert secret not in edits(f"echo {secret} > a")[0].note
+
+
+def test_here_document_text_is_kept_though_it_holds_a_secret() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert edits(f"cat > a <<'E'\nTOKEN={secret}\nE")[0].content == f"TOKEN={secret}\n"
+
+
+def test_a_mac_may_have_zsh_whose_echo_reads_backslashes() -> None:
+    call = Call(
+        Part("p", "m", "s", "tool", {}, b""),
+        "bash",
+        "completed",
+        {"command": "echo 'a\\tb' > a; echo b > c"},
+        {},
+        {"exit": 0},
+        1,
+        2,
+        "/Users/dev/w",
+    )
+    assert [edit.operation.value for edit in bash.edits(call, "")] == ["unclear", "write"]
+
+
+def test_workdir_is_where_the_command_runs() -> None:
+    call = Call(
+        Part("p", "m", "s", "tool", {}, b""),
+        "bash",
+        "completed",
+        {"command": "rm a", "workdir": "sub"},
+        {},
+        {"exit": 0},
+        1,
+        2,
+        CWD,
+    )
+    assert [edit.path for edit in bash.edits(call, "")] == [f"{CWD}/sub/a"]
+
+
+HOSTILE = {
+    "open quote": "echo 'x > a",
+    "nul": "echo \0 > a",
+    "only operators": "&& || ;; | & > < << <<< ( ) { }",
+    "deep subshells": "(" * 5000 + "rm a" + ")" * 5000,
+    "deep substitutions": "echo " + "$(" * 3000 + "x" + ")" * 3000 + " > a",
+    "deep groups": "{ " * 2000 + "rm a; " + "} ;" * 2000,
+    "long chain": " && ".join(["true"] * 3000) + " && rm a",
+    "many commands": "rm a;" * 100_000,
+    "many heredocs": "cat > a <<E\nx\nE\n" * 3000,
+    "open heredocs": "cat <<A\n" * 50_000,
+    "big word": "echo " + "x" * 1_000_000 + " > a",
+    "big quote": "echo '" + "x y\n" * 250_000 + "' > a",
+    "big heredoc": "cat > a <<'E'\n" + "some line of text\n" * 200_000 + "E\n",
+    "braces": "touch " + "{a,b}" * 200,
+    "backslashes": "\\" * 200_000,
+    "quotes": "'\"" * 100_000,
+    "dollars": "$" * 100_000 + " > a",
+    "surrogate": "echo \ud800 > a",
+    "printf bomb": "printf " + "'" + "%s" * 3 + "'" + " a" * 20_000 + " > a",
+    "nested bash": "bash -c " * 20 + "'rm a'",
+    "if nest": "if a; then " * 500 + "rm a; " + "fi; " * 500,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_commands_are_read_fast_and_never_raise(name: str) -> None:
+    began = time.monotonic()
+    found = edits(HOSTILE[name])
+    assert time.monotonic() - began < 15
+    assert all(edit.path.startswith("/") for edit in found)
+
+
+def test_a_here_document_of_megabytes_is_exact() -> None:
+    assert edits(HOSTILE["big heredoc"])[0].content == "some line of text\n" * 200_000
