@@ -34,6 +34,10 @@ def shown(edit: FileEdit) -> str:
     return text + (f" -> {relative(edit.other)}" + {True: "/", False: "", None: "?"}[edit.into] if edit.other else "")
 
 
+_LINKED = ["unclear a", "unclear b", "unclear b/a"]
+_DEEPER = ["unclear a", "unclear d/new", "unclear d/new/a", "unclear d/a"]
+_AGAIN = ["unclear d/new", "unclear a", "unclear d/new/a", "unclear d/a"]
+
 CASES: list[tuple[str, object, str, list[str]]] = [
     ("echo x > a.txt", 0, "", ["write a.txt 'x\\n'"]),
     ("echo -n x >> a.txt", 0, "", ["append a.txt 'x'"]),
@@ -92,9 +96,10 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("mkdir -p a/b c", 0, "", ["folder a/b", "folder c"]),
     ("touch a b", 0, "", ["touch a", "touch b"]),
     ("touch -c a", 0, "", []),
-    ("ln -s a b", 0, "", ["unclear a", "unclear b"]),
-    ("ln -s a b; echo x > b", 0, "", ["unclear a", "unclear b", "unclear a"]),
-    ("ln -s a b; echo x > c", 0, "", ["unclear a", "unclear b", "write c 'x\\n'"]),
+    ("ln -s a b", 0, "", ["unclear a", "unclear b", "unclear b/a"]),
+    ("ln -s a b; echo x > b", 0, "", [*_LINKED, "unclear b", "unclear a", "unclear b/a"]),
+    ("ln -s a d/new && echo x > d/new", 0, "", [*_DEEPER, *_AGAIN]),  # writes to d/a: links start from their folder
+    ("ln -s a b; echo x > c", 0, "", [*_LINKED, "write c 'x\\n'"]),
     ("truncate -s 0 a", 0, "", ["write a ''"]),
     ("truncate -s 5 a", 0, "", ["unclear 5", "unclear a"]),
     ("git mv a b", 0, "", ["move a -> b?"]),

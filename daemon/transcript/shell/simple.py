@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from daemon.transcript.shell import commands, doubts, environment, runs, text, w
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Redirect, Simple, Statement
-from daemon.transcript.shell.places import Effect, is_system, overlap
+from daemon.transcript.shell.places import Effect, Place, is_system, overlap
 from daemon.transcript.shell.words import Field
 from daemon.transcript.shell.wrappers import unwrapped
 
@@ -300,8 +301,18 @@ def _doubts(runner: Runner, verb: str, arguments: list[Field], flow: Streams) ->
         name, given = (given[0].text, given[1:]) if given and given[0].exact else ("", given)
     found += doubts.names(name, given, place)
     if name == "ln":
+        found += _linked_to(given, place)
         runner.state.linked = (*runner.state.linked, *found)
     return list(dict.fromkeys(path for path in found if path != "/" and not is_system(path)))
+
+
+def _linked_to(arguments: list[Field], place: Place) -> list[str]:
+    """Where relative symbolic links may lead: from the folder that holds the link, not from the working directory."""
+    names = [field for field in arguments if not field.text.startswith("-")]
+    if len(names) < 2:
+        return []
+    folders = [folder for where in place.around(names[-1]) for folder in (where, posixpath.dirname(where))]
+    return [posixpath.normpath(posixpath.join(folder, name.text)) for folder in folders for name in names[:-1]]
 
 
 def _record(runner: Runner, found: list[Effect]) -> None:
