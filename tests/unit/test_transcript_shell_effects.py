@@ -96,6 +96,7 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("mkdir -p a/b c", 0, "", ["folder a/b", "folder c"]),
     ("touch a b", 0, "", ["touch a", "touch b"]),
     ("touch -c a", 0, "", []),
+    ("export G=a\n\\rm a", 0, "", ["unclear a", "unclear ."]),  # the grammar misreads it
     ("ln -s a b", 0, "", ["unclear a", "unclear b", "unclear b/a"]),
     ("ln -s a b; echo x > b", 0, "", [*_LINKED, "unclear b", "unclear a", "unclear b/a"]),
     ("ln -s a d/new && echo x > d/new", 0, "", [*_DEEPER, *_AGAIN]),  # writes to d/a: links start from their folder

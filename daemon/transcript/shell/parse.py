@@ -229,6 +229,8 @@ class _Reader:
         redirects: list[Redirect] = []
         substitutions = [*inner]
         for node, role in items:
+            if self._text(node).startswith("\n"):
+                raise NotUnderstood  # after a declaration the grammar takes "\n\rm a" for more of it
             if role in ("word", "assignment"):
                 (assigned if role == "assignment" and not words else words).append(self._text(node))
             elif role == "redirect":
