@@ -97,6 +97,8 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("touch a b", 0, "", ["touch a", "touch b"]),
     ("touch -c a", 0, "", []),
     ("export G=a\n\\rm a", 0, "", ["unclear a", "unclear ."]),  # the grammar misreads it
+    ("! { bash -c 'echo x > new'\n}", 0, "", ["unclear .", "run ."]),  # here too
+    ("time { sh run.sh; }", 0, "", ["unclear run.sh", "run ."]),
     ("ln -s a b", 0, "", ["unclear a", "unclear b", "unclear b/a"]),
     ("ln -s a b; echo x > b", 0, "", [*_LINKED, "unclear b", "unclear a", "unclear b/a"]),
     ("ln -s a d/new && echo x > d/new", 0, "", [*_DEEPER, *_AGAIN]),  # writes to d/a: links start from their folder

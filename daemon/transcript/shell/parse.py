@@ -24,6 +24,7 @@ _COMPOUND = {
     "function_definition", "test_command", "ternary_expression",
 }  # fmt: skip
 _PLAIN = {"command", "variable_assignment", "variable_assignments", "declaration_command", "unset_command"}
+_RESERVED = frozenset("{ } if then elif else fi for while until do done case esac function select ! [[".split())  # noqa: SIM905
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}
 _GAP = re.compile(rb"[ \t]*")
 _AFTER = b" \t\n;&|)"
@@ -236,6 +237,8 @@ class _Reader:
             elif role == "redirect":
                 redirects.append(self._redirect(node, words))
             substitutions += self._substitutions(node, depth)
+        if _RESERVED & {*words[:1], *(words[1:3] if words[:1] == ["time"] else ())}:
+            raise NotUnderstood  # behind "!" and "time" the grammar takes "{" and "if" for names of commands
         return Simple(tuple(assigned), tuple(words), tuple(redirects), tuple(substitutions), self._is_sound(items))
 
     def _items(self, nodes: list[tree_sitter.Node]) -> Iterator[tuple[tree_sitter.Node, str]]:
