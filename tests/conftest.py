@@ -13,6 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A shared machine may be slow for a while; speed is measured in bench/, never asserted here.
+settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("project")
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = {
