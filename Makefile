@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test score lint lock config clean
+.PHONY: run test score bench lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
@@ -12,6 +12,9 @@ test: .venv/.ready           ## set up what is missing, then run every test
 
 score: .venv/.ready          ## how much of recorded work comes back: exact, refused, wrong
 	@$(BIN)/python tools/score.py
+
+bench: .venv/.ready          ## measure speed and quality (minutes; see bench/README.md for its options)
+	@$(BIN)/python bench/run.py $(BENCH)
 
 lint: .venv/.ready           ## style, types, layers
 	$(BIN)/ruff check .

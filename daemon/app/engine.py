@@ -16,6 +16,7 @@ from typing import Self
 
 from daemon import log
 from daemon.app.files import FileCalls
+from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
 from daemon.app.status import StatusCall
 from daemon.archive import Archive
@@ -25,11 +26,11 @@ from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
-from daemon.ingest import Chosen, Drained, Intake, Taken, Upkeep
+from daemon.ingest import Drained, Intake, Taken, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
-from daemon.recall import Recall, window
+from daemon.recall.catalog import Catalog
 from daemon.reconstitute import Reconstitution
 
 _LOG = log.get("engine")
@@ -46,7 +47,7 @@ class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
     """Reconstitute is stopping; what was being done is begun again at the next start."""
 
 
-class Engine(FileCalls, StatusCall):
+class Engine(RecallCalls, FileCalls, StatusCall):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -72,6 +73,7 @@ class Engine(FileCalls, StatusCall):
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
         self.archive = Archive(config.archive_dir)
         try:
+            self.catalog = Catalog(self.archive)
             self.sources = Sources(config.opencode_dir, config.limits.record_mb)
             self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
@@ -281,30 +283,11 @@ class Engine(FileCalls, StatusCall):
 
     # -- Service -------------------------------------------------------------------------------------------------
 
-    def recall(self) -> Recall:
-        """Search over what is open now."""
-        return Recall(
-            self.archive,
-            self.upkeep.lexical,
-            lambda: self.upkeep.semantic,
-            Chosen(self.upkeep),
-            indexed_kb=self.config.limits.indexed_kb,
-            on_failure=self._index_failed,
-        )
-
-    def _index_failed(self, index: str, error: Exception) -> None:
+    def index_failed(self, index: str, error: Exception) -> None:
         """A search found an index broken: the loop that feeds it will rebuild it, new messages or not."""
         self.report(f"search in the {index} index", error)
         if isinstance(error, IndexBroken):
             self._broken[index] = error
-
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """See control.protocol.Service."""
-        answer = self.recall().search(query, mode, limit)
-        made: Json = answer.to_json()
-        if context:
-            made["messages"] = window(self.archive, answer.hits)
-        return made
 
     def index(self, progress: Progress) -> Json:
         """See control.protocol.Service."""
@@ -362,7 +345,7 @@ class Engine(FileCalls, StatusCall):
         """
         return Reconstitution(
             self.archive,
-            self.recall(),
+            self.searching(),
             self.recorded,
             self.config.output_dir,
             pages=self.config.limits.pages,

@@ -10,22 +10,37 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from daemon import log
 from daemon.app.beat import Beat
 from daemon.app.engine import Engine, Interrupted
-from daemon.errors import ArchiveCorrupt, IndexBroken
+from daemon.embed import Embedder
+from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken
+from daemon.vectors import Vector
 
 _LOG = log.get("loops")
-_TICK_S = 0.5
-_SETTLE_S = 0.05
+_TICK_S = 0.55
+_SETTLE_S = 0.005
+"""One look for the events of one write: a folder and the file in it, a file and its end."""
+
+_SPACING_S = 0.05
+"""From one look to the next while events come in a stream: a text that is being written changes at every word."""
+
+_LOOK_SHARE, _LONGEST_REST_S = 2.0, 0.2
+"""The least rest after a look, as a multiple of the processor time it took: a long session is costly to list."""
+
 _POLL_S = 30.0
 """How often everything is looked at when there are no file events (docs/reliability.md, W3)."""
 
 _QUIET_S = 3.0
 _REST_SHARE = 20.0
 """The rest after a piece of work that may wait, as a multiple of the time it took."""
+
+_GIVE_WAY_S = 0.5
+"""How long embedding waits for what is coming in, at each of its small steps: it gets on, whatever comes in."""
+
+_TEXTS_AT_ONCE = 4
 
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
 MODEL_S = 900.0
@@ -44,6 +59,7 @@ class Loop(ABC):
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._failures = 0
+        self._woken = False  # whether this turn was asked for, or is due anyway
 
     def start(self) -> None:
         self._thread.start()
@@ -77,6 +93,7 @@ class Loop(ABC):
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            self._woken = self._wake.is_set()
             self._wake.clear()
             self.sign()
             try:
@@ -93,7 +110,7 @@ class Loop(ABC):
                 self._stop.wait(rest)
                 continue
             self.beat.idle()
-            if rest:
+            if rest and not self._stop.is_set():
                 self._wake.wait(rest)
 
 
@@ -108,7 +125,12 @@ class IntakeLoop(Loop):
         self._last_full = 0.0
         self._period = engine.config.watch.scan_minutes * 60
         self._clock_gap = time.time() - time.monotonic()
+        self._next_look = 0.0
         self.first_scan_done = threading.Event()
+        self.calm = threading.Event()
+        """Not set while something may have come in that cannot be searched yet: what can wait gives way to it."""
+        self.on_looked: Callable[[], None] = lambda: None
+        """Told after every look, when what it found can be searched."""
 
     def hint(self, path: str | None) -> None:
         """From the watch: this path changed, or (None) anything may have. Returns at once."""
@@ -117,6 +139,7 @@ class IntakeLoop(Loop):
         else:
             for source in self._engine.sources.current():
                 source.hint(path)
+        self.calm.clear()
         self.wake()
 
     def poll(self) -> None:
@@ -124,12 +147,15 @@ class IntakeLoop(Loop):
         self._period = min(self._period, _POLL_S)
 
     def turn(self) -> float:
-        if self._wake.is_set() or self.first_scan_done.is_set():
-            self._stop.wait(_SETTLE_S)  # one look for a burst of events
+        if self._woken:
+            self._stop.wait(max(_SETTLE_S, self._next_look - time.monotonic()))
+        # Before the look, so that a hint during it leads to another; what came until now needs no second one.
+        self._wake.clear()
         everything = self._everything.is_set() or self._is_due()
-        self._everything.clear()  # before the look, so that a hint during it is not lost
+        self._everything.clear()
+        begun, used = time.monotonic(), time.thread_time()
         if everything:
-            self._last_full = time.monotonic()
+            self._last_full = begun
         taken = self._engine.take(everything=everything, hurry=True, progress=lambda _: self._sign())
         if taken.changed or taken.removed or everything:
             _LOG.info(
@@ -137,7 +163,13 @@ class IntakeLoop(Loop):
                 quarantined=taken.quarantined, postponed=len(taken.postponed),
             )  # fmt: skip
         self.first_scan_done.set()
-        if self._engine.archive.waiting("lexical"):
+        rest = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
+        self._next_look = max(begun + _SPACING_S, time.monotonic() + rest)
+        waits = self._engine.archive.waiting("lexical")
+        if not waits and not self._wake.is_set():
+            self.calm.set()
+        self.on_looked()
+        if waits:
             return 0.0
         return 0.1 if self._engine.is_waiting else _TICK_S
 
@@ -156,6 +188,7 @@ class IntakeLoop(Loop):
 
     def failed(self, error: Exception) -> None:
         self._everything.set()
+        self.calm.set()
         self.first_scan_done.set()  # requests are answered from what there is
         if not isinstance(error, Interrupted):
             self._engine.report("intake", error)
@@ -213,3 +246,43 @@ class EmbedLoop(Loop):
     def failed(self, error: Exception) -> None:
         if not isinstance(error, IndexBroken):  # the engine has reported that one
             self._engine.report("embedding", error)
+
+
+class Considerate:
+    """An Embedder on this machine's processor that gives way between a few texts.
+
+    One text alone is a question that somebody waits for: it goes first.
+    """
+
+    def __init__(self, embedder: Embedder, calm: threading.Event) -> None:
+        """`calm`: set while there is nothing to give way to."""
+        self._embedder = embedder
+        self._calm = calm
+
+    @property
+    def fingerprint(self) -> str:
+        """See Embedder."""
+        return self._embedder.fingerprint
+
+    @property
+    def dims(self) -> int:
+        """See Embedder."""
+        return self._embedder.dims
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._embedder.name
+
+    def close(self) -> None:
+        """See Embedder."""
+        self._embedder.close()
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """See Embedder."""
+        found: list[Vector | BadInput] = []
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            if len(texts) > 1:
+                self._calm.wait(_GIVE_WAY_S)
+            found += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
+        return found

@@ -16,14 +16,12 @@ class OneShot(Engine):
         self.take(everything=True, patient=False)
         return super().status()
 
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """See Service. What is not embedded yet is found by its words; the answer says how much that is."""
+    def look(self, *, by_meaning: bool) -> list[str]:
+        """See RecallCalls. What is not embedded yet is found by its words; the answer says how much that is."""
         self.take(everything=True, patient=False)
-        if mode != "literal":
+        if by_meaning:
             self._open_semantic()
-        answer = super().search(query, mode=mode, limit=limit, context=context)
-        answer["warnings"] += self.unread
-        return answer
+        return self.unread
 
     def reconstitute(
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress

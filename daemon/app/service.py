@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+import threading
 import time
 from functools import partial
 
@@ -17,9 +19,11 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
-from daemon.app.loops import EmbedLoop, IntakeLoop, ViewLoop
+from daemon.app.loops import Considerate, EmbedLoop, IntakeLoop, ViewLoop
 from daemon.config import Config
 from daemon.control.server import Server
+from daemon.embed import Embedder
+from daemon.embed.builtin import Builtin
 from daemon.errors import OutputRefused, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json
@@ -33,6 +37,10 @@ _LOG = log.get("daemon")
 _DRAIN_S = 14.0
 """For all loops together; the promise is 20 s with the socket's own 3, the unit allows 45."""
 
+_TAKE_TURNS_S = 0.0005
+"""How long a thread that computes may keep the others waiting. Python's own 5 ms are spent at every read of a file, by
+a look that shares the processor with the embedder, and one look reads dozens."""
+
 _ABANDON_S = 5.0
 """For a model that does not answer: nothing is lost with its answer."""
 
@@ -41,6 +49,14 @@ class _Served(Engine):
     """The engine as the socket shows it: with the daemon's own figures in the status."""
 
     daemon: Daemon | None = None
+    calm: threading.Event | None = None
+
+    def _choose(self) -> tuple[Embedder, str]:
+        """The one that uses this processor gives way to what is coming in; a model server has its own."""
+        embedder, why = super()._choose()
+        if self.calm is None or not isinstance(embedder, Builtin):
+            return embedder, why
+        return Considerate(embedder, self.calm), why
 
     def status(self) -> Json:
         return super().status() | (self.daemon.figures() if self.daemon is not None else {})
@@ -73,12 +89,14 @@ class Daemon:
             raise
         self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._fatal)
+        self._engine.calm = self._intake.calm
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._views = ViewLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
         self._scheduler = Scheduler()
         self._engine.on_taken = self._taken
+        self._intake.on_looked = self._embed.wake
 
     def _complete_publishing(self) -> None:
         """A tree whose publishing a crash cut short becomes the new one; an output we may not write waits."""
@@ -97,7 +115,6 @@ class Daemon:
 
     def _taken(self, taken: Taken) -> None:
         self._jobs.taken(taken)
-        self._embed.wake()
         if taken.changed or taken.removed:
             self._views.taken()
 
@@ -120,6 +137,7 @@ class Daemon:
 
     def run(self) -> int:
         """Until SIGTERM or SIGINT; the exit code."""
+        sys.setswitchinterval(_TAKE_TURNS_S)
         try:
             asyncio.run(self._serve())
         finally:
@@ -206,6 +224,7 @@ class Daemon:
 
     def _drain(self) -> None:
         """Accept no more, let each loop finish its batch, within the budget."""
+        self._intake.calm.set()  # nothing more comes in that embedding should give way to
         self._scheduler.stop()
         self._watch.stop()
         self._engine.stop()
@@ -228,6 +247,7 @@ class Daemon:
 
     def once(self) -> int:
         """Read, index, embed and run all requests and targets there are; then end."""
+        self._intake.calm.set()  # nothing comes in beside this
         try:
             result = self._engine.index(lambda _: None)
             for warning in result["warnings"]:

@@ -51,6 +51,7 @@ class Archive:
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
             self.files = FileRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
+            self._touched: list[str] = []
             self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
         except BaseException:
             self._store.close()
@@ -95,6 +96,7 @@ class Archive:
             }
             self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
             self._counts = counts
+            self._touched += [touched for key in batch.changes if (touched := keys.session_of_meta(key))]
             for stage, added in waiting.items():
                 self._waiting[stage] += added
 
@@ -118,6 +120,14 @@ class Archive:
         for key, raw in self._store.scan(b"sess:"):
             if key.endswith(b":meta"):
                 yield _session(records.load_object(raw))
+
+    def sessions_touched(self, since: int = 0) -> tuple[int, list[str]]:
+        """Ids of the sessions whose own record was written since a place in time, and the place to ask from next.
+
+        The first place is 0: what was there when the archive was opened counts as not touched.
+        """
+        now = len(self._touched)
+        return now, self._touched[since:now]
 
     def session_state(self, session_id: str) -> Json | None:
         """generation, sources, deleted (ms or null) of a session."""

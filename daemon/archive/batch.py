@@ -16,6 +16,8 @@ from daemon.archive import keys, merge
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Part, Session
 
 STAGES = ("lexical", "semantic")
+_READERS = 2
+"""How many messages behind one are indexed together with what it says (daemon.transcript.windows)."""
 
 
 class Batch:
@@ -143,6 +145,7 @@ class Batch:
             self.put(keys.unknown(type_, message.id), b"")
         self._order(message.session_id, message.id, message.created)
         self.enqueue(message.id, message.created, hash_)
+        self._enqueue_readers(message.session_id, message.id)
 
     def keep_source(self, message_id: str, source: str) -> None:
         """Another source, no newer, has this message too; a tombstone is lifted."""
@@ -150,6 +153,7 @@ class Batch:
         if state is not None and (source not in state["sources"] or state["deleted"] is not None):
             if state["deleted"] is not None:
                 self._outdate_edits(message_id)
+                self.enqueue(message_id, state["created"], state["hash"])
             state |= {"sources": sorted({source, *state["sources"]}), "deleted": None}
             self.put(keys.message_state(message_id), records.dumps(state))
 
@@ -158,13 +162,17 @@ class Batch:
         state = self._load(keys.message_state(message_id))
         if state is not None and state["deleted"] is None:
             self._outdate_edits(message_id)
+            self.enqueue(message_id, state["created"], state["hash"])
             self.put(keys.message_state(message_id), records.dumps(state | {"deleted": now}))
 
     def forget_message_source(self, message_id: str, source: str, now: int) -> bool:
         """The source no longer has this message: a tombstone when no other source has it either."""
         state = self._load(keys.message_state(message_id))
         self._outdate_edits(message_id)
-        return state is not None and self._drop_source(keys.message_state(message_id), state, source, now)
+        is_gone = state is not None and self._drop_source(keys.message_state(message_id), state, source, now)
+        if is_gone and state is not None:
+            self.enqueue(message_id, state["created"], state["hash"])
+        return is_gone
 
     def _drop_source(self, key: bytes, entry: Json, source: str, now: int) -> bool:
         if source not in entry["sources"]:
@@ -189,6 +197,7 @@ class Batch:
         if order[place : place + 1] == [message_id]:
             return
         if message_id in order:  # its time changed: take it out of where it was
+            self._enqueue_readers(session_id, message_id)
             order.remove(message_id)
             place = bisect.bisect_left(order, (created, message_id), key=rank)
         order.insert(place, message_id)
@@ -251,6 +260,17 @@ class Batch:
         """Into the outbox: archived, but not yet indexed and embedded."""
         for stage in STAGES:
             self.enqueue_in(stage, message_id, created, hash_)
+
+    def _enqueue_readers(self, session_id: str, message_id: str) -> None:
+        """The messages behind it are searched by its words too; the last one, which is written to most, has none."""
+        order = records.loads(self.get(keys.session_order(session_id)) or b"[]")
+        if message_id in order[-1:]:
+            return
+        place = order.index(message_id) + 1
+        for other in order[place : place + _READERS]:
+            state = self._load(keys.message_state(other))
+            if state is not None:
+                self.enqueue_in("lexical", other, state["created"], state["hash"])
 
     def enqueue_in(self, stage: str, message_id: str, created: int, hash_: str) -> None:
         """Into the outbox of one stage.

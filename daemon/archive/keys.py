@@ -31,6 +31,11 @@ def session_meta(session_id: str) -> bytes:
     return _key("sess", escape(session_id), "meta")
 
 
+def session_of_meta(key: bytes) -> str:
+    """The session whose own record stands under this key; empty for any other key."""
+    return unescape(key[5:-5].decode()) if key.startswith(b"sess:") and key.endswith(b":meta") else ""
+
+
 def session_order(session_id: str) -> bytes:
     return _key("sess", escape(session_id), "order")
 

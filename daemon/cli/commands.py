@@ -16,19 +16,38 @@ import click
 from daemon.cli.settings import Settings
 
 COMMANDS = {
+    "recall": "Search everything, with every filter there is.",
+    "recall-get": "Show one message in full.",
+    "recall-context": "Show the messages around one message.",
+    "recall-messages": "Page through a session's messages.",
+    "recall-sessions": "List sessions, latest first.",
+    "recall-timeline": "Show what happened around a message, session or time.",
+    "recall-files": "Show which sessions touched a path.",
     "search": "Find what was said, asked and done.",
     "files": "List recorded files: how well known, and whether lost.",
     "history": "Show every revision of one file.",
     "show": "Print what a file held, now or at a time.",
     "restore": "Write recorded files into a new folder.",
+    "export": "Write sessions out: JSON lines, chat messages, Markdown.",
     "alias": "Say that a folder was renamed or moved.",
     "status": "Show what is archived, indexed and waiting.",
     "index": "Read everything OpenCode has now.",
     "run": "Follow OpenCode in the foreground; what the service does.",
+    "mcp": "Serve recall to agents (MCP, stdin and stdout).",
     "service": "Install, show or remove the systemd user service.",
     "config": "Check, show or locate the configuration.",
 }
 PATH_COMMAND = ":path"
+_PLACES = {
+    PATH_COMMAND: "path",
+    "recall-get": "recall_messages:get",
+    "recall-context": "recall_messages:context",
+    "recall-messages": "recall_messages:messages",
+    "recall-sessions": "recall_lists:sessions",
+    "recall-timeline": "recall_lists:timeline",
+    "recall-files": "recall_lists:files",
+}
+"""Module and attribute of the commands that are not `command` in a module of their name."""
 _FLAGS = ("-v", "--verbose", "--version", "-h", "--help")
 
 
@@ -41,10 +60,12 @@ class Commands(click.Group):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         """Load one command: module daemon.cli.NAME, attribute `command`."""
+        name = _named(name)
         if name not in COMMANDS and name != PATH_COMMAND:
             return None
-        module = "path" if name == PATH_COMMAND else name
-        command: click.Command = importlib.import_module(f"daemon.cli.{module}").command
+        module, _, attribute = _PLACES.get(name, name).partition(":")
+        command: click.Command = getattr(importlib.import_module(f"daemon.cli.{module}"), attribute or "command")
+        command.name = name
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -75,7 +96,7 @@ class Commands(click.Group):
         while place < len(args) and (args[place] in _FLAGS or args[place].startswith("--config")):
             place += 2 if args[place] == "--config" else 1
         rest = args[place:]
-        if not rest or rest[0] in COMMANDS:
+        if not rest or _named(rest[0]) in COMMANDS:
             return args
         if rest[0] == "--" or self._is_option_of_path(ctx, rest[0]) or _looks_like_path(rest[0]):
             return [*args[:place], PATH_COMMAND, *rest]
@@ -84,6 +105,11 @@ class Commands(click.Group):
     def _is_option_of_path(self, ctx: click.Context, word: str) -> bool:
         path = self.get_command(ctx, PATH_COMMAND) if word.startswith("-") else None
         return path is not None and any(word.partition("=")[0] in option.opts for option in path.params)
+
+
+def _named(word: str) -> str:
+    """A command's name; agents write those of recall with underscores."""
+    return word.replace("_", "-") if word.startswith("recall_") else word
 
 
 def _looks_like_path(word: str) -> bool:
@@ -107,7 +133,7 @@ def reconstitute(context: click.Context, config: Path | None, verbose: bool) -> 
     Examples:
       reconstitute ~/projects/shop           write the pages of a folder, lost or not
       reconstitute ~/projects/shop --question "Why is the cart a list?"
-      reconstitute search rate limit         find a conversation
+      reconstitute recall rate limit         find a conversation
       reconstitute files --lost              see what is missing on the disk
       reconstitute restore ~/projects/shop --to ~/shop-back
       reconstitute service install           keep everything up to date from now on

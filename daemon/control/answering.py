@@ -20,7 +20,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from daemon.control.protocol import FileContent, Progress, Take
+from daemon.control.protocol import FileContent, Progress, Take, TakeText
 from daemon.errors import BadRequest, ReconstituteError, Retry, Skip
 from daemon.model import Json
 
@@ -59,8 +59,9 @@ async def body(request: Request, schema: type[T]) -> T:
     except TimeoutError:
         raise _refusal(408, f"{where}: the body did not arrive within {READ_SECONDS:g} s; send it again") from None
     try:
-        return msgspec.json.decode(data or b"{}", type=schema)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        # Not by msgspec alone: a lone surrogate, as a file's name may hold, comes as an escape that it refuses.
+        return msgspec.convert(json.loads(data or b"{}"), schema)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         fields = [f.name for f in msgspec.structs.fields(schema)]  # type: ignore[arg-type]
         unknown = str(error).partition("unknown field `")[2].partition("`")[0]
         near = difflib.get_close_matches(unknown, fields, n=1)
@@ -115,13 +116,22 @@ async def answer(where: str, call: Callable[[], Json]) -> Response:
 
 def stream(where: str, call: Call) -> Response:
     """Progress lines while `call` works, then one line with its result or its error."""
-    return stream_contents(where, lambda _take, progress: call(progress))
+    return _stream(_Lines(where, lambda _lines, progress: call(progress)))
 
 
 def stream_contents(where: str, call: Callable[[Take, Progress], Json]) -> Response:
-    """As `stream`, and what `call` hands to its Take in between, a line each."""
+    """As `stream`, and what `call` hands to its Take in between, a line each: ``{"content": {...}}``."""
+    return _stream(_Lines(where, lambda lines, progress: call(lines.take, progress)))
+
+
+def stream_text(where: str, call: Callable[[TakeText, Progress], Json]) -> Response:
+    """As `stream`, and what `call` hands to its TakeText in between, a line each: ``{"text": "..."}``."""
+    return _stream(_Lines(where, lambda lines, progress: call(lines.take_text, progress)))
+
+
+def _stream(lines: _Lines) -> Response:
     headers = {"connection": "close", "cache-control": "no-store"}
-    return StreamingResponse(_Lines(where, call).all(), media_type="application/x-ndjson", headers=headers)
+    return StreamingResponse(lines.all(), media_type="application/x-ndjson", headers=headers)
 
 
 class _Lines:
@@ -130,7 +140,7 @@ class _Lines:
     A caller that hangs up does not stop the work: its thread goes on to its end, or to the next content it would send.
     """
 
-    def __init__(self, where: str, call: Callable[[Take, Progress], Json]) -> None:
+    def __init__(self, where: str, call: Callable[[_Lines, Progress], Json]) -> None:
         self._where = where
         self._call = call
         self._loop = asyncio.get_running_loop()
@@ -164,7 +174,7 @@ class _Lines:
 
     def _work(self) -> tuple[Callable[..., object], tuple[tuple[bytes, bool, bool]]]:
         try:
-            result = self._call(self._take, lambda event: _tell(self._loop, self._offer, _encode(event)))
+            result = self._call(self, lambda event: _tell(self._loop, self._offer, _encode(event)))
             last = _encode({"result": result})
             self._send_kept()
         except BaseException as error:  # noqa: BLE001 - as in answer
@@ -172,9 +182,16 @@ class _Lines:
             last = error_bytes(error)
         return self._waiting.put_nowait, ((last, False, True),)
 
-    def _take(self, content: FileContent) -> None:
+    def take(self, content: FileContent) -> None:
+        """A Take."""
         described = {name: getattr(content, name) for name in content.__slots__ if name != "data"}
-        line = _encode({"content": described | {"data": base64.b64encode(content.data).decode()}})
+        self._keep(_encode({"content": described | {"data": base64.b64encode(content.data).decode()}}))
+
+    def take_text(self, piece: str) -> None:
+        """A TakeText."""
+        self._keep(_encode({"text": piece}))
+
+    def _keep(self, line: bytes) -> None:
         self._kept.append(line)
         self._kept_bytes += len(line)
         if self._kept_bytes >= TOGETHER_BYTES:

@@ -1,8 +1,11 @@
 """The caller's side of the control socket: the Service protocol, answered by the running daemon.
 
 Guarantees: an error of the daemon's is raised here as the same type; whoever does not answer raises DaemonUnreachable;
-no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as dead. Whoever
-finds no daemon has not paid for loading httpx.
+no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as dead. What the
+caller's own Take or Progress raises comes out as it is.
+
+It speaks with the standard library alone: a command against a running daemon is to be over within a quarter of a
+second, its interpreter's start included, and loading httpx was more than half of that.
 """
 
 from __future__ import annotations
@@ -11,18 +14,17 @@ import base64
 import json
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import quote
 
-from daemon.control.protocol import FileContent, Progress, Take, silent
+from daemon.control.protocol import FileContent, Progress, Take, TakeText, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
-
-if TYPE_CHECKING:
-    import httpx
 
 CONNECT_SECONDS = 5.0
 STATUS_SECONDS = 15.0
@@ -30,6 +32,7 @@ SEARCH_SECONDS = 180.0
 """A search may wait for a model server to load its embedding model."""
 SILENCE_SECONDS = 30.0
 """The daemon says at least every five seconds that a long call is alive."""
+_OK = 200
 
 
 class Client:
@@ -55,6 +58,20 @@ class Client:
         """
         body = {"query": query, "mode": mode, "limit": limit, "context": context}
         return self._ask("POST", "/search", SEARCH_SECONDS, body)
+
+    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
+        """As Service.recall.
+
+        Raises:
+            BadRequest: as Service.recall.
+            DaemonUnreachable: nothing answers at the socket.
+        """
+        where = f"/recall/{quote(call, safe='', errors='replace')}"
+        return self._ask("POST", where, SEARCH_SECONDS, {"arguments": arguments, "here": here})
+
+    def export(self, arguments: Json, *, take: TakeText, progress: Progress = silent) -> Json:
+        """As Service.export; what `take` raises hangs up, and the daemon stops sending."""
+        return self._follow("/export", {"arguments": arguments}, progress, "text", take)
 
     def index(self, progress: Progress) -> Json:
         """As Service.index.
@@ -99,7 +116,7 @@ class Client:
     ) -> Json:
         """As Service.restore; what `take` raises hangs up, and the daemon stops sending."""
         body = {"path": path, "at": at, "deleted": deleted, "grade": grade}
-        return self._follow("/restore", body, progress, take)
+        return self._follow("/restore", body, progress, "content", lambda sent: take(_content(sent)))
 
     def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
         """As Service.alias."""
@@ -107,11 +124,14 @@ class Client:
 
     def _ask(self, method: str, path: str, seconds: float, body: Json | None = None) -> Json:
         with self._calling(method, path, seconds, body) as response:
-            return self._read(response.read())
+            return self._read(self._all(response))
 
-    def _follow(self, path: str, body: Json, progress: Progress, take: Take | None = None) -> Json:
+    def _follow(
+        self, path: str, body: Json, progress: Progress, key: str = "", take: Callable[[Any], None] | None = None
+    ) -> Json:
+        """The result of a stream; what stands in it under `key` goes to `take`."""
         with self._calling("POST", path, SILENCE_SECONDS, body) as response:
-            for line in response.iter_lines():
+            while line := self._line(response):
                 if not line.strip():
                     continue
                 event = self._read(line)
@@ -120,47 +140,51 @@ class Client:
                 if "result" in event:
                     result: Json = event["result"]
                     return result
-                if "content" in event and take is not None:
-                    take(_content(event["content"]))
+                if take is not None and key in event:
+                    take(event[key])
                 else:
                     progress(event)
         raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")
 
     @contextmanager
-    def _calling(self, method: str, path: str, seconds: float, body: Json | None) -> Iterator[httpx.Response]:
+    def _calling(self, method: str, path: str, seconds: float, body: Json | None) -> Iterator[HTTPResponse]:
         """The response to one call, when it is a good one."""
-        self._probe()
-        import httpx  # noqa: PLC0415 - a fifth of a second that a command without a daemon need not wait
-
+        connection = _Connection(self._path, seconds)
         # Escapes carry what UTF-8 cannot: a lone surrogate from a file name.
         content = None if body is None else json.dumps(body, ensure_ascii=True).encode()
-        timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
-        transport = httpx.HTTPTransport(uds=str(self._path))
         try:
-            # trust_env: HTTP_PROXY would otherwise take the call away from the socket.
-            with (
-                httpx.Client(transport=transport, base_url="http://reconstitute", trust_env=False) as http,
-                http.stream(method, path, content=content, timeout=timeout) as response,
-            ):
-                if response.status_code != httpx.codes.OK:
-                    raise _error(self._read(response.read()))
+            with self._failures_named():
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    # A daemon that refuses answers before it has read all; if it is gone, reading says so.
+                    connection.request(method, path, body=content)
+                response = connection.getresponse()
+            with response:
+                if response.status != _OK:
+                    raise _error(self._read(self._all(response)))
                 yield response
-        except httpx.TimeoutException as error:
+        finally:
+            connection.close()
+
+    def _all(self, response: HTTPResponse) -> bytes:
+        with self._failures_named():
+            return response.read()
+
+    def _line(self, response: HTTPResponse) -> bytes:
+        """The next line; empty when there are no more."""
+        with self._failures_named():
+            return response.readline()
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        """Around what reads and writes at the socket, and nothing of the caller's."""
+        try:
+            yield
+        except TimeoutError as error:
             fix = "see its log, or restart it"
             raise DaemonUnreachable(f"{self._path}: the daemon does not answer in time; {fix}") from error
-        except httpx.TransportError as error:
+        except (OSError, HTTPException) as error:
             fix = "see its log, then try again"
             raise DaemonUnreachable(f"{self._path}: the daemon broke off ({type(error).__name__}); {fix}") from error
-
-    def _probe(self) -> None:
-        """See that somebody listens; httpx leaves a socket unclosed where nobody does."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-            caller.settimeout(CONNECT_SECONDS)
-            try:
-                caller.connect(os.fspath(self._path))
-            except OSError as error:
-                fix = "start one with: reconstitute service install"
-                raise DaemonUnreachable(f"{self._path}: no daemon answers there; {fix}") from error
 
     def _read(self, text: str | bytes) -> Json:
         try:
@@ -171,6 +195,32 @@ class Client:
             fix = "restart the daemon, it may be of another version"
             raise DaemonUnreachable(f"{self._path}: what answers there is not understood; {fix}")
         return value
+
+
+class _Connection(HTTPConnection):
+    """HTTP/1.1 over a Unix socket; `seconds` bounds each wait for bytes."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__("reconstitute")
+        self._path = path
+        self._seconds = seconds
+
+    def connect(self) -> None:
+        """Be heard by whoever listens.
+
+        Raises:
+            DaemonUnreachable: nobody does.
+        """
+        caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            caller.settimeout(CONNECT_SECONDS)
+            caller.connect(os.fspath(self._path))
+            caller.settimeout(self._seconds)
+        except OSError as error:
+            caller.close()
+            fix = "start one with: reconstitute service install"
+            raise DaemonUnreachable(f"{self._path}: no daemon answers there; {fix}") from error
+        self.sock = caller
 
 
 def _content(sent: Json) -> FileContent:

@@ -42,6 +42,9 @@ class FileContent:
 Take = Callable[[FileContent], None]
 """Called with each file, one after the other; what it raises ends the call."""
 
+TakeText = Callable[[str], None]
+"""Called with one piece of an export after the other, to be written as they come; what it raises ends the call."""
+
 
 class Service(Protocol):
     """Implemented by app.Engine and by control.client.Client."""
@@ -54,6 +57,23 @@ class Service(Protocol):
 
         Raises:
             BadRequest: an empty query, an unknown mode, a limit out of range.
+        """
+
+    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
+        """One of the calls of recall.asked.CALLS, by name, its arguments as a client wrote them.
+
+        `here` is the directory the caller stands in: it says what "this project" and "the session at hand" are. The
+        answers are those of recall.answers; each has `ok` and `warnings`.
+
+        Raises:
+            BadRequest: an unknown call, an argument that makes no sense, an id that is not in the archive.
+        """
+
+    def export(self, arguments: Json, *, take: TakeText, progress: Progress = silent) -> Json:
+        """Sessions in one of the formats of exports.Export, piece by piece: ``{sessions, messages, warnings}``.
+
+        Raises:
+            BadRequest: an argument that makes no sense, a session that is not in the archive.
         """
 
     def index(self, progress: Progress) -> Json:

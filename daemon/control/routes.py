@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon.control import answering
-from daemon.control.protocol import Progress, Service, Take
+from daemon.control.protocol import Progress, Service, Take, TakeText
 from daemon.errors import BadRequest, ReconstituteError
 from daemon.model import Json
 
@@ -24,6 +25,19 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: str = "hybrid"
     limit: int = 10
     context: bool = False
+
+
+class Recall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /recall/CALL; what the arguments may be is recall.asked's."""
+
+    arguments: dict[str, Any] = {}
+    here: str = ""
+
+
+class Export(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /export."""
+
+    arguments: dict[str, Any] = {}
 
 
 class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,6 +120,7 @@ def application(service: Service) -> Starlette:
     routes = [
         Route("/status", status, methods=["GET"]),
         Route("/search", search, methods=["POST"]),
+        *_about_recall(service),
         Route("/index", index, methods=["POST"]),
         Route("/reconstitute", reconstitute, methods=["POST"]),
         *_about_files(service),
@@ -123,6 +138,25 @@ def application(service: Service) -> Starlette:
         )
 
     return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
+
+
+def _about_recall(service: Service) -> list[Route]:
+    async def recall(request: Request) -> Response:
+        name = request.path_params["call"]
+        body = await answering.body(request, Recall)
+        call = partial(service.recall, name, body.arguments, here=body.here)
+        return await answering.answer(f"/recall/{name}", call)
+
+    async def export(request: Request) -> Response:
+        body = await answering.body(request, Export)
+
+        def call(take: TakeText, progress: Progress) -> Json:
+            return service.export(body.arguments, take=take, progress=progress)
+
+        return answering.stream_text("/export", call)
+
+    calls = {"/recall/{call}": recall, "/export": export}
+    return [Route(where, call, methods=["POST"]) for where, call in calls.items()]
 
 
 def _about_files(service: Service) -> list[Route]:

@@ -16,7 +16,11 @@ from daemon.vectors import Vector
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a hit must satisfy; None or empty means any. Times are epoch ms, `after` inclusive, `before` exclusive."""
+    """What a hit must satisfy; None or empty means any. Times are epoch ms, `after` inclusive, `before` exclusive.
+
+    `sessions`: only these (an empty set finds nothing); `path`: a path the message touched or mentioned, or one beneath
+    it; `deleted`: only messages that every source has deleted, or only those that one still has.
+    """
 
     session_id: str = ""
     project_id: str = ""
@@ -26,11 +30,18 @@ class Filters:
     tool: str = ""
     after: int | None = None
     before: int | None = None
+    sessions: frozenset[str] | None = None
+    path: str = ""
+    deleted: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message on its way into an index: its document and what filters and hits need of its session."""
+    """A message on its way into an index: its document and what filters and hits need of its session.
+
+    `window` is what was said in this message and in the few before it, redacted: by it a message is found whose
+    neighbours have the words. `deleted`: no source has the message any more.
+    """
 
     document: Document
     role: str
@@ -39,6 +50,8 @@ class Entry:
     session_title: str
     project_id: str
     directory: str
+    window: str = ""
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +65,11 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better."""
+    """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better.
+
+    `terms` are the words of the query that it holds; `near` the (asked, found) pairs where it only holds a spelling
+    near to one.
+    """
 
     message_id: str
     score: float
@@ -61,6 +78,7 @@ class Match:
     tool: str = ""
     text: str = ""
     terms: tuple[str, ...] = ()
+    near: tuple[tuple[str, str], ...] = ()
 
 
 class LexicalIndex(Protocol):
@@ -77,6 +95,33 @@ class LexicalIndex(Protocol):
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
         """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""
+
+    def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """Best messages for the words of `query` when a message and the few before it are read as one text.
+
+        One match a message, without part, kind, tool and text.
+        """
+
+    def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """As `search`, but a word may also be a spelling near to the one asked for; `near` says which.
+
+        What has a word as it was asked for stands above what has only a near one.
+        """
+
+    def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
+        """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were looked at.
+
+        `terms` are the first matched texts.
+
+        Raises:
+            BadRequest: it is no regular expression.
+        """
+
+    def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+        """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
+
+    def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
 
     def count(self) -> int:
         """How many parts it holds."""

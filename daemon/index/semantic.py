@@ -40,6 +40,7 @@ Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", o
 """
 
 _MOST_PATHS = 64
+_MOST_SESSIONS = 200  # that Chroma is asked for by name
 _PATIENCE = 3
 _NEAREST = (10, 200)
 _SAME = 1e-3
@@ -103,7 +104,7 @@ class Semantic:
         A filter costs Chroma time for every row that matches it, so a broad one is applied to a larger answer
         afterwards; only when that leaves too few does Chroma filter, and then it is asked until it has no more.
         """
-        if limit < 1:
+        if limit < 1 or (filters.sessions is not None and not filters.sessions):
             return []
         self._check("the query", vector)
         with self._named("searching it"):
@@ -292,6 +293,7 @@ def _metadata(row: VectorRow) -> dict[str, Any]:
         "created_at": entry.created,
         "project_id": entry.project_id,
         "directory": _clean(entry.directory),
+        "deleted": entry.deleted,
         **{key: lists[key] or None for key in _OPTIONAL},
     }
 
@@ -300,6 +302,10 @@ def _where(filters: Filters) -> dict[str, Any] | None:
     """As much of the filters as Chroma can evaluate; a directory's children it cannot."""
     exact = {"session_id": filters.session_id, "project_id": filters.project_id, "role": filters.role}
     clauses: list[dict[str, Any]] = [{key: value} for key, value in exact.items() if value]
+    if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
+        clauses.append({"session_id": {"$in": sorted(filters.sessions)}})
+    if filters.deleted:  # rows of an older version do not say that they are not
+        clauses.append({"deleted": True})
     if filters.tool:
         clauses.append({"tools": {"$contains": filters.tool}})
     if filters.kinds:
@@ -327,7 +333,10 @@ def _passes(data: Any, filters: Filters) -> bool:
         and (not filters.tool or filters.tool in (data.get("tools") or ()))
         and (filters.after is None or created >= filters.after)
         and (filters.before is None or created < filters.before)
+        and (filters.sessions is None or data.get("session_id") in filters.sessions)
+        and (filters.deleted is None or bool(data.get("deleted")) == filters.deleted)
         and _is_within(str(data.get("directory", "")), filters.directory)
+        and (not filters.path or any(_is_within(str(path), filters.path) for path in data.get("paths") or ()))
     )
 
 

@@ -2,7 +2,7 @@
 
 An identifier is one word however it is written: rateLimit, rate-limit and rate_limit all become ``ratelimit``, and its
 pieces are findable too. Paths keep their segments in order. Scripts without spaces become bigrams. Nothing here knows
-of an index, of ranking or of typing errors: an absent identifier must not turn into a near one.
+of an index, of ranking or of which spellings are near: an absent identifier must not turn into another one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
+from typing import NamedTuple
 
 import snowballstemmer
 
@@ -22,6 +23,8 @@ LONGEST = 64
 """Characters of one token. A longer one keeps its beginning and a digest of the whole, so that equal stays equal."""
 
 _MOST_PIECES = 16
+_SHORTEST = 3
+_MOST_LETTERS = 32
 # Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: written without spaces, or inflected by what is glued on.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
 _UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -69,6 +72,13 @@ class Term:
         stems = dict.fromkeys(stem(piece) for piece in self.pieces)
         return (*stems, self.whole) if self.form is Form.PATH else tuple(stems)
 
+    @property
+    def spelt(self) -> tuple[str, ...]:
+        """The whole names and their pieces, unstemmed, in which a typing error may be looked for."""
+        if self.form is Form.RUN:
+            return ()
+        return tuple(word for word in dict.fromkeys((*self.sequence, *self.pieces)) if is_spelt(word))
+
 
 _REMEMBERED = 32
 """Longer terms (paths with line numbers, hashes) hardly come twice."""
@@ -101,25 +111,57 @@ def stem(word: str) -> str:
     return _stem(word) if 2 < len(word) <= 24 and word.isascii() and word.isalpha() else word
 
 
-def fields(text: str) -> tuple[str, str]:
-    """What is indexed of a document: its sequence of tokens and its bag, each separated by spaces."""
-    sequence, bag = [], []
+class Fields(NamedTuple):
+    """What is indexed of a text, each a row of tokens separated by spaces."""
+
+    words: str
+    bag: str
+    spelt: str
+
+
+def loose(text: str) -> str:
+    """The tokens of a text that is searched without regard to order: its bag, and its names and bigrams as well."""
+    return " ".join(tokens for line in text.split("\n") if (tokens := _loose_line(line)))
+
+
+def fields(text: str) -> Fields:
+    """The tokens of a text in order, those findable in any order, and its words as they are spelt, each once."""
+    sequence, bag, spelt = [], [], {}
     for match in _TERM.finditer(normal(text)):
         surface = match.group()
-        in_order, in_any_order = _tokens_of(surface) if len(surface) <= _REMEMBERED else _made(surface)
+        in_order, in_any_order, letters, _ = _tokens_of(surface) if len(surface) <= _REMEMBERED else _made(surface)
         if in_order:
             sequence.append(in_order)
             bag.append(in_any_order)
-    return " ".join(sequence), " ".join(bag)
+            spelt[letters] = True
+    return Fields(" ".join(sequence), " ".join(bag), " ".join(dict.fromkeys(" ".join(spelt).split())))
 
 
-def _made(surface: str) -> tuple[str, str]:
+def is_spelt(word: str) -> bool:
+    """Whether a typing error may be looked for in it: letters only, so no number and hardly a hash."""
+    return _SHORTEST <= len(word) <= _MOST_LETTERS and word.isalpha()
+
+
+def _made(surface: str) -> tuple[str, str, str, str]:
     term = _term(surface)
-    return (" ".join(term.sequence), " ".join(term.bag)) if term else ("", "")
+    if term is None:
+        return "", "", "", ""
+    named = term.bag if term.form is Form.WORD else dict.fromkeys((*term.bag, *term.sequence))
+    return " ".join(term.sequence), " ".join(term.bag), " ".join(term.spelt), " ".join(named)
 
 
 # The same words come again in every message: half of all indexing time was spent on taking them apart anew.
 _tokens_of = lru_cache(maxsize=32768)(_made)
+
+
+# A message stands in its own window and in those of the next ones.
+@lru_cache(maxsize=1024)
+def _loose_line(line: str) -> str:
+    found = []
+    for match in _TERM.finditer(normal(line)):
+        surface = match.group()
+        found.append((_tokens_of(surface) if len(surface) <= _REMEMBERED else _made(surface))[3])
+    return " ".join(tokens for tokens in found if tokens)
 
 
 @lru_cache(maxsize=65536)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.archive import Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
-from daemon.model import Chunk, Kind, Section
+from daemon.model import Chunk, Kind, Message, Section, Session
 from daemon.redact import redact
 from daemon.transcript.chunks import chunks
 from daemon.transcript.document import document
+from daemon.transcript.windows import BEFORE, said, window
 from daemon.vectors import Vector
 
 EMBEDDER = "embedder"
@@ -37,26 +38,68 @@ class Drained:
 
 def entry_of(archive: Archive, message_id: str, indexed_kb: int) -> Entry | None:
     """A message as the indexes take it; the first message of a session carries its title."""
-    message = archive.message(message_id)
-    if message is None:
-        return None
-    session = archive.session(message.session_id)
-    order = archive.message_ids(message.session_id)
-    index = order.index(message_id) if message_id in order else 0
-    text = document(message, session, indexed_kb)
-    title = redact(session.title) if session is not None else ""
-    if index == 0 and title:
-        named = (Section("title", Kind.TITLE, title), *text.sections)
-        text = type(text)(text.message_id, text.session_id, named, text.paths)
-    return Entry(
-        document=text,
-        role=message.role,
-        created=message.created,
-        message_index=index,
-        session_title=title,
-        project_id=session.project_id if session is not None else "",
-        directory=session.directory if session is not None else "",
-    )
+    return Entries(archive, indexed_kb).of(message_id)
+
+
+class Entries:
+    """Messages of one moment as the indexes take them; what several of them need is made once.
+
+    With `windows` false they have no window, which only the lexical index asks for.
+    """
+
+    def __init__(self, archive: Archive, indexed_kb: int, *, windows: bool = True) -> None:
+        self._archive = archive
+        self._indexed_kb = indexed_kb
+        self._windows = windows
+        self._said: dict[str, str] = {}
+        self._places: dict[str, dict[str, int]] = {}  # session -> message -> its place in the conversation
+
+    def of(self, message_id: str) -> Entry | None:
+        """The entry of one message; None where the archive has none."""
+        message = self._archive.message(message_id)
+        if message is None:
+            return None
+        session = self._archive.session(message.session_id)
+        index = self._order(message.session_id).get(message_id, 0)
+        text = document(message, session, self._indexed_kb)
+        title = redact(session.title) if session is not None else ""
+        if index == 0 and title:
+            named = (Section("title", Kind.TITLE, title), *text.sections)
+            text = type(text)(text.message_id, text.session_id, named, text.paths)
+        return Entry(
+            document=text,
+            role=message.role,
+            created=message.created,
+            message_index=index,
+            session_title=title,
+            project_id=session.project_id if session is not None else "",
+            directory=session.directory if session is not None else "",
+            window=self._window(message, session, title) if self._windows else "",
+            deleted=self._archive.is_deleted(message_id),
+        )
+
+    def _order(self, session_id: str) -> dict[str, int]:
+        if session_id not in self._places:
+            order = self._archive.message_ids(session_id)
+            self._places[session_id] = {message_id: place for place, message_id in enumerate(order)}
+        return self._places[session_id]
+
+    def _window(self, message: Message, session: Session | None, title: str) -> str:
+        places = self._order(message.session_id)
+        order, place = list(places), places.get(message.id, 0)
+        before = [self._spoken(other, session) for other in order[max(0, place - BEFORE) : place]]
+        return window([*before, self._spoken(message.id, session, message)], title, message.created)
+
+    def _spoken(self, message_id: str, session: Session | None, message: Message | None = None) -> str:
+        """What was said in it. Parts in which nothing can be said are left out first: redacting them takes time."""
+        if message_id not in self._said:
+            whole = message or self._archive.message(message_id)
+            text = ""
+            if whole is not None:
+                parts = tuple(part for part in whole.parts if part.type != "tool" or part.data.get("tool") == "task")
+                text = said(document(replace(whole, parts=parts), session, self._indexed_kb))
+            self._said[message_id] = text
+        return self._said[message_id]
 
 
 class LexicalDrain:
@@ -76,8 +119,9 @@ class LexicalDrain:
             IndexBroken: the index must be rebuilt; the outbox is as it was.
         """
         waiting = self._archive.outbox(self.stage, limit)
-        entries = [entry_of(self._archive, message_id, self._indexed_kb) for message_id, _, _ in waiting]
-        self._index.replace([entry for entry in entries if entry is not None])
+        entries = Entries(self._archive, self._indexed_kb)
+        made = [entries.of(message_id) for message_id, _, _ in waiting]
+        self._index.replace([entry for entry in made if entry is not None])
         self._archive.done(waiting)
         return Drained(messages=len(waiting))
 
@@ -116,8 +160,9 @@ class SemanticDrain:
         waiting = self._archive.outbox(self.stage, limit)
         pairs: list[tuple[Chunk, Entry]] = []
         counts: dict[str, int] = {}
+        entries = Entries(self._archive, self._indexed_kb, windows=False)
         for message_id, _, _ in waiting:
-            entry = entry_of(self._archive, message_id, self._indexed_kb)
+            entry = entries.of(message_id)
             cut = chunks(entry.document, self._embedded_kb) if entry is not None else []
             counts[message_id] = len(cut)
             pairs += [(chunk, entry) for chunk in cut if entry is not None]

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Self
 
 from daemon import log, records
-from daemon.archive import Archive, Batch, merged, superseded
+from daemon.archive import STAGES, Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.model import Json, Message, Session, SourceCounts
@@ -224,11 +224,13 @@ class Intake:
         visit.batch.mark(visit.name, visit.session_id, "", "seen")
 
     def _reindex_title(self, visit: _Visit) -> None:
-        """The title is searched with the session's first message."""
-        for message_id in self._archive.message_ids(visit.session_id)[:1]:
+        """The title is searched with the session's first message, and by words with each."""
+        for number, message_id in enumerate(self._archive.message_ids(visit.session_id)):
             state = self._archive.state(message_id)
-            if state is not None:
-                visit.batch.enqueue(message_id, state["created"], state["hash"])
+            if state is None:
+                continue
+            for stage in STAGES if number == 0 else ("lexical",):
+                visit.batch.enqueue_in(stage, message_id, state["created"], state["hash"])
 
     def _lost_session(self, source: Source, session_id: str) -> int:
         batch = self._archive.batch()

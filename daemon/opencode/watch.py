@@ -70,7 +70,7 @@ class Watch:
             for place, recursive in self._places():
                 inode = _inode(place)
                 if inode is not None:
-                    self._observer.schedule(handler, place, recursive=recursive)
+                    self._observer.schedule(handler, place, recursive=recursive, event_filter=list(_RELEVANT))
                     self._roots[place] = inode
             logging.getLogger("watchdog.observers").addHandler(self._overflow)
             self._observer.start()

@@ -1,13 +1,7 @@
-"""The act of searching: a question in, hits that exist in the archive out.
+"""The act of searching: a question in, what exists in the archive out.
 
-`search` asks the indexes and answers with hits, `rank` decides their order, `snippet` cuts the shown text, `context`
-turns hits into a `messages[]` array for a model. An answer never hides that something was unavailable or left out: it
-says so in its warnings. Nothing here writes, and nothing here asks a chat model.
+`asked` says what may be asked, `search` and `ask` put it to the indexes, `rank` and `fuse` decide the order, `snippet`
+cuts the shown text, `browse`, `timeline` and `touched` walk through the records, `context` makes a `messages[]` array
+for a model. An answer never hides that something was unavailable or left out: it says so in its warnings. Nothing here
+writes, and nothing here asks a chat model. Nothing is imported here either, so that `asked` is light to load.
 """
-
-from __future__ import annotations
-
-from daemon.recall.context import window
-from daemon.recall.search import Answer, Recall
-
-__all__ = ["Answer", "Recall", "window"]

@@ -1,24 +1,44 @@
 """Hits become a `messages[]` array for a model: the hits with their surroundings, whole messages only.
 
 Guarantees: nothing twice, sessions by time and within each the conversation's order, a message's replay list never
-split (so a tool call keeps its result), at most `budget_chars` of JSON, and every string redacted on the way out.
-Where the budget is short the least relevant hits go first; no message is ever cut.
+split (so a tool call keeps its result), never more than the budget, and every string redacted on the way out. Where
+the budget is short the least relevant hits go first, then the farthest neighbours; no message is ever cut.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from daemon.archive import Archive
 from daemon.model import Hit, OllamaMessage
-from daemon.redact import redact
+from daemon.transcript.clean import clean_replay
 
 BUDGET_CHARS = 48_000
 """About 12,000 tokens of English: fits the context length of a small local model beside the question."""
 
+CHARS_PER_TOKEN = 4
+IMAGE_TOKENS = 1_000
+_FRAME_TOKENS = 4
+"""What a chat template puts around a message: its role and its ends."""
+
 _AS_THEY_ARE = frozenset({"role", "images"})
+_NOT_LATIN = re.compile("[^\x00-\u024f]")
+
+
+def tokens(entry: OllamaMessage) -> int:
+    """About how many tokens a model makes of a message; an estimate, since every model cuts text in its own way.
+
+    Four characters of Latin text are one token; each character of any other script is one, as Chinese, Japanese and
+    Korean characters mostly are. Tool calls count as their JSON, an image as IMAGE_TOKENS.
+    """
+    spoken = {key: value for key, value in entry.items() if key not in _AS_THEY_ARE}
+    text = "".join(value if isinstance(value, str) else _json(value) for value in spoken.values())
+    wide = 0 if text.isascii() else len(_NOT_LATIN.findall(text))
+    latin = -(-(len(text) - wide) // CHARS_PER_TOKEN)
+    return _FRAME_TOKENS + latin + wide + IMAGE_TOKENS * len(entry.get("images", ()))
 
 
 def window(
@@ -27,43 +47,79 @@ def window(
     before: int = 2,
     after: int = 2,
     budget_chars: int = BUDGET_CHARS,
+    *,
+    budget_tokens: int | None = None,
 ) -> list[OllamaMessage]:
     """The hits' messages with `before` and `after` neighbours each, redacted, as Ollama takes them.
 
-    `hits` come best first. A hit whose surroundings do not fit is taken with fewer of them, at last alone; one that
-    does not fit alone is left out.
+    `hits` come best first. At most `budget_chars` characters of JSON and, unless it is None, `budget_tokens` of what
+    `tokens` estimates. A hit whose surroundings do not fit is taken with fewer of them, at last alone; one that does
+    not fit alone is left out.
     """
     orders: dict[str, list[str]] = {}
-    replays: dict[str, list[OllamaMessage]] = {}
-    chosen: set[str] = set()
-    room = budget_chars
-
-    def cost(message_ids: Iterable[str]) -> int:
-        for message_id in message_ids:
-            if message_id not in replays:
-                replays[message_id] = [redacted(entry) for entry in archive.replay(message_id)]
-        return sum(len(json.dumps(entry, ensure_ascii=False)) for i in message_ids for entry in replays[i])
-
+    taken = _Taken(archive, budget_chars, budget_tokens)
     for hit in hits:
         order = orders.setdefault(hit.session_id, archive.message_ids(hit.session_id))
-        if hit.message_id not in order:
-            continue
-        place = order.index(hit.message_id)
-        for less in range(max(before, after) + 1):
-            around = order[max(0, place - max(0, before - less)) : place + max(0, after - less) + 1]
-            new = [message_id for message_id in around if message_id not in chosen]
-            needed = cost(new)
-            if needed <= room:
-                chosen.update(new)
-                room -= needed
-                break
-    return [
-        entry
-        for session_id in _by_time(archive, orders)
-        for message_id in orders[session_id]
-        if message_id in chosen
-        for entry in replays[message_id]
-    ]
+        if hit.message_id in order:
+            taken.grow(order, order.index(hit.message_id), before, after)
+    ordered = (message_id for session_id in _by_time(archive, orders) for message_id in orders[session_id])
+    return taken.messages(ordered)
+
+
+def around(
+    archive: Archive, message_id: str, before: int, after: int, budget: int
+) -> tuple[list[str], list[OllamaMessage]]:
+    """A message with its neighbours within `budget` tokens: the ids of the messages that fit, and their array.
+
+    The ids are an unbroken stretch of the conversation; both are empty where the message alone does not fit, or is not
+    in the archive.
+    """
+    state = archive.state(message_id)
+    order = archive.message_ids(state["session"]) if state is not None else []
+    taken = _Taken(archive, None, budget)
+    if message_id in order:
+        taken.grow(order, order.index(message_id), before, after)
+    return [one for one in order if one in taken], taken.messages(order)
+
+
+class _Taken:
+    """Messages that were taken so far, and the room that is left for others; None is no limit."""
+
+    def __init__(self, archive: Archive, chars: int | None, tokens_: int | None) -> None:
+        self._archive = archive
+        self._chars, self._tokens = chars, tokens_
+        self._replays: dict[str, list[OllamaMessage]] = {}
+
+    def __contains__(self, message_id: str) -> bool:
+        return message_id in self._replays
+
+    def grow(self, order: Sequence[str], place: int, before: int, after: int) -> None:
+        """Take the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
+        if not self._take(order[place]):
+            return
+        left = list(reversed(order[max(0, place - before) : place]))
+        right = list(order[place + 1 : place + 1 + after])
+        while left or right:
+            for side in (left, right):
+                if side and not self._take(side.pop(0)):
+                    side.clear()
+
+    def _take(self, message_id: str) -> bool:
+        if message_id in self._replays:
+            return True
+        message = self._archive.message(message_id)
+        entries = [] if message is None else clean_replay(message, self._archive.replay(message_id))
+        chars = self._chars if self._chars is None else self._chars - sum(len(_json(entry)) for entry in entries)
+        left = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
+        if (chars is not None and chars < 0) or (left is not None and left < 0):
+            return False
+        self._chars, self._tokens = chars, left
+        self._replays[message_id] = entries
+        return True
+
+    def messages(self, ordered: Iterable[str]) -> list[OllamaMessage]:
+        """What was taken, in this order."""
+        return [entry for message_id in ordered if message_id in self._replays for entry in self._replays[message_id]]
 
 
 def _by_time(archive: Archive, session_ids: Iterable[str]) -> list[str]:
@@ -74,19 +130,5 @@ def _by_time(archive: Archive, session_ids: Iterable[str]) -> list[str]:
     return sorted(session_ids, key=started)
 
 
-def redacted(entry: OllamaMessage) -> OllamaMessage:
-    """A replay message with every string in it redacted, tool arguments included; its structure is kept."""
-    return {key: value if key in _AS_THEY_ARE else _clean(value) for key, value in entry.items()}
-
-
-def _clean(value: Any, name: str = "") -> Any:
-    """`name` is the key a value stands under: a password is often known by nothing else."""
-    if isinstance(value, str):
-        shown = redact(value)
-        labelled = redact(f"{name}={value}") if name and shown == value else ""
-        return labelled[len(name) + 1 :] if labelled.startswith(f"{name}=") else shown
-    if isinstance(value, dict):
-        return {key: _clean(item, str(key)) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_clean(item, name) for item in value]
-    return value
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -8,10 +8,18 @@ test a hit must pass before it may stand above those that are merely similar. No
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
+from operator import itemgetter
+from typing import TypeVar
 
+from daemon.errors import BadRequest
+
+Item = TypeVar("Item")
+
+LONGEST_QUERY = 10_000
 RANK_CONSTANT = 60
 """How fast a rank loses weight; the usual value of reciprocal rank fusion."""
 
@@ -94,6 +102,18 @@ class Fused:
     sources: tuple[str, ...]
 
 
+def check(query: str) -> None:
+    """Refuse what is no query.
+
+    Raises:
+        BadRequest: it is empty, or too long to be one.
+    """
+    if not query.strip():
+        raise BadRequest("the query is empty: give a word, a name or a question")
+    if len(query) > LONGEST_QUERY:
+        raise BadRequest(f"the query has {len(query)} characters: at most {LONGEST_QUERY} are searched")
+
+
 def parse(text: str) -> Query:
     """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once."""
     named = ["".join(groups).strip() for groups in _QUOTED.findall(text)]
@@ -114,32 +134,96 @@ def _is_name(token: str, bare: str) -> bool:
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
 
-def _pattern(name: str) -> str:
-    """`name` with its inner separators made loose: ``rateLimit``, ``rate-limit`` and ``rate_limit`` are one name."""
-    pieces = [re.escape(piece) for piece in _PIECE.findall(name)]
-    return r"[\W_]{0,3}".join(pieces) if pieces else re.escape(name)
+@lru_cache(maxsize=1024)
+def _patterns(name: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
+    """What every spelling of `name` begins with, and how it stands anywhere, and alone.
+
+    Its inner separators are loose: ``rateLimit``, ``rate-limit`` and ``rate_limit`` are one name.
+    """
+    pieces = _PIECE.findall(name)
+    loose = r"[\W_]{0,3}".join(map(re.escape, pieces)) if pieces else re.escape(name)
+    begins = pieces[0].lower() if pieces and name.startswith(pieces[0]) else ""
+    whole = rf"(?<![^\W_]){loose}(?![^\W_])"
+    return begins, re.compile(loose, re.IGNORECASE), re.compile(whole, re.IGNORECASE)
+
+
+def _places(begins: str, text: str) -> Iterator[int] | None:
+    """Where `begins` stands in `text` whatever its case; None where only a regular expression can tell.
+
+    A text is first searched as plain characters: a regular expression that ignores case looks at every one of them,
+    and a tool's output may have a million.
+    """
+    lowered = text.lower()
+    if not begins.isascii() or not begins or len(lowered) != len(text):
+        return None
+    return _occurrences(begins, lowered)
+
+
+def _occurrences(begins: str, lowered: str) -> Iterator[int]:
+    place = lowered.find(begins)
+    while place >= 0:
+        yield place
+        place = lowered.find(begins, place + 1)
 
 
 def tier(query: Query, text: str) -> Tier:
     """How well `text` holds the query's named things; WHOLE when it names none."""
-    whole = inside = 0
-    for name in query.named:
-        pattern = _pattern(name)
-        if re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", text, re.IGNORECASE):
-            whole += 1
-        elif re.search(pattern, text, re.IGNORECASE):
-            inside += 1
-    if whole == len(query.named):
+    held = [_named(name, text) for name in query.named]
+    if all(tier is Tier.WHOLE for tier in held):
         return Tier.WHOLE
-    if whole:
+    if Tier.WHOLE in held:
         return Tier.SOME
-    return Tier.INSIDE if inside else Tier.NONE
+    return Tier.INSIDE if Tier.INSIDE in held else Tier.NONE
+
+
+def _named(name: str, text: str) -> Tier:
+    begins, loose, whole = _patterns(name)
+    places = _places(begins, text)
+    if places is None:
+        if whole.search(text):
+            return Tier.WHOLE
+        return Tier.INSIDE if loose.search(text) else Tier.NONE
+    best = Tier.NONE
+    for place in places:
+        if whole.match(text, place):
+            return Tier.WHOLE
+        if best is Tier.NONE and loose.match(text, place):
+            best = Tier.INSIDE
+    return best
 
 
 def stands_in(phrase: str, text: str) -> bool:
     """Whether `phrase` stands in `text` as whole words, whatever their case and the white space between them."""
+    words = phrase.split()
+    if not words:
+        return False
+    pattern = _phrase(phrase)
+    places = _places(words[0].lower(), text)
+    if places is None:
+        return pattern.search(text) is not None
+    return any(pattern.match(text, place) for place in places)
+
+
+@lru_cache(maxsize=256)
+def _phrase(phrase: str) -> re.Pattern[str]:
     pattern = r"\s+".join(re.escape(word) for word in phrase.split())
-    return bool(pattern) and re.search(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) is not None
+    return re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
+
+
+def best_first(order: Sequence[Item], grade: Callable[[Item], int], needed: int) -> list[tuple[int, Item]]:
+    """`order` with better grades before worse ones, order kept within; a grade of 0 is the best there is.
+
+    Looks at no more items than it must: once `needed` have the best grade, the rest cannot come before them and
+    follows as it was, with the grade -1 for "not looked at".
+    """
+    graded: list[tuple[int, Item]] = []
+    best = 0
+    for number, item in enumerate(order):
+        if best >= needed:
+            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in order[number:])]
+        graded.append((grade(item), item))
+        best += graded[-1][0] == 0
+    return sorted(graded, key=itemgetter(0))
 
 
 def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:

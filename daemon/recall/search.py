@@ -7,15 +7,20 @@ another question than the one asked. It reads the indexes and the archive and ch
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from daemon.archive import STAGES, Archive
 from daemon.embed import Embedder
-from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
+from daemon.errors import BadRequest, IndexBroken
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Hit, Json, Session
 from daemon.recall import rank
+from daemon.recall.ask import BUDGET_S, Room, answer
+from daemon.recall.asked import Recall as Asked
+from daemon.recall.candidates import Candidates, Found
+from daemon.recall.catalog import Catalog
 from daemon.recall.rank import Query, Tier
 from daemon.recall.snippet import counted, snippet
 from daemon.redact import redact
@@ -23,14 +28,9 @@ from daemon.transcript.document import document
 
 MODES = ("hybrid", "literal", "semantic")
 MOST = 200
-LONGEST_QUERY = 10_000
-_MOST_NAMES = 5
 _DEEPEST = 5000
 _CHECKED = 40
 """How many messages are read from the archive to see whether they hold what was named."""
-
-_WORDS = ("named", "phrase", "lexical")
-"""The lists of what was found by words, the one to show a message by first."""
 
 ANY = Filters()
 
@@ -65,48 +65,6 @@ class Answer:
         }
 
 
-@dataclass(slots=True)
-class _Found:
-    """Candidates by list, and what went wrong on the way."""
-
-    lists: dict[str, list[Match]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    states: dict[str, str] = field(default_factory=dict)
-    is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
-
-    def ids(self, name: str) -> list[str]:
-        return rank.once(match.message_id for match in self.lists.get(name, []))
-
-    def best(self) -> dict[str, Match]:
-        """The match to show for each message: words before meaning, since they can be pointed at."""
-        best: dict[str, Match] = {}
-        for name in (*_WORDS, "semantic"):
-            for match in self.lists.get(name, []):
-                best.setdefault(match.message_id, match)
-        return best
-
-    def terms(self) -> dict[str, list[str]]:
-        """The words of the query that each message found by words holds."""
-        terms: dict[str, list[str]] = {}
-        for match in (match for name in _WORDS for match in self.lists.get(name, [])):
-            terms.setdefault(match.message_id, []).extend(match.terms)
-        return terms
-
-    def near(self) -> set[str]:
-        """The messages whose meaning is near enough, or that have words of the query besides."""
-        scores: dict[str, float] = {}
-        for match in self.lists.get("semantic", []):
-            scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
-        return rank.similar(scores, self.terms())
-
-    def texts(self) -> dict[str, str]:
-        """The texts of each message's matches, together."""
-        texts: dict[str, str] = {}
-        for match in (match for matches in self.lists.values() for match in matches):
-            texts[match.message_id] = f"{texts.get(match.message_id, '')}\n{match.text}"
-        return texts
-
-
 class Recall:
     """Search over one archive and its indexes.
 
@@ -123,13 +81,15 @@ class Recall:
         *,
         indexed_kb: int = 1024,
         on_failure: Callable[[str, Exception], None] = lambda _index, _error: None,
+        catalog: Catalog | None = None,
+        budget_s: float = BUDGET_S,
     ) -> None:
         self._archive = archive
-        self._lexical = lexical
-        self._semantic = semantic
+        self._candidates = Candidates(lexical, semantic, embedder, on_failure)
         self._embedder = embedder
         self._indexed_kb = indexed_kb
-        self._on_failure = on_failure
+        self._catalog = catalog or Catalog(archive)
+        self._budget_s = budget_s
 
     def search(self, query: str, mode: str = "hybrid", limit: int = 10, filters: Filters = ANY) -> Answer:
         """At most `limit` hits, best first.
@@ -142,80 +102,39 @@ class Recall:
         _check(query, mode, limit)
         asked = rank.parse(query)
         depth = max(50, 3 * limit)
-        found = _Found()
+        found = Found()
         while True:
-            found = self._gather(asked, mode, filters, depth)
-            full = any(len(matches) >= depth for matches in found.lists.values())
-            if depth >= _DEEPEST or not full or len(found.best()) >= limit:
+            found = self._candidates.gather(asked, mode, filters, depth)
+            if depth >= _DEEPEST or not found.is_full(depth) or len(found.best()) >= limit:
                 break
             depth *= 4
         return self._answer(asked, mode, limit, found)
 
-    # -- candidates ----------------------------------------------------------------------------------------------
+    def ask(self, asked: Asked, here: str = "", now: int | None = None) -> Json:
+        """The answer to the call `recall`, as clients get it (recall.ask).
 
-    def _gather(self, asked: Query, mode: str, filters: Filters, depth: int) -> _Found:
-        found = _Found()
-        if mode == "literal":
-            found.lists["named"] = self._lexical.literal(asked.text.strip(), filters, depth)
-            found.states["lexical"] = "used"
-            return found
-        failures = []
-        if mode == "hybrid":
-            failures += self._ask(found, "lexical", lambda: self._by_words(found, asked, filters, depth))
-        failures += self._ask(found, "semantic", lambda: self._by_meaning(found, asked, filters, depth))
-        if failures and len(failures) == (2 if mode == "hybrid" else 1):
-            raise failures[0]
-        return found
+        `here` is the directory the caller stands in, "" where that is unknown; `now` is epoch ms, None for the clock's.
 
-    def _ask(self, found: _Found, name: str, question: Callable[[], None]) -> list[ReconstituteError]:
-        """Put one question; a failure becomes a warning here, and an error only when nothing else answers."""
-        try:
-            question()
-        except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
-            self._on_failure(name, error)
-            found.lists.pop(name, None)
-            found.states[name] = "failed"
-            label = {"lexical": "words were not searched", "semantic": "meaning was not searched"}[name]
-            found.warnings.append(f"{label}: {redact(str(error)) or type(error).__name__}")
-            if isinstance(error, ReconstituteError):
-                return [error]
-            return [IndexBroken(f"the {name} index failed: {error}; it can be rebuilt from the archive")]
-        found.states[name] = "used"
-        return []
-
-    def _by_words(self, found: _Found, asked: Query, filters: Filters, depth: int) -> None:
-        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth)
-        named: list[Match] = []
-        for name in asked.named[:_MOST_NAMES]:
-            named += self._lexical.literal(name, filters, depth)
-        if named:
-            found.lists["named"] = named
-        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]):
-            as_it_stands = self._lexical.literal(asked.phrase, filters, depth)
-            whole = [match for match in as_it_stands if rank.stands_in(asked.phrase, match.text)]
-            found.lists["phrase"] = whole
-            found.is_inside = bool(as_it_stands) and not whole
-
-    def _by_meaning(self, found: _Found, asked: Query, filters: Filters, depth: int) -> None:
-        index = self._semantic()
-        if index is None:
-            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
-        vector = self._embedder.embed([asked.text])[0]
-        if isinstance(vector, BadInput):
-            raise vector
-        found.lists["semantic"] = index.query(vector, filters, depth)
+        Raises:
+            BadRequest: an empty or overlong query, filters that make no sense, a bad regular expression.
+            ReconstituteError: nothing could be searched.
+        """
+        room = Room(self._archive, self._candidates, self._catalog, self._embedder.name, self._budget_s)
+        return answer(room, asked, here, time.time_ns() // 1_000_000 if now is None else now)
 
     # -- order ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, asked: Query, mode: str, limit: int, found: _Found) -> Answer:
+    def _answer(self, asked: Query, mode: str, limit: int, found: Found) -> Answer:
         warnings = list(found.warnings)
         created, gone = self._created(found)
         if gone:
             warnings.append(f"not in the archive: {counted(gone, 'indexed message')}; the index is behind, rebuild it")
         waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
         ranked = _ranked(asked, mode, found, created, waiting["semantic"] > waiting["lexical"])
-        tiers = self._tiers(asked, mode, ranked, found)
-        chosen = _by_tier(asked, ranked, tiers)[:limit]
+        tiered = self._by_tier(asked, mode, ranked, found, limit)
+        if asked.is_exact and not asked.words:  # nothing else was asked for
+            tiered = [(tier, fused) for tier, fused in tiered if tier is not Tier.NONE]
+        chosen = [fused for _, fused in tiered[:limit]]
         best = found.best()
         sessions: dict[str, Session | None] = {}
         hits = tuple(self._hit(asked, mode, fused, best[fused.message_id], sessions) for fused in chosen)
@@ -223,32 +142,36 @@ class Recall:
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(len(deleted), 'hit')}")
         coverage = self._coverage(found, len(created), deleted) | {"waiting": waiting}
-        warnings += _notes(asked, tiers, chosen) if asked.is_exact else _word_notes(asked, mode, found, chosen)
+        warnings += _notes(asked, tiered, limit) if asked.is_exact else _word_notes(asked, mode, found, chosen)
         warnings += _waiting(coverage, mode)
         return Answer(asked.text, mode, hits, tuple(warnings), coverage, deleted, tuple(found.warnings))
 
-    def _created(self, found: _Found) -> tuple[dict[str, int], int]:
+    def _created(self, found: Found) -> tuple[dict[str, int], int]:
         """When each candidate that the archive has was made, and how many it does not have."""
         states = {message_id: self._archive.state(message_id) for message_id in found.best()}
         created = {message_id: state["created"] for message_id, state in states.items() if state is not None}
         return created, len(states) - len(created)
 
-    def _tiers(self, asked: Query, mode: str, ranked: Sequence[rank.Fused], found: _Found) -> dict[str, Tier]:
-        """How well each candidate holds what was named; the matching parts first, then the whole message."""
+    def _by_tier(
+        self, asked: Query, mode: str, ranked: Sequence[rank.Fused], found: Found, limit: int
+    ) -> list[tuple[int, rank.Fused]]:
+        """Better tiers first, order kept within; -1 is the tier of what comes too late to be looked at."""
         if mode != "hybrid" or not asked.is_exact:
-            return {fused.message_id: Tier.WHOLE for fused in ranked}
+            return [(Tier.WHOLE, fused) for fused in ranked]
         texts = found.texts()
-        tiers: dict[str, Tier] = {}
         checked = 0
-        for fused in ranked:
-            text = texts[fused.message_id]
-            tier = rank.tier(asked, text)
+
+        def tier(fused: rank.Fused) -> Tier:
+            nonlocal checked
+            some = texts[fused.message_id]
+            best = rank.tier(asked, "\n".join(some))
             # One name alone would have been found in the part that holds it; several may stand in different parts.
-            if tier is not Tier.WHOLE and len(asked.named) > 1 and checked < _CHECKED:
+            if best is not Tier.WHOLE and len(asked.named) > 1 and checked < _CHECKED:
                 checked += 1
-                tier = rank.tier(asked, f"{text}\n{self._text(fused.message_id)}")
-            tiers[fused.message_id] = tier
-        return tiers
+                best = rank.tier(asked, "\n".join([*some, self._text(fused.message_id)]))
+            return best
+
+        return rank.best_first(ranked, tier, limit)
 
     # -- what is shown -------------------------------------------------------------------------------------------
 
@@ -289,7 +212,7 @@ class Recall:
             terms=tuple(dict.fromkeys(redact(term) for term in (*terms, *match.terms))),
         )
 
-    def _coverage(self, found: _Found, candidates: int, deleted: frozenset[str]) -> Json:
+    def _coverage(self, found: Found, candidates: int, deleted: frozenset[str]) -> Json:
         states = {"lexical": "not asked", "semantic": "not asked"} | found.states
         return {
             **states,
@@ -300,10 +223,7 @@ class Recall:
 
 
 def _check(query: str, mode: str, limit: int) -> None:
-    if not query.strip():
-        raise BadRequest("the query is empty: give a word, a name or a question")
-    if len(query) > LONGEST_QUERY:
-        raise BadRequest(f"the query has {len(query)} characters: at most {LONGEST_QUERY} are searched")
+    rank.check(query)
     if mode not in MODES:
         raise BadRequest(f"mode {mode!r} is unknown: use one of {', '.join(MODES)}")
     if not 1 <= limit <= MOST:
@@ -311,7 +231,7 @@ def _check(query: str, mode: str, limit: int) -> None:
 
 
 def _ranked(
-    asked: Query, mode: str, found: _Found, created: dict[str, int], is_partly_embedded: bool
+    asked: Query, mode: str, found: Found, created: dict[str, int], is_partly_embedded: bool
 ) -> list[rank.Fused]:
     """Candidates in order; `created` holds those the archive has."""
     if mode == "hybrid":
@@ -326,7 +246,8 @@ def _ranked(
         texts = found.texts() if " " not in asked.phrase else {}
 
         def held(one: rank.Fused) -> rank.Hold:
-            has_phrase = one.message_id in phrase or rank.stands_in(asked.phrase, texts.get(one.message_id, ""))
+            some = texts.get(one.message_id, ())
+            has_phrase = one.message_id in phrase or any(rank.stands_in(asked.phrase, text) for text in some)
             return rank.hold(asked, has_phrase, terms.get(one.message_id, ()))
 
         return sorted(fused, key=held)
@@ -338,33 +259,26 @@ def _ranked(
     return [rank.Fused(message_id, scores[message_id], (mode,)) for _, _, message_id in sorted(newest_first)]
 
 
-def _by_tier(asked: Query, ranked: Sequence[rank.Fused], tiers: dict[str, Tier]) -> list[rank.Fused]:
-    """Better tiers first, order kept within; what holds no named thing goes out when nothing else was asked for."""
-    kept = sorted(ranked, key=lambda fused: tiers[fused.message_id])
-    if asked.is_exact and not asked.words:
-        kept = [fused for fused in kept if tiers[fused.message_id] is not Tier.NONE]
-    return kept
-
-
-def _notes(asked: Query, tiers: dict[str, Tier], chosen: Sequence[rank.Fused]) -> list[str]:
+def _notes(asked: Query, tiered: Sequence[tuple[int, rank.Fused]], limit: int) -> list[str]:
     """What must be said so that nobody takes another name for the one that was asked for."""
     named = ", ".join(repr(redact(name)) for name in asked.named)
-    best = min(tiers.values(), default=Tier.NONE)
-    without = sum(tiers[fused.message_id] is Tier.NONE for fused in chosen)
-    if best is Tier.NONE:
+    chosen = tiered[:limit]
+    best = min((tier for tier, _ in tiered if tier >= 0), default=Tier.NONE)
+    without = sum(tier == Tier.NONE for tier, _ in chosen)
+    if best == Tier.NONE:
         rest = "these hits are only similar" if chosen else "mode semantic finds what is only similar"
         return [f"nothing recorded contains {named}; {rest}"]
     notes = []
-    if best is Tier.SOME:
+    if best == Tier.SOME:
         notes.append(f"no message contains all of {named}")
-    if best is Tier.INSIDE:
+    if best == Tier.INSIDE:
         notes.append(f"{named} occurs only inside longer names")
     if without:
         notes.append(f"the last {'hit does' if without == 1 else f'{without} hits do'} not contain {named}")
     return notes
 
 
-def _word_notes(asked: Query, mode: str, found: _Found, chosen: Sequence[rank.Fused]) -> list[str]:
+def _word_notes(asked: Query, mode: str, found: Found, chosen: Sequence[rank.Fused]) -> list[str]:
     """What must be said when no text, or only meaning, has what a query of plain words asks for."""
     if mode != "hybrid" or found.states.get("lexical") != "used":
         return []

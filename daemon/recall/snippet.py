@@ -12,6 +12,7 @@ from collections.abc import Sequence
 WIDTH = 240
 SCANNED = 1 << 20
 _MOST_PLACES = 2000
+_LONG = 16_384
 _SHORTEST_STEM = 4
 # C0 and C1 but white space, terminal colour sequences, and what turns the reading direction.
 _UNSHOWN = re.compile(
@@ -62,17 +63,48 @@ def _densest(places: list[tuple[int, int, int]], width: int) -> tuple[int, int]:
 
 def snippet(text: str, terms: Sequence[str], width: int = WIDTH) -> str:
     """At most `width` characters of `text` around the densest match of `terms`; its beginning when none occurs."""
-    line = one_line(text[:SCANNED])
-    if len(line) <= width:
-        return line
+    text, is_from_within, goes_on = _region(text[:SCANNED], terms, width)
+    line = one_line(text)
+    if len(line) <= width - is_from_within - goes_on:
+        return ("…" if is_from_within else "") + line + ("…" if goes_on else "")
     places = _places(line, [term for term in terms if term.strip()])
     start, end = _densest(places, width - 2) if places else (0, 0)
     left = max(0, min(start - (width - 2 - (end - start)) // 3, len(line) - width + 1)) if places else 0
     if left:
         gap = line.find(" ", left, max(left, min(start, left + 24)))
         left = gap + 1 if gap >= 0 else left
-    right = min(len(line), left + width - 1 - (1 if left else 0))
+    right = min(len(line), left + width - 1 - (1 if left or is_from_within else 0))
     if right < len(line):
         gap = line.rfind(" ", max(end, right - 24), right)
         right = gap if gap > left else right
-    return ("…" if left else "") + line[left:right] + ("…" if right < len(line) else "")
+    return ("…" if left or is_from_within else "") + line[left:right] + ("…" if right < len(line) or goes_on else "")
+
+
+def _region(text: str, terms: Sequence[str], width: int) -> tuple[str, bool, bool]:
+    """The part of a long text that is worth a closer look, and whether there is text before and after it.
+
+    Found as plain characters, a few places a term: making a line of a million characters takes longer than a search.
+    """
+    if len(text) <= _LONG:
+        return text, False, False
+    lowered, places = text.lower(), []
+    for number, term in enumerate(terms):
+        for form in dict.fromkeys((term.lower(), term.lower()[: max(_SHORTEST_STEM, len(term) - 3)])):
+            found = _starts(lowered, form) if form.strip() else []
+            if found:
+                places += [(start, start + len(form), number) for start in found]
+                break
+    start, end = _densest(sorted(places), width) if places else (0, 0)
+    start, end = max(0, start - _LONG // 4), min(len(text), end + _LONG // 4)
+    if start and (gap := text.find(" ", start, start + 80)) >= 0:
+        start = gap + 1
+    return text[start:end], start > 0, end < len(text)
+
+
+def _starts(lowered: str, form: str) -> list[int]:
+    found: list[int] = []
+    place = lowered.find(form)
+    while place >= 0 and len(found) < _MOST_PLACES:
+        found.append(place)
+        place = lowered.find(form, place + len(form))
+    return found

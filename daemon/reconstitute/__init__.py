@@ -22,7 +22,7 @@ from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Json, Page, Target
 from daemon.publish import publish
-from daemon.recall import Recall
+from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute import extract
 from daemon.reconstitute.extract import Extractor, Findings, Passage

@@ -1,14 +1,12 @@
-"""A moment as a person writes it becomes epoch milliseconds. It reads no clock."""
+"""What the tree of an earlier state is called; how a moment is read is the business of daemon.moments."""
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 
-from daemon.errors import BadRequest
+from daemon.moments import parse_moment
 
-_EARLIEST = 946_684_800_000  # 2000-01-01: a smaller number is seconds, or a slip
-_LATEST = 253_402_300_799_000
+__all__ = ["parse_moment", "tree_suffix"]
 
 
 def tree_suffix(moment: int | None) -> str:
@@ -21,34 +19,3 @@ def tree_suffix(moment: int | None) -> str:
     seconds, rest = divmod(moment, 1000)
     exact = "" if rest in {0, 999} else f".{rest:03}"
     return f"@{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H%M%S}{exact}Z"
-
-
-def parse_moment(text: str) -> int | None:
-    """Epoch ms of an ISO date or time, or of epoch ms as digits; None for an empty text.
-
-    A date alone means the end of that day, a time without a zone is the machine's own zone.
-
-    Raises:
-        BadRequest: anything else.
-    """
-    wanted = text.strip()
-    if not wanted:
-        return None
-    form = "write 2026-11-21, 2026-11-21T14:30, 2026-11-21T14:30:00Z or epoch milliseconds"
-    if re.fullmatch(r"[0-9]{1,15}", wanted) and len(wanted) != len("20261121"):
-        return _checked(int(wanted), wanted, form)
-    try:
-        if "T" in wanted or " " in wanted or ":" in wanted:
-            moment = dt.datetime.fromisoformat(wanted)
-        else:
-            day = dt.date.fromisoformat(wanted)
-            moment = dt.datetime.combine(day, dt.time(23, 59, 59, 999_000))
-        return _checked(int(moment.timestamp() * 1000), wanted, form)
-    except (ValueError, OverflowError, OSError):
-        raise BadRequest(f"at {text!r}: not a date or time; {form}") from None
-
-
-def _checked(milliseconds: int, wanted: str, form: str) -> int:
-    if not _EARLIEST <= milliseconds <= _LATEST:
-        raise BadRequest(f"at {wanted!r}: not a time after the year 2000; {form}")
-    return milliseconds

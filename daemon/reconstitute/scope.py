@@ -20,7 +20,7 @@ from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Kind, Message, Operation, Part, Session
-from daemon.recall import Recall
+from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
 from daemon.records import table, text

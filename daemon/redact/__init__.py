@@ -9,11 +9,15 @@ that has neither shape nor name.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from typing import Any
 
 from daemon.redact import assignments
 from daemon.redact.rules import SHAPES, Rule
+
+DEEPEST = 100
+"""Levels of a JSON value that are walked; no tool's input comes near."""
 
 _TERMINAL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -37,14 +41,29 @@ def redact(text: str) -> str:
 def redact_value(value: Any) -> Any:
     """A JSON value with every string in it redacted; keys stay. A name and its secret are seen together:
     ``{"password": "..."}`` is redacted as the text ``password: ...`` would be.
+
+    What lies deeper than DEEPEST levels becomes its JSON text, redacted: a record may be nested to hang a reader.
     """
+    return _walked(value, DEEPEST)
+
+
+def _walked(value: Any, levels: int) -> Any:
     if isinstance(value, str):
         return redact(value)
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return redact(_text(value))
     if isinstance(value, list):
-        return [redact_value(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _member(key, item) for key, item in value.items()}
-    return value
+        return [_walked(item, levels - 1) for item in value]
+    return {key: _member(key, item, levels - 1) for key, item in value.items()}
+
+
+def _text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "[nested too deep to be shown]"
 
 
 def for_terminal(text: str) -> str:
@@ -55,9 +74,9 @@ def for_terminal(text: str) -> str:
     return shown.encode("utf-8", "replace").decode() if not shown.isascii() else shown
 
 
-def _member(key: Any, item: Any) -> Any:
+def _member(key: Any, item: Any, levels: int) -> Any:
     if not isinstance(item, str):
-        return redact_value(item)
+        return _walked(item, levels)
     item = redact(item)
     line = f'"{key}": "'
     found = list(assignments.find(f'{line}{item}"', _lower(f'{line}{item}"')))

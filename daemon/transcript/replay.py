@@ -24,7 +24,7 @@ ROLES = frozenset({"user", "assistant", "system"})
 INTERRUPTED = "[Tool execution was interrupted]"
 """What OpenCode shows the model for a call that never got a result."""
 _IDS = frozenset({"id", "sessionID", "messageID", "type"})
-_DATA_URL = re.compile(r"data:image/[\w.+-]+(?:;[\w=.+-]+)*;base64,", re.ASCII)
+IMAGE = re.compile(r"data:image/[\w.+-]+(?:;[\w=.+-]+)*;base64,", re.ASCII)
 
 
 def replay(message: Message) -> list[OllamaMessage]:
@@ -158,7 +158,7 @@ def _as_text(value: Any) -> str:
 def _image(file: Json) -> str | None:
     """The base64 payload of an image's data URL; None for anything else, which is kept as JSON."""
     url = file.get("url")
-    prefix = _DATA_URL.match(url) if isinstance(url, str) else None
+    prefix = IMAGE.match(url) if isinstance(url, str) else None
     if prefix is None:
         return None
     payload = prefix.string[prefix.end() :]

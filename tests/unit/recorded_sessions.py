@@ -21,7 +21,7 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.drain import LexicalDrain, SemanticDrain
 from daemon.model import Message, Part, Session
-from daemon.recall import Recall
+from daemon.recall.search import Recall
 from daemon.transcript.edits import edits
 from daemon.transcript.replay import replay
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from daemon.control.protocol import FileContent, Progress, Take, silent
+from daemon.control.protocol import FileContent, Progress, Take, TakeText, silent
 from daemon.control.server import Server
 from daemon.errors import BadRequest
 
@@ -156,6 +156,8 @@ class ScriptedService:
         self.contents: list[FileContent] = [content_of("cart.py")]
         self.skipped: list[dict[str, str]] = []
         self.aliases: list[dict[str, str]] = []
+        self.recall_answer: dict[str, Any] = {"ok": True, "results": [], "warnings": []}
+        self.pieces: list[str] = ["{}\n"]
         self.phase = "scan"
         self.gate = threading.Event()
         self.gate.set()
@@ -179,6 +181,18 @@ class ScriptedService:
         if context:
             answer["messages"] = [{"role": "user", "content": "why is it slow?"}]
         return answer
+
+    def recall(self, call: str, arguments: dict[str, Any], *, here: str = "") -> dict[str, Any]:
+        self._called("recall", call, arguments, here)
+        self.gate.wait(20)
+        return self.recall_answer
+
+    def export(self, arguments: dict[str, Any], *, take: TakeText, progress: Progress = silent) -> dict[str, Any]:
+        self._called("export", arguments)
+        for piece in self.pieces:
+            take(piece)
+        self._work(progress)
+        return {"sessions": len(self.pieces), "messages": 0, "warnings": []}
 
     def index(self, progress: Progress) -> dict[str, Any]:
         self._called("index")

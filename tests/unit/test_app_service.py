@@ -1,8 +1,13 @@
-"""The watchdog is fed only while work is possible, and a daemon that cannot be built leaves the archive free."""
+"""The watchdog is fed only while work is possible, and a daemon that cannot be built leaves the archive free.
+
+What comes in is looked at when it comes, and what may wait gives way to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +15,17 @@ import msgspec
 import pytest
 
 from daemon import config
+from daemon.app import loops
 from daemon.app.beat import Beat
+from daemon.app.engine import Engine
+from daemon.app.loops import Considerate, IntakeLoop
 from daemon.app.service import Daemon
 from daemon.archive import Archive
+from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, ConfigError, OutputRefused
+from daemon.index import Filters
+from tests.daemon_process import until
+from tests.make_opencode import Database, JsonStore, assistant, session, text
 
 
 def configuration(root: Path, **more: Any) -> config.Config:
@@ -92,3 +104,188 @@ def test_a_daemon_that_cannot_be_built_leaves_the_archive_free(tmp_path: Path) -
         Daemon(configuration(tmp_path, watch={"requests_dir": str(occupied)}))
     with Archive(tmp_path / "archive") as archive:
         assert archive.figures()["messages"] == 0
+
+
+class Following:
+    """An intake loop over a source of one kind, and what may be written into that."""
+
+    def __init__(self, root: Path, kind: str, **watch: Any) -> None:
+        self.data_dir = root / "opencode"
+        self.store = JsonStore(self.data_dir) if kind == "json" else Database(self.data_dir / "opencode.db")
+        self.engine = Engine(configuration(root, watch=watch))
+        self.failures: list[BaseException] = []
+        self.loop = IntakeLoop(self.engine, self.failures.append)
+
+    def say(self, name: str, word: str, *, finished: bool = True) -> str:
+        """Have OpenCode write an answer with this word, a moment ago; the path that an event would name."""
+        now = int(time.time() * 1000)
+        head = assistant(f"msg_{name}", "ses_a", now, now if finished else None)
+        part = text(f"prt_{name}", f"msg_{name}", "ses_a", f"The {word} is ready.")
+        if isinstance(self.store, Database):
+            self.store.message(head, part, updated=now)
+            return str(self.store.path.with_name("opencode.db-wal"))
+        self.store.message(head, part)
+        return str(self.store.storage / "message" / "ses_a" / f"msg_{name}.json")
+
+    def finds(self, word: str) -> bool:
+        return bool(self.engine.upkeep.lexical.literal(word, Filters(), 5))
+
+
+@pytest.fixture(params=["json", "database"])
+def follow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Following]]:
+    made: list[Following] = []
+
+    def follow(**watch: Any) -> Following:
+        made.append(Following(tmp_path, request.param, **watch))
+        made[0].store.session(session("ses_a"))
+        return made[0]
+
+    yield follow
+    for each in made:
+        each.loop.stop()
+        assert each.loop.join(20)
+        each.engine.close()
+        if isinstance(each.store, Database):
+            each.store.close()
+        assert each.failures == []
+
+
+def test_a_finished_message_is_not_held_back_by_the_quiet_time(follow: Callable[..., Following]) -> None:
+    follows = follow(quiet_seconds=60)
+    follows.say("a", "lantern")
+    follows.say("b", "orchard", finished=False)
+
+    follows.loop.turn()
+
+    assert (follows.finds("lantern"), follows.finds("orchard")) == (True, False)
+
+
+def test_what_gets_finished_is_found_by_the_next_look(follow: Callable[..., Following]) -> None:
+    follows = follow(quiet_seconds=60)
+    follows.say("a", "orchard", finished=False)
+    follows.loop.turn()
+    follows.loop.hint(follows.say("a", "orchard"))
+
+    follows.loop.turn()
+
+    assert follows.finds("orchard")
+
+
+def test_an_event_leads_to_a_look_at_once(follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "_TICK_S", 3600.0)  # without the event nobody would look again
+    follows = follow()
+    follows.loop.start()
+    until(follows.loop.calm.is_set)
+
+    follows.loop.hint(follows.say("a", "lantern"))
+
+    until(lambda: follows.finds("lantern"))
+
+
+def test_an_event_during_a_look_leads_to_another_look_at_once(
+    follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "_TICK_S", 3600.0)
+    follows = follow()
+    has_read, has_said = threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        has_read.set()  # the sources have been read, this look is not over
+        assert has_said.wait(20)
+
+    follows.engine.on_taken = hold
+    follows.loop.start()
+    assert has_read.wait(20)
+
+    follows.loop.hint(follows.say("late", "lantern"))
+    assert not follows.finds("lantern")
+    has_said.set()
+
+    until(lambda: follows.finds("lantern"))
+
+
+def test_many_events_before_a_look_lead_to_one_look(
+    follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "_TICK_S", 3600.0)
+    follows = follow()
+    looks: list[bool] = []
+    follows.engine.on_taken = lambda _: looks.append(True)
+    for number in range(50):
+        follows.loop.hint(follows.say(f"{number:02d}", f"lantern{number:02d}"))
+
+    follows.loop.start()
+
+    until(lambda: follows.finds("lantern49") and follows.loop.calm.is_set())
+    assert len(looks) == 1
+
+
+def test_it_is_calm_when_nothing_waits_to_be_looked_at(follow: Callable[..., Following]) -> None:
+    follows = follow()
+    calm = [follows.loop.calm.is_set()]
+    follows.loop.turn()
+    calm.append(follows.loop.calm.is_set())
+    path = follows.say("a", "lantern")
+    follows.loop.hint(path)
+    calm.append(follows.loop.calm.is_set())
+    follows.engine.on_taken = lambda _: follows.loop.hint(path)
+    follows.loop.turn()
+    calm.append(follows.loop.calm.is_set())
+    follows.engine.on_taken = lambda _: None
+    follows.loop.turn()
+    calm.append(follows.loop.calm.is_set())
+
+    assert calm == [False, True, False, False, True]
+
+
+def test_embedding_is_asked_for_only_when_what_came_in_can_be_found(follow: Callable[..., Following]) -> None:
+    follows = follow()
+    follows.say("a", "lantern")
+    found: list[bool] = []
+    follows.loop.on_looked = lambda: found.append(follows.finds("lantern"))
+
+    follows.loop.turn()
+
+    assert found == [True]
+
+
+class Asked(threading.Event):
+    """Never set; counts how often somebody waited for it."""
+
+    times = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None, "embedding would wait for ever"
+        self.times += 1
+        return False
+
+
+@pytest.mark.parametrize(("texts", "waits"), [(0, 0), (1, 0), (2, 1), (4, 1), (9, 3)])
+def test_embedding_gives_way_every_few_texts_and_a_question_never_waits(texts: int, waits: int) -> None:
+    calm, builtin = Asked(), Builtin()
+    wanted = [f"text number {number}" for number in range(texts)]
+
+    found = Considerate(builtin, calm).embed(wanted)
+
+    assert [list(vector) for vector in found] == [list(vector) for vector in builtin.embed(wanted)]
+    assert calm.times == waits
+
+
+def test_a_single_run_and_the_end_of_a_run_give_way_to_nobody(tmp_path: Path) -> None:
+    for number, end in enumerate((Daemon.once, Daemon._drain)):
+        made = Daemon(configuration(tmp_path / str(number)))
+        try:
+            assert not made._intake.calm.is_set()
+            end(made)
+            assert made._intake.calm.is_set()
+        finally:
+            made._requests.close()
+            made._engine.close()
+
+
+def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:
+    embedder = daemon._engine.upkeep.embedder
+
+    assert isinstance(embedder, Considerate)
+    assert embedder._calm is daemon._intake.calm
+    assert daemon._engine.archive.note("embedder") == "builtin"

@@ -313,14 +313,30 @@ def test_a_command_that_needs_little_loads_little(words: list[str]) -> None:
 
 def test_asking_the_daemon_loads_neither_engine_nor_server(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(cli.home / "run"))
-    assert loaded("search", "x") & HEAVY == {"httpx", "rich"}  # httpx loads rich for a command line of its own
+    for words in (["search", "x"], ["recall", "x"], ["recall-sessions"]):
+        assert not loaded(*words) & HEAVY, words
 
 
 def test_every_command_has_help_with_an_example() -> None:
     groups = {"config": ("check", "path", "example"), "service": ("install", "status", "uninstall")}
     below = [[group, name] for group, names in groups.items() for name in names]
     about_files = [["files"], ["history"], ["show"], ["restore"], ["alias"]]
-    others = [["search"], ["status"], ["index"], ["run"], ["service"], ["config"], ["/x"], []]
+    about_recall = [
+        [f"recall{kind}"] for kind in ("", "-get", "-context", "-messages", "-sessions", "-timeline", "-files")
+    ]
+    others = [
+        ["mcp"],
+        ["export"],
+        *about_recall,
+        ["search"],
+        ["status"],
+        ["index"],
+        ["run"],
+        ["service"],
+        ["config"],
+        ["/x"],
+        [],
+    ]
     for words in (*others, *about_files, *below):
         done = subprocess.run(
             [sys.executable, "-m", "daemon.cli", *words, "--help"],

@@ -47,11 +47,9 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
     listener.listen()
 
     def serve() -> None:
-        with listener:
-            listener.accept()[0].close()  # the probe
-            with listener.accept()[0] as caller:
-                caller.recv(65536)
-                caller.sendall(answer)
+        with listener, listener.accept()[0] as caller:
+            caller.recv(65536)
+            caller.sendall(answer)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -75,7 +73,14 @@ def test_every_error_is_raised_as_the_type_it_was(
     client: Client, service: ScriptedService, kind: type[ReconstituteError]
 ) -> None:
     service.failure = kind("thing: cause; fix")
-    for ask in (client.status, lambda: client.search("x"), lambda: client.index(print)):
+    asks = (
+        client.status,
+        lambda: client.search("x"),
+        lambda: client.index(print),
+        lambda: client.recall("recall", {}),
+        lambda: client.export({}, take=lambda _: None),
+    )
+    for ask in asks:
         with pytest.raises(ReconstituteError) as caught:
             ask()
         assert type(caught.value) is kind
@@ -204,3 +209,58 @@ def test_what_the_taker_of_contents_raises_comes_out(client: Client, service: Sc
     with pytest.raises(OSError, match="full"):
         client.restore("/x", take=full)
     assert client.status() == service.status_answer
+
+
+def test_the_recall_calls_and_exports_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
+    steps: list[dict[str, Any]] = []
+    pieces: list[str] = []
+    service.recall_answer = {"ok": True, "results": [{"path": "/a\udcff \u2028 日本"}], "warnings": []}
+    service.pieces = ["", "{}\n", "\udcff\n\n", "x" * 600_000, *map(str, range(1000))]
+    asked = {"query": "\ud800 größer", "kinds": ["prompt"], "explain": True}
+    assert client.recall("recall", asked, here="/home/\udcff") == service.recall_answer
+    answer = client.export({"format": "jsonl"}, take=pieces.append, progress=steps.append)
+    assert pieces == service.pieces
+    assert answer["sessions"] == len(pieces)
+    assert [step["done"] for step in steps] == [1, 2, 3]
+    assert service.calls == [("recall", "recall", asked, "/home/\udcff"), ("export", {"format": "jsonl"})]
+
+
+@pytest.mark.parametrize("call", ["", "re/call", "../status", "re call", "r\r\nx: y", "\ud800", "recall?x=1", "é"])
+def test_a_call_of_any_name_reaches_the_service_or_is_a_bad_request(
+    client: Client, service: ScriptedService, call: str
+) -> None:
+    try:
+        client.recall(call, {})
+    except BadRequest as error:
+        assert "not a call of this daemon" in str(error)  # noqa: PT017 - either outcome is right
+        assert service.calls == []
+    else:
+        assert service.calls == [("recall", call.replace("\ud800", "?"), {}, "")]
+
+
+def test_what_the_taker_of_an_export_raises_comes_out(client: Client, service: ScriptedService) -> None:
+    def full(_: str) -> None:
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        client.export({}, take=full)
+    assert client.status() == service.status_answer
+
+
+def test_a_call_costs_one_connection_and_leaves_none_open(client: Client, service: ScriptedService) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        client.recall("recall", {})
+    service.failure = BadRequest("x: y; z")
+    for _ in range(50):
+        with pytest.raises(BadRequest):
+            client.status()
+    assert len(os.listdir("/proc/self/fd")) < before + 20
+
+
+def test_a_refusal_is_heard_also_when_it_comes_before_the_question_is_sent(client: Client) -> None:
+    with pytest.raises(BadRequest, match="larger than"):
+        client.recall("recall", {"query": "x" * (8 << 20)})
+    for _ in range(50):
+        with pytest.raises(BadRequest, match="not a call"):
+            client.recall("a/b", {"query": "x" * 60_000})

@@ -105,11 +105,18 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
     status, lines = call(served, "POST", "/reconstitute", b'{"path": "/home/ada/shop", "questions": ["Why?"]}')
     assert lines[0] == {"phase": "scan", "done": 1, "total": 3}
     assert lines[-1]["result"]["pages"] == 4
+    body = b'{"arguments": {"query": "x", "results": "7"}, "here": "/home/ada"}'
+    assert call(served, "POST", "/recall/recall_files", body) == (200, [service.recall_answer])
+    status, lines = call(served, "POST", "/export", b'{"arguments": {"format": "jsonl"}}')
+    assert (status, [line for line in lines if "phase" not in line][:-1]) == (200, [{"text": "{}\n"}])
+    assert lines[-1]["result"]["sessions"] == 1
     assert service.calls == [
         ("status",),
         ("search", "rate limit", "literal", 1, False),
         ("index",),
         ("reconstitute", "/home/ada/shop", ["Why?"], "", ""),
+        ("recall", "recall_files", {"query": "x", "results": "7"}, "/home/ada"),
+        ("export", {"format": "jsonl"}),
     ]
 
 
@@ -131,6 +138,13 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
         ("POST", "/search", b"[" * 100_000, 400, "/search"),
         ("POST", "/index", b'{"path": "x"}', 400, "it takes no fields"),
         ("POST", "/reconstitute", b"{}", 400, "path"),
+        ("GET", "/recall/recall", b"", 405, "not a call"),
+        ("POST", "/recall", b"", 404, "POST /recall/{call}"),
+        ("POST", "/recall/recall", b"[]", 400, "object"),
+        ("POST", "/recall/recall", b'{"arguments": []}', 400, "`$.arguments`"),
+        ("POST", "/recall/recall", b'{"arguments": {}, "here": 3}', 400, "`$.here`"),
+        ("POST", "/recall/recall", b'{"argument": {}}', 400, "did you mean arguments?"),
+        ("POST", "/export", b'{"arguments": 3}', 400, "`$.arguments`"),
         ("POST", "/reconstitute", b'{"path": "/x", "questions": "Why?"}', 400, "questions"),
         ("POST", "/search", b'{"query": "' + b"x" * (1 << 20) + b'"}', 413, "1048576 bytes"),
     ],

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.errors import ArchiveLocked, IndexBroken
+from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
 from daemon.index import Entry, Filters
 from daemon.index.lexical import Lexical
 from daemon.model import Document, Kind, Section
@@ -33,12 +34,16 @@ def entry(
     directory="/home/ann/shop",
     project="prj",
     tool="",
+    paths=(),
+    window="",
+    deleted=False,
 ):
     sections = tuple(
         text if isinstance(text, Section) else Section(f"prt_{mid}_{n}", kind, text, tool)
         for n, text in enumerate(texts)
     )
-    return Entry(Document(mid, session, sections), role, created, 0, "a title", project, directory)
+    document = Document(mid, session, sections, paths)
+    return Entry(document, role, created, 0, "a title", project, directory, window, deleted)
 
 
 @pytest.fixture
@@ -162,15 +167,54 @@ def test_a_match_tells_part_kind_tool_text_and_the_words_it_holds(index):
 
 
 FILTERED = {
-    "a": entry("a", "needle", created=10, directory="/p/one"),
-    "b": entry("b", "needle", created=20, session="ses_2", role="assistant", kind=Kind.ANSWER, directory="/p/one/sub"),
-    "c": entry("c", "needle", created=30, kind=Kind.TOOL_OUTPUT, tool="bash", directory="/p/onetwo", project="other"),
+    "a": entry("a", "needle", created=10, directory="/p/one", paths=("/p/one/src/a.py", "/etc/hosts"), window="needle"),
+    "b": entry(
+        "b",
+        "needle",
+        created=20,
+        session="ses_2",
+        role="assistant",
+        kind=Kind.ANSWER,
+        directory="/p/one/sub",
+        window="needle",
+    ),
+    "c": entry(
+        "c",
+        "needle",
+        created=30,
+        kind=Kind.TOOL_OUTPUT,
+        tool="bash",
+        directory="/p/onetwo",
+        project="other",
+        window="needle",
+        deleted=True,
+    ),
+}
+
+EVERY_WAY = {
+    "search": lambda index, filters: index.search("needle", filters, 10),
+    "windows": lambda index, filters: index.windows("needle", filters, 10),
+    "fuzzy": lambda index, filters: index.fuzzy("neddle", filters, 10),
+    "literal": lambda index, filters: index.literal("eedl", filters, 10),
+    "regex": lambda index, filters: index.regex("n.edle", filters, 10, 5.0)[0],
+    "nearest before": lambda index, filters: index.nearest(100, filters, 10, before=True),
+    "nearest from": lambda index, filters: index.nearest(0, filters, 10, before=False),
 }
 
 
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory):
+    made = Lexical(tmp_path_factory.mktemp("filtered") / "lexical")
+    made.replace(FILTERED.values())
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
+        (ANY, "abc"),
         (Filters(session_id="ses_2"), "b"),
         (Filters(project_id="other"), "c"),
         (Filters(directory="/p/one"), "ab"),
@@ -180,17 +224,26 @@ FILTERED = {
         (Filters(directory="/p/one/sub/x"), ""),
         (Filters(role="user"), "ac"),
         (Filters(kinds=("answer", "tool_output")), "bc"),
+        (Filters(kinds=("prompt", "answer", "title")), "ab"),
         (Filters(kinds=("reasoning",)), ""),
         (Filters(tool="bash"), "c"),
         (Filters(after=20), "bc"),
         (Filters(before=20), "a"),
         (Filters(after=10, before=30, role="assistant"), "b"),
+        (Filters(sessions=frozenset()), ""),
+        (Filters(sessions=frozenset({"ses_2", "ses_7"})), "b"),
+        (Filters(sessions=frozenset({"ses_1", *(f"ses_none{n}" for n in range(5000))})), "ac"),
+        (Filters(path="/p/one/src/a.py"), "a"),
+        (Filters(path="/p/one/src/"), "a"),
+        (Filters(path="/"), "a"),
+        (Filters(path="/etc/host"), ""),
+        (Filters(deleted=True), "c"),
+        (Filters(deleted=False), "ab"),
+        (Filters(role="\ud800"), ""),
     ],
 )
-def test_filters_hold_in_both_searches(index, filters, expected):
-    index.replace(FILTERED.values())
-    assert sorted(search(index, "needle", filters)) == list(expected)
-    assert sorted(ids(index.literal("eedl", filters, 10))) == list(expected)
+def test_filters_hold_in_every_search(filtered, way, filters, expected):
+    assert sorted(ids(EVERY_WAY[way](filtered, filters))) == list(expected)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +290,187 @@ def test_literal_agrees_with_python(index, texts, needle):
     stored = [text.encode("utf-8", "replace").decode() for text in texts]
     expected = [f"m{n}" for n, text in enumerate(stored) if needle.casefold() in text.casefold()]
     assert ids(index.literal(needle, ANY, 10)) == expected[::-1]
+
+
+def test_a_window_is_found_by_its_words_and_is_no_part(index):
+    index.replace(
+        [
+            entry("m1", "hello", window="hello cache", created=1),
+            entry("m2", "yes", kind=Kind.ANSWER, window="hello cache eviction yes", created=2),
+            entry("m3", window="eviction"),
+        ]
+    )
+    (best, other) = index.windows("the evictions of the cache", ANY, 5)
+    assert (best.message_id, best.terms, best.part_id, best.kind, best.text) == (
+        "m2",
+        ("evictions", "cache"),
+        "",
+        "",
+        "",
+    )
+    assert (other.message_id, other.terms) == ("m1", ("cache",))
+    assert index.count() == 2
+    assert (
+        search(index, "cache") == ids(index.literal("cache", ANY, 5)) == ids(index.regex("cache", ANY, 5, 5)[0]) == []
+    )
+    assert ids(index.nearest(9, ANY, 9, before=True)) == ["m2", "m1"]
+    assert index.spellings("cachee", 5) == []
+    index.remove(["m2"])
+    assert ids(index.windows("eviction", ANY, 5)) == []
+
+
+def test_a_window_with_every_word_stands_above_one_with_some(index):
+    index.replace(
+        [
+            entry("some", "x", window="cache cache cache"),
+            entry("all", "x", window="in the end the cache of the whole system became quite properly invalid again"),
+        ]
+    )
+    assert ids(index.windows("invalid cache", ANY, 5)) == ["all", "some"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("prefiltr", {"m1": [("prefiltr", "prefilter")], "m2": [("prefiltr", "prefilter")]}),
+        ("ECONNREFUSD", {"m2": [("ECONNREFUSD", "ECONNREFUSED")]}),
+        ("postgers", {"m1": [("postgers", "Postgres")]}),
+        ("runPrefiltr", {"m1": [("runPrefiltr", "prefilter")], "m2": [("runPrefiltr", "prefilter")]}),
+        ("rateLimitr", {"m3": [("rateLimitr", "ratelimit")]}),
+        ("prefilter", {"m1": [], "m2": []}),
+        ("cace", {"m3": [("cace", "cache")]}),
+        ("cach", {"m3": []}),  # of one stem: held as asked
+        ("cahces", {}),  # two of six letters
+        ("cac", {}),  # too short
+        ("7f3b9c", {}),  # a hash is itself or nothing
+        ("sha257", {}),
+        ("1235", {}),
+        ("postgrrrs", {"m1": [("postgrrrs", "Postgres")]}),
+        ("postxxxs", {}),
+        ("", {}),
+    ],
+)
+def test_near_spellings_are_found_and_named(index, query, expected):
+    index.replace(
+        [
+            entry("m1", "the prefilter of Postgres"),
+            entry("m2", "prefilterRows() raised ECONNREFUSED 1234", kind=Kind.TOOL_OUTPUT),
+            entry("m3", "cache rate_limit 7f3a9c sha256", kind=Kind.REASONING),
+        ]
+    )
+    assert {match.message_id: list(match.near) for match in index.fuzzy(query, ANY, 10)} == expected
+
+
+def test_what_has_the_word_as_asked_stands_above_what_has_a_near_one(index):
+    near = [entry(f"near{n}", "filter filter filter") for n in range(5)]
+    exact = entry("exact", "a long dump that has it once: filtre " + "and more lines " * 200, kind=Kind.TOOL_OUTPUT)
+    index.replace([*near, exact])
+    found = index.fuzzy("filtre", ANY, 10)
+    assert (found[0].message_id, found[0].terms, found[0].near) == ("exact", ("filtre",), ())
+    assert [(match.terms, match.near) for match in found[1:]] == [((), (("filtre", "filter"),))] * 5
+
+
+def test_the_nearer_spelling_comes_first_and_more_words_before_fewer(index):
+    index.replace(
+        [
+            entry("two", "profiler"),
+            entry("one", "prefilter"),
+            entry("both", "a prefilter for these rows, which took a long while to find"),
+            entry("rows", "rows"),
+        ]
+    )
+    assert ids(index.fuzzy("prefiltr", ANY, 5))[-1] == "two"
+    assert ids(index.fuzzy("prefiltr rows", ANY, 5))[0] == "both"
+
+
+def test_words_written_after_the_first_question_are_near_ones_too(index):
+    index.replace([entry("m1", "prefilter")])
+    assert index.spellings("prefiltr", 5) == [("prefilter", 1)]
+    index.replace([entry("m2", "prefilters"), entry("m3", "prefilters")])
+    assert index.spellings("prefiltr", 5) == [("prefilter", 1), ("prefilters", 2)]
+    index.remove(["m1"])
+    assert ids(index.fuzzy("prefiltr", ANY, 5)) in (["m2", "m3"], ["m3", "m2"])
+
+
+def test_spellings_come_nearest_first_then_most_frequent(index):
+    index.replace([entry(f"m{n}", "parses") for n in range(3)] + [entry("m9", "parser parsers parsed")])
+    assert index.spellings("parse", 10) == [("parses", 3), ("parsed", 1), ("parser", 1)]
+    assert index.spellings("parse", 1) == [("parses", 3)]
+    assert index.spellings("par", 5) == index.spellings("sha256", 5) == index.spellings("", 5) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"post\w+", [("m1", ("Postgres",))]),
+        (r"error \d+: (refused|reset)", [("m3", ("Error 104: reset",)), ("m2", ("error 111: refused",))]),
+        (r"^line two$", []),
+        (r"(?m)^line two$", [("m4", ("line two",))]),
+        (r"[a-f0-9]{8}", [("m4", ("deadbeef",))]),
+        (r"(?:foo){0}deadbeef", [("m4", ("deadbeef",))]),
+        (r"nowhere", []),
+        (r"東.", [("m1", ("東京",))]),
+        (r"x*", [("m4", ()), ("m3", ()), ("m2", ()), ("m1", ())]),
+    ],
+)
+def test_a_regular_expression_finds_what_it_matches_newest_first(index, pattern, expected):
+    index.replace(
+        [
+            entry("m1", "on Postgres in 東京", created=1),
+            entry("m2", "error 111: refused", created=2),
+            entry("m3", "Error 104: reset", created=3),
+            entry("m4", "line one\nline two\ndeadbeef", created=4),
+        ]
+    )
+    found, complete = index.regex(pattern, ANY, 10, 10.0)
+    assert ([(match.message_id, match.terms) for match in found], complete) == (expected, True)
+
+
+def test_a_hostile_expression_stops_in_time_and_says_so(index):
+    index.replace([entry("old", "aab", created=1), entry("trap", "a" * 4000 + "b", created=2)])
+    begun = time.monotonic()
+    found, complete = index.regex("(a+)+$", ANY, 10, 0.3)
+    assert (found, complete) == ([], False)
+    assert time.monotonic() - begun < 5
+    assert ids(index.regex("a+b", ANY, 10, 5.0)[0]) == ["trap", "old"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "[z-a]", "*a", "", "a" * 1001, "a{1000000000}", "((a{500}){500}){500}", "(" * 900]
+)
+def test_what_is_no_expression_or_too_large_is_a_bad_request(index, pattern):
+    with pytest.raises(BadRequest, match="pattern"):
+        index.regex(pattern, ANY, 10, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("moment", "before", "expected"),
+    [
+        (30, True, ["b", "a2"]),
+        (31, True, ["c", "b"]),
+        (20, False, ["b", "c"]),
+        (0, True, []),
+        (10**9, False, ["far"]),
+        (10**13, True, ["far", "c"]),
+    ],
+)
+def test_what_stands_next_to_a_moment_is_found_in_its_order(index, moment, before, expected):
+    index.replace(
+        [
+            entry("a1", "x", created=10),
+            entry("a2", "x", created=11),
+            entry("b", "x", created=20),
+            entry("c", "x", created=30),
+            entry("far", "x", created=10**12),
+        ]
+    )
+    assert ids(index.nearest(moment, ANY, 2, before=before)) == expected
+
+
+def test_common_words_do_not_hide_the_one_text_that_quotes_them(index):
+    crowd = [entry(f"m{n}", "cold was water the in pipe " * (1 + n % 5)) for n in range(300)]
+    index.replace([*crowd, entry("quote", "cold water in the pipe")])
+    assert search(index, "cold water in the pipe", limit=3)[0] == "quote"
 
 
 def test_replacing_a_message_leaves_nothing_of_its_old_text(index):

@@ -82,6 +82,7 @@ def test_metadata_is_as_designed_and_leaves_no_stale_keys(index):
         "created_at": 5,
         "project_id": "prj",
         "directory": "/p",
+        "deleted": False,
         "paths": ["/p/a.py", "/p/b.py"],
         "kinds": ["prompt", "title"],
         "tools": ["edit"],
@@ -117,7 +118,7 @@ def test_remove_forgets_the_chunks_from_a_number_on(index):
 
 
 FILTERED = [
-    row("a", created=10, directory="/p/one"),
+    row("a", created=10, directory="/p/one", paths=("/p/one/src/a.py", "/etc/hosts"), deleted=True),
     row("b", created=20, session="ses_2", role="assistant", kinds=("answer", "reasoning"), directory="/p/one/sub"),
     row("c", created=30, kinds=("tool_output",), tools=("bash", "grep"), directory="/p/onetwo", project_id="other"),
 ]
@@ -139,6 +140,14 @@ FILTERED = [
         (Filters(after=20), "bc"),
         (Filters(before=20), "a"),
         (Filters(after=10, before=30, role="assistant", session_id="ses_2"), "b"),
+        (Filters(sessions=frozenset()), ""),
+        (Filters(sessions=frozenset({"ses_2", "ses_3"})), "b"),
+        (Filters(sessions=frozenset({"ses_2", *(f"ses_none{n}" for n in range(1000))})), "b"),
+        (Filters(path="/p/one/src"), "a"),
+        (Filters(path="/etc/hosts"), "a"),
+        (Filters(path="/etc/host"), ""),
+        (Filters(deleted=True), "a"),
+        (Filters(deleted=False, before=40), "bc"),
     ],
 )
 @pytest.mark.parametrize("crowd", [0, 400])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.index.tokens import LONGEST, Form, fields, fold, stem, terms
+from daemon.index.tokens import LONGEST, Form, fields, fold, loose, stem, terms
 
 pieces = st.lists(st.from_regex(r"[a-z]{2,8}", fullmatch=True), min_size=2, max_size=4)
 
@@ -92,7 +92,7 @@ def test_a_long_token_is_cut_but_stays_itself():
 
 def test_text_without_words_has_none():
     assert list(terms(" \n\t --- ___ ... ''' \ud800 {}();")) == []
-    assert fields("") == ("", "")
+    assert fields("") == ("", "", "")
 
 
 @given(pieces)
@@ -135,6 +135,36 @@ def test_folding_is_stable(text):
 
 @given(st.text())
 def test_document_and_query_see_the_same_tokens(text):
-    sequence, bag = fields(text)
+    sequence, bag, spelt = fields(text)
     assert sequence.split() == [token for term in terms(text) for token in term.sequence]
     assert set(bag.split()) == {token for term in terms(text) for token in term.bag}
+    assert sorted(spelt.split()) == sorted({token for term in terms(text) for token in term.spelt})
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [
+        ("limiting limiting", "limiting"),
+        ("prefilterRows", "prefilterrows prefilter rows"),
+        ("src/rateLimits.py", "src ratelimits rate limits"),
+        ("sha256 7f3a 2026-11-21 of x", ""),
+        ("東京都", ""),
+        ("größer", "grösser"),
+    ],
+)
+def test_words_and_pieces_are_kept_as_they_are_spelt(text, spelt):
+    assert fields(text).spelt == spelt
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("limiting\n\nlimits", "limit limit"),
+        ("rateLimits", "rate limit ratelimits"),
+        ("src/app.py", "src app py src/app.py"),
+        ("東京都", "東 京 都 東京 京都"),
+        ("", ""),
+    ],
+)
+def test_without_order_names_and_bigrams_stand_beside_stems(text, tokens):
+    assert loose(text) == tokens

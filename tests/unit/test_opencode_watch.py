@@ -10,10 +10,12 @@ import resource
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
-from watchdog.observers.api import BaseObserver
+from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
@@ -117,6 +119,41 @@ def test_a_burst_of_new_nested_folders_is_complete_after_one_look(places: Places
     sessions = set(source.sessions()) if touched is None else set(touched)
     seen = [message for session_id in sorted(sessions) for message in source.messages(session_id)]
     assert len(seen) == 180
+
+
+class Recording(Observer):
+    """The real observer; `seen` is every event that the kernel sent, whatever the watch makes of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[FileSystemEvent] = []
+
+    def schedule(self, event_handler: FileSystemEventHandler, path: str, **options: Any) -> ObservedWatch:
+        heard = event_handler.dispatch
+
+        def dispatch(event: FileSystemEvent) -> None:
+            self.seen.append(event)
+            heard(event)
+
+        event_handler.dispatch = dispatch
+        return super().schedule(event_handler, path, **options)
+
+
+def test_our_own_reading_does_not_even_wake_the_watch(places: Places) -> None:
+    store = JsonStore(places.data)
+    store.session(session("ses_a"))
+    store.message(user("msg_a", "ses_a"), text("prt_a", "msg_a", "ses_a", "hello"))
+    observer = Recording()
+    places.watch = Watch(places.data, places.requests, places.hints.append, lambda: observer)
+    places.watch.start()
+    source = JsonTree(places.data / "storage")
+    for _ in range(20):
+        source.messages("ses_a")
+        source.read_message("ses_a", "msg_a")
+
+    places.settle()
+
+    assert {os.path.dirname(os.fsdecode(event.src_path)) for event in observer.seen} <= {str(places.requests)}
 
 
 class Full(Observer):

@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded_sessions import Recorded, call, recorded
 
-from daemon.model import Hit
-from daemon.recall.context import redacted, window
+from daemon.model import Hit, Message, OllamaMessage
+from daemon.recall.context import IMAGE_TOKENS, around, tokens, window
+from daemon.transcript.clean import clean_replay
 from daemon.transcript.replay import validate
 
 SECRET = "ghp_" + "a1B2" * 9
+_SILENT = Message("msg_x", "ses_x", "assistant", 1, {}, b"{}")
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_an_argument_known_as_a_password_only_by_its_name_is_redacted():
         "content": "",
         "tool_calls": [{"function": {"name": "login", "arguments": {"password": "Tr0ub4dor-and-3", "user": "dev"}}}],
     }
-    shown = redacted(entry)
+    (shown,) = clean_replay(_SILENT, [entry])
     assert shown["tool_calls"][0]["function"]["name"] == "login"
     assert shown["tool_calls"][0]["function"]["arguments"]["user"] == "dev"
     assert "Tr0ub4dor-and-3" not in json.dumps(shown)
@@ -98,6 +100,49 @@ def test_a_hit_too_long_for_the_budget_is_left_out_and_the_next_one_taken(house:
 
 def test_a_hit_on_an_unknown_message_adds_nothing(house: Recorded):
     assert window(house.archive, [Hit("msg_none", "ses_a", "", "user", 0, "prompt", 1.0, "hybrid", "")]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("", 0), ("a", 1), ("four" * 100, 100), ("déjà" * 100, 100), ("日本" * 100, 200), ("한국어", 3), ("abcd日", 2)],
+)
+def test_four_latin_characters_are_a_token_and_each_of_another_script_is_one(text: str, most: int):
+    empty = tokens({"role": "user", "content": ""})
+    assert tokens({"role": "user", "content": text}) - empty == most
+
+
+def test_all_that_a_model_reads_of_a_message_counts():
+    plain = tokens({"role": "assistant", "content": "x" * 40})
+    assert tokens({"role": "assistant", "content": "x" * 40, "thinking": "y" * 40}) == plain + 10
+    assert tokens({"role": "user", "content": "x" * 40, "images": ["AAAA" * 10_000]}) == plain + IMAGE_TOKENS
+    calls = [{"type": "function", "function": {"name": "bash", "arguments": {"command": "z" * 400}}}]
+    assert tokens({"role": "assistant", "content": "", "tool_calls": calls}) > 100
+
+
+def test_a_budget_of_tokens_holds_beside_the_one_of_characters(house: Recorded):
+    everything = window(house.archive, [_hit("msg_0005")], 4, 4)
+    room = sum(map(tokens, everything))
+    assert window(house.archive, [_hit("msg_0005")], 4, 4, budget_tokens=room) == everything
+    less = window(house.archive, [_hit("msg_0005")], 4, 4, budget_tokens=room - 1)
+    assert 0 < sum(map(tokens, less)) < room
+    assert window(house.archive, [_hit("msg_0005")], 4, 4, budget_tokens=0) == []
+
+
+def _clean(house: Recorded, message_id: str) -> list[OllamaMessage]:
+    message = house.archive.message(message_id)
+    assert message is not None
+    return clean_replay(message)
+
+
+def test_what_stands_nearest_is_kept_when_not_all_neighbours_fit(house: Recorded):
+    budget = sum(tokens(entry) for i in (3, 4, 5) for entry in _clean(house, f"msg_{i:04d}"))
+    ids, messages = around(house.archive, "msg_0004", 3, 3, budget)
+    assert ids == ["msg_0003", "msg_0004", "msg_0005"]
+    assert _contents(messages) == ["answer 0 of ses_a", "question 1 of ses_a", "let me look"]
+
+
+def test_around_an_unknown_message_is_nothing(house: Recorded):
+    assert around(house.archive, "msg_none", 2, 2, 1000) == ([], [])
 
 
 @given(

@@ -109,3 +109,27 @@ def test_fusing_loses_nothing_and_repeats_nothing(one: list[str], two: list[str]
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_asked_for_and_looked_into(query: str, text: str):
     assert rank.tier(rank.parse(query), text) in Tier
+
+
+def test_better_grades_come_first_and_nothing_is_graded_for_nothing():
+    looked: list[str] = []
+
+    def grade(item: str) -> int:
+        looked.append(item)
+        return int(item[0])
+
+    assert rank.best_first(["1a", "0b", "2c", "0d", "0e"], grade, 2) == [
+        (0, "0b"),
+        (0, "0d"),
+        (1, "1a"),
+        (2, "2c"),
+        (-1, "0e"),
+    ]
+    assert looked == ["1a", "0b", "2c", "0d"]
+
+
+@given(st.lists(st.integers(0, 3), max_size=20), st.integers(0, 5))
+def test_grading_loses_nothing(grades: list[int], needed: int):
+    order = list(enumerate(grades))
+    graded = rank.best_first(order, lambda item: item[1], needed)
+    assert sorted(item for _, item in graded) == order

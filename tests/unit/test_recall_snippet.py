@@ -47,3 +47,13 @@ def test_a_snippet_is_one_line_of_bounded_length_without_control_characters(text
 def test_a_term_that_occurs_is_in_the_snippet(text, place):
     text = f"{text[:place]} needle {text[place:]}"
     assert "needle" in snippet(text, ["needle"], 60)
+
+
+def test_the_densest_place_of_a_very_long_text_is_found_and_both_ends_are_marked():
+    text = f"limit {FILLER * 300} the rate limit is five {FILLER * 300} rate"
+    shown = snippet(text, ["rate", "limit"])
+    assert "the rate limit is five" in shown
+    assert (shown[0], shown[-1]) == ("…", "…")
+    assert len(shown) <= WIDTH
+    assert snippet(f"{text} needle", ["needle"]).endswith("needle")
+    assert snippet(text, ["absent"]).startswith("limit lorem")

@@ -1,0 +1,166 @@
+"""What both quality benchmarks share: texts become recorded sessions in a real archive with real indexes, and figures.
+
+Messages go in as OpenCode's records, through the product's own archive, outbox, chunker, embedder and indexes, and are
+asked through `Recall.ask`: what is measured is what users get.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daemon import records
+from daemon.archive import Archive
+from daemon.embed.builtin import Builtin
+from daemon.index import Filters, Match
+from daemon.index.lexical import Lexical
+from daemon.index.semantic import Semantic
+from daemon.ingest.drain import LexicalDrain, SemanticDrain
+from daemon.model import Session
+from daemon.recall.asked import Recall as Asked
+from daemon.recall.search import Recall
+from daemon.transcript.replay import replay
+
+DEEP = 50
+"""Results that are asked for: what stands further down counts as not found."""
+BUDGET_S = 60.0
+"""Long enough that a busy machine changes no figure: quality is measured here, not time."""
+_ROLES = ("user", "assistant")
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One session to be recorded; `created` is epoch ms, the messages follow one another by a minute."""
+
+    id: str
+    title: str
+    created: int
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question, and the sessions of which any is a right answer."""
+
+    text: str
+    right: frozenset[str]
+
+
+@dataclass(frozen=True)
+class House:
+    """An archive with its indexes, ready to be asked."""
+
+    archive: Archive
+    lexical: Lexical
+    recall: Recall
+
+    def sessions(self, mode: str) -> Callable[[str], list[str]]:
+        """How a mode of recall answers a question: session ids, best first."""
+
+        def ask(text: str) -> list[str]:
+            answer = self.recall.ask(Asked(query=text, match=mode, group="session", results=DEEP))  # type: ignore[arg-type]  # one of asked.Match
+            if answer["degraded"]:
+                raise SystemExit(f"the answer to {text!r} is not whole: {answer['degraded']}")
+            return [one["sessionID"] for one in answer["results"]]
+
+        return ask
+
+    def listed(self, ask: Callable[[str, Filters, int], list[Match]]) -> Callable[[str], list[str]]:
+        """How one list of the lexical index alone answers: the sessions of its messages, in their order."""
+
+        def asked(text: str) -> list[str]:
+            found: dict[str, None] = {}
+            for match in ask(text, Filters(), 20 * DEEP):
+                state = self.archive.state(match.message_id)
+                if state is not None:
+                    found[state["session"]] = None
+            return list(found)[:DEEP]
+
+        return asked
+
+    def ways(self) -> dict[str, Callable[[str], list[str]]]:
+        """The ablation: each half by itself, then what users get."""
+        return {
+            "lexical parts": self.listed(self.lexical.search),
+            "lexical windows": self.listed(self.lexical.windows),
+            "smart (words)": self.sessions("smart"),
+            "semantic": self.sessions("semantic"),
+            "hybrid": self.sessions("hybrid"),
+        }
+
+
+@contextmanager
+def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator[House]:
+    """Talks archived and indexed in `directory`, embedded with the built-in model; no network."""
+    with ExitStack() as stack:
+        archive = stack.enter_context(Archive(directory / "archive"))
+        lexical, vectors = (
+            Lexical(directory / "lexical"),
+            Semantic(directory / "semantic", embedder.fingerprint, embedder.dims),
+        )
+        stack.callback(lexical.close)
+        stack.callback(vectors.close)
+        for talk in talks:
+            _record(archive, talk)
+        words = LexicalDrain(archive, lexical, 1024)
+        while words.step(500).messages:
+            pass
+        meaning = SemanticDrain(archive, vectors, embedder, indexed_kb=1024, embedded_kb=64, batch=64)
+        while meaning.step(500).messages:
+            print(f"  {archive.waiting('semantic')} messages to embed", end="\r", file=sys.stderr, flush=True)
+        yield House(archive, lexical, Recall(archive, lexical, lambda: vectors, embedder, budget_s=BUDGET_S))
+
+
+def _record(archive: Archive, talk: Talk) -> None:
+    batch = archive.batch()
+    batch.session(
+        Session(talk.id, "prj", "/home/dev/bench", talk.title, talk.created, talk.created, b"{}", version="1.18.33"),
+        "bench",
+        1,
+    )
+    for number, text in enumerate(talk.messages):
+        mid, created = f"msg_{talk.id}_{number:04d}", talk.created + 60_000 * number
+        data = {"type": "text", "text": text, "id": f"prt_{mid}", "messageID": mid, "sessionID": talk.id}
+        part = records.part(records.dumps(data), mid, talk.id)
+        head: dict[str, Any] = {"id": mid, "sessionID": talk.id, "role": _ROLES[number % 2]}
+        head["time"] = {"created": created, "completed": created + 1}
+        message = records.message(records.dumps(head), (part,), talk.id)
+        digest = records.digest(message.raw, part.raw)
+        batch.message(message, source="bench", generation=1, hash_=digest, replay=replay(message), edits=[])
+    archive.commit(batch)
+
+
+def places(answers: Callable[[str], list[str]], questions: Sequence[Question]) -> list[int]:
+    """The place of the first right session for each question; 0 where none is among the first DEEP."""
+    found = []
+    for question in questions:
+        right = (place for place, one in enumerate(answers(question.text), start=1) if one in question.right)
+        found.append(next(right, 0))
+    return found
+
+
+def figures(found: Sequence[int]) -> str:
+    """hit@1, hit@5, hit@10 in per cent, and the mean reciprocal rank."""
+    if not found:
+        return "no questions"
+    hits = (100 * sum(0 < place <= most for place in found) / len(found) for most in (1, 5, 10))
+    mean = sum(1 / place for place in found if place) / len(found)
+    return " ".join(f"{share:5.1f}" for share in hits) + f"  {mean:.3f}"
+
+
+def show(name: str, halves: Sequence[Sequence[int]]) -> None:
+    """One line of the table: all questions, then those that the constants were chosen on, then the others."""
+    every = [place for half in halves for place in half]
+    print(f"{name:16s} | {figures(every)} | " + " | ".join(figures(half) for half in halves), flush=True)
+
+
+def head(unit: str, halves: Sequence[str]) -> None:
+    """The table's head."""
+    columns = "hit@1 @5 @10 MRR"
+    print(
+        f"{unit}\n{'':16s} | {'all: ' + columns:25s} | " + " | ".join(f"{half + ': ' + columns:25s}" for half in halves)
+    )

@@ -1,0 +1,151 @@
+"""Every benchmark, one after the other, and one summary at the end; what `make bench` runs.
+
+    python bench/run.py [--full] [--only NAME]... [--locomo PATH] [--venvs DIR | --install] [--keep DIR] [--json]
+
+Small sizes by default, some minutes in all; `--full` takes the sizes that docs/benchmarks.md shows, which takes hours.
+`--locomo` gives the data that the quality benchmark of long conversations needs. Peers run where `--venvs` has them, or
+`--install` may fetch them from PyPI. With `--json` the summary is one JSON object on standard output, all else goes to
+standard error. A benchmark that could not run is listed with the reason and makes the exit code 1; one that was not
+asked for, or lacks what only the user can give, is listed as left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import scale_figures
+from scale_daemon import end_cleanly
+
+BENCH = Path(__file__).resolve().parent
+_LAST_LINES = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One script with the arguments of both sizes; `figures`: how it hands out figures as JSON."""
+
+    name: str
+    script: str
+    small: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+    figures: str = ""
+    needs: str = ""
+
+
+BENCHES = (
+    Bench("speed", "scale_latency.py", ("--messages", "2000", "--rounds", "2"), ("--messages", "144000"), "file"),
+    Bench("peers", "peers.py", ("--messages", "2000"), ("--messages", "144000"), "file"),
+    Bench("fresh", "fresh.py", ("--turns", "5", "--import", "1000"), (), "output"),
+    Bench("code", "quality_code.py", ("--functions", "1500", "--questions", "300")),
+    Bench("locomo", "quality_locomo.py", needs="--locomo PATH, the data that the user supplies"),
+    Bench("files", "files_scale.py", ("--operations", "10000", "--files", "1000", "--sessions", "30", "--runs", "1")),
+)
+
+
+@dataclass(slots=True)
+class Outcome:
+    name: str
+    state: str
+    seconds: float = 0.0
+    lines: list[str] = field(default_factory=list)
+    figures: Any = None
+
+
+def run(bench: Bench, given: argparse.Namespace, folder: Path) -> Outcome:
+    """Run one script to its end, its output shown as it comes."""
+    if given.only and bench.name not in given.only:
+        return Outcome(bench.name, "left out")
+    if bench.needs and not given.locomo:
+        return Outcome(bench.name, f"left out: needs {bench.needs}")
+    command = [sys.executable, str(BENCH / bench.script), *(bench.full if given.full else bench.small)]
+    command += list(_extra(bench, given))
+    figures = folder / f"{bench.name}.json"
+    if bench.figures:
+        command += ["--json", str(figures)] if bench.figures == "file" else ["--json"]
+    _say(f"\n== {bench.name}: {' '.join(command[1:])}", given)
+    begun, lines = time.monotonic(), []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line.rstrip("\n"))
+                _say(lines[-1], given)
+        except BaseException:
+            process.terminate()
+            raise
+    state = "done" if process.returncode == 0 else f"failed: exit code {process.returncode}"
+    outcome = Outcome(bench.name, state, round(time.monotonic() - begun, 1), lines[-_LAST_LINES:])
+    if bench.figures == "file" and figures.exists():
+        outcome.figures = json.loads(figures.read_text())
+    elif bench.figures == "output" and process.returncode == 0:
+        outcome.figures, outcome.lines = json.loads("\n".join(lines)), []
+    return outcome
+
+
+def _extra(bench: Bench, given: argparse.Namespace) -> Iterator[str]:
+    if bench.name == "peers":
+        yield from ("--venvs", given.venvs) if given.venvs else ()
+        yield from ("--install",) if given.install else ()
+    if bench.name in ("speed", "peers") and given.keep:
+        yield from ("--keep", given.keep)
+    if bench.name == "locomo":
+        yield given.locomo
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """States, then what matters most of each: its last lines, and the targets it misses."""
+    lines = ["", "== summary"]
+    for outcome in outcomes:
+        took = f" in {outcome.seconds:.0f} s" if outcome.seconds else ""
+        lines.append(f"{outcome.name:8} {outcome.state}{took}")
+        if outcome.name == "speed" and outcome.figures:
+            for name, found in outcome.figures["vocabularies"].items():
+                missed = scale_figures.misses(found["figures"])
+                lines += [f"  {name}: {miss}" for miss in missed] or [f"  {name}: every target met"]
+        elif outcome.name == "fresh" and outcome.figures:
+            lines.append(f"  {json.dumps(outcome.figures)}")
+        else:
+            lines += [f"  {line}" for line in outcome.lines]
+    return "\n".join(lines)
+
+
+def _say(line: str, given: argparse.Namespace) -> None:
+    print(line, file=sys.stderr if given.json else sys.stdout, flush=True)
+
+
+def options() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--full", action="store_true", help="the sizes of docs/benchmarks.md; hours")
+    made.add_argument("--only", action="append", choices=[bench.name for bench in BENCHES], help="may be repeated")
+    made.add_argument("--locomo", default="", help="LoCoMo's data file, supplied by the user")
+    made.add_argument("--venvs", default="", help="where the peers' virtual environments are")
+    made.add_argument("--install", action="store_true", help="fetch the peers from PyPI")
+    made.add_argument("--keep", default="", help="keep made data and archives in this folder, and use them again")
+    made.add_argument("--json", action="store_true", help="the summary as one JSON object")
+    return made
+
+
+def main() -> int:
+    end_cleanly()
+    given = options().parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        outcomes = [run(bench, given, Path(folder)) for bench in BENCHES]
+    if given.json:
+        rows = {o.name: {"state": o.state, "seconds": o.seconds, "figures": o.figures or o.lines} for o in outcomes}
+        print(json.dumps({"machine": scale_figures.machine(), "benchmarks": rows}, indent=1))
+    else:
+        print(summary(outcomes))
+    return int(any(outcome.state.startswith("failed") for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

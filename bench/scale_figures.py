@@ -1,0 +1,110 @@
+"""Figures as people read them: percentiles, tables, the machine they were taken on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+TARGETS = {"regex": 200.0}
+"""Milliseconds, p95 over the socket; every other mode has MODE."""
+MODE, WORST_COMMON, COMMAND = 50.0, 150.0, 250.0
+_PACKAGES = ("reconstitute", "tantivy", "chromadb", "plyvel", "onnxruntime", "numpy")
+
+
+def spread(times: list[float]) -> dict[str, Any]:
+    """p50, p95 and worst of some milliseconds, by the nearest rank."""
+    ordered = sorted(times)
+    if not ordered:
+        return {"n": 0}
+    at = {"p50": 0.5, "p95": 0.95, "worst": 1.0}
+    figures = {
+        name: round(ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)], 1) for name, share in at.items()
+    }
+    return {"n": len(ordered), **figures}
+
+
+def is_ready(status: dict[str, Any]) -> bool:
+    return bool(status["index"]["semantic"]["state"] == "ready")
+
+
+def short(kinds: dict[str, Any]) -> str:
+    return "; ".join(f"{kind} {f['p50']:.0f}/{f['p95']:.0f}/{f['worst']:.0f}" for kind, f in kinds.items() if f["n"])
+
+
+def table(figures: dict[str, Any]) -> str:
+    """Modes and kinds of query, milliseconds."""
+    lines = [f"  {'mode':9} {'kind of query':15} {'n':>4} {'p50':>8} {'p95':>8} {'worst':>8} {'processor':>10}  found"]
+    for mode, found in figures["modes"].items():
+        lines += [_row(mode, kind, f) for kind, f in found.items()]
+    for kind, f in figures["commands"].items():
+        if kind != "verb":
+            lines.append(_row("command", kind, f))
+    for kind, f in figures.get("embedding_ms", {}).items():
+        lines.append(_row("embedding", kind, f))
+    door = f"  asked by {figures['door']}; memory {figures['memory']} MB; load {figures['load']:.1f}"
+    return "\n".join([*lines, door])
+
+
+def _row(mode: str, kind: str, f: dict[str, Any]) -> str:
+    found = f"{f['found']}/{f['of']}" if "of" in f else ""
+    times = " ".join(f"{f[name]:8.1f}" for name in ("p50", "p95", "worst"))
+    return f"  {mode:9} {kind:15} {f['n']:4} {times} {f.get('processor', 0):10.1f}  {found}"
+
+
+def misses(figures: dict[str, Any]) -> list[str]:
+    """Every target that these figures miss, in words."""
+    found = []
+    for mode, kinds in figures["modes"].items():
+        target = TARGETS.get(mode, MODE)
+        for kind, f in kinds.items():
+            if kind == "common words" and f["worst"] > WORST_COMMON and mode != "regex":
+                found.append(f"{mode}, {kind}: worst {f['worst']:.0f} ms, target {WORST_COMMON:.0f}")
+            if f["p95"] > target:
+                found.append(f"{mode}, {kind}: p95 {f['p95']:.0f} ms, target {target:.0f}")
+    for kind in ("known item", "common words"):
+        f = figures["commands"][kind]
+        if f["p95"] > COMMAND:
+            found.append(f"command, {kind}: p95 {f['p95']:.0f} ms, target {COMMAND:.0f}")
+    return found
+
+
+def facts(given: dict[str, Any]) -> str:
+    made = given["made"]
+    text = f"{made['messages']} messages, {made['parts']} parts, {made['sessions']} sessions, "
+    text += f"{made['record_bytes'] / 1e6:.0f} MB of records in {made['database_bytes'] / 1e6:.0f} MB of database; "
+    times = {"read": "read_s", "words": "words_s", "meaning": "meaning_s"}
+    text += ", ".join(f"{name} {given[key]:.0f} s" for name, key in times.items() if key in given)
+    text += " (archive was there)" if given["known_archive"] else ""
+    return f"{text}; memory at most {given['memory_filling']['most']} MB; sizes {given['sizes']} MB"
+
+
+def machine() -> dict[str, Any]:
+    """Processor, memory, versions, date, and how busy it is."""
+    cpu = "unknown"
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        cpu = next(
+            (line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line), cpu
+        )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return {
+        "processor": cpu,
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "date": time.strftime("%Y-%m-%d"),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

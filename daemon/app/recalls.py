@@ -1,0 +1,107 @@
+"""The calls that ask the archive and hand it out: search, the recall calls, exports (control.protocol.Service).
+
+Arguments come as clients write them and are read by recall.reading, so that every door has the same defaults and the
+same errors. What was odd about them comes first among the answer's warnings, then why the archive may be behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.control.protocol import Progress, TakeText, silent
+from daemon.exports import Export
+from daemon.exports.stream import export
+from daemon.ingest import Chosen, Upkeep
+from daemon.model import Json
+from daemon.recall import asked, browse
+from daemon.recall.catalog import Catalog
+from daemon.recall.context import window
+from daemon.recall.reading import read
+from daemon.recall.search import Recall
+from daemon.recall.timeline import timeline
+from daemon.recall.touched import touched
+from daemon.redact import redact
+
+EXPORT: dict[str, type[Any]] = {"export": Export}
+
+
+class RecallCalls:
+    """A part of the engine: it has the archive, its sessions and its indexes."""
+
+    archive: Archive
+    upkeep: Upkeep
+    config: Config
+    catalog: Catalog
+
+    def index_failed(self, _index: str, _error: Exception) -> None:
+        """Told which index a search found broken."""
+
+    def look(self, *, by_meaning: bool) -> list[str]:
+        """See that what is asked is answered from the present; why that may not be so. A daemon's loops do it."""
+        del by_meaning
+        return []
+
+    def current(self, _progress: Progress) -> list[str]:
+        """As `look`, without the indexes."""
+        return []
+
+    def searching(self) -> Recall:
+        """Search over what is open now."""
+        return Recall(
+            self.archive,
+            self.upkeep.lexical,
+            lambda: self.upkeep.semantic,
+            Chosen(self.upkeep),
+            catalog=self.catalog,
+            indexed_kb=self.config.limits.indexed_kb,
+            on_failure=self.index_failed,
+        )
+
+    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
+        """See control.protocol.Service."""
+        behind = self.look(by_meaning=mode != "literal")
+        answer = self.searching().search(query, mode, limit)
+        made: Json = answer.to_json()
+        if context:
+            made["messages"] = window(self.archive, answer.hits)
+        made["warnings"] += behind
+        return made
+
+    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
+        """See control.protocol.Service."""
+        question, odd = read(call, arguments)
+        by_meaning = isinstance(question, asked.Recall) and question.match in ("hybrid", "semantic")
+        behind = self.look(by_meaning=by_meaning)
+        answer = self._answer(question, here)
+        answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]
+        return answer
+
+    def _answer(self, question: Any, here: str) -> Json:
+        archive, catalog, lexical = self.archive, self.catalog, self.upkeep.lexical
+        answers: dict[type[Any], Callable[[], Json]] = {
+            asked.Recall: lambda: self.searching().ask(question, here),
+            asked.RecallGet: lambda: browse.get(archive, question),
+            asked.RecallContext: lambda: browse.context(archive, question),
+            asked.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),
+            asked.RecallSessions: lambda: browse.sessions(archive, catalog, question, here),
+            asked.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
+            asked.RecallFiles: lambda: touched(archive, lexical, catalog, question),
+        }
+        return answers[type(question)]()
+
+    def export(self, arguments: Json, *, take: TakeText, progress: Progress = silent) -> Json:
+        """See control.protocol.Service."""
+        question, odd = read("export", arguments, EXPORT)
+        behind = self.current(progress)
+        answer = export(self.archive, question, take, progress)
+        answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer["warnings"]]
+        return answer
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+

@@ -1,0 +1,90 @@
+"""A document to read: a chapter a session, a section a message, everything that was said in fences (inert).
+
+Reasoning is folded. The only HTML is our own ``<details>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from daemon import records
+from daemon.exports.form import iso, pretty
+from daemon.exports.inert import code, fence, heading
+from daemon.exports.opened import Opened
+from daemon.exports.said import Item, Said, Text, Thought, ToolCall
+
+_NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
+
+
+def pieces(opened: Opened) -> Iterator[str]:
+    """One chapter, in pieces."""
+    session = opened.session
+    facts = [
+        ("Session", code(session.id)),
+        ("Directory", code(session.directory) if session.directory else "unknown"),
+        ("Project", code(session.project_id) if session.project_id else "unknown"),
+        ("Started", iso(session.created) or "unknown"),
+        ("Last updated", iso(session.updated) or "unknown"),
+        ("Sub-agent of", code(session.parent_id) if session.parent_id else ""),
+        ("Archived", iso(session.archived) or ""),
+        ("Deleted in OpenCode", iso(opened.deleted) or ""),
+    ]
+    yield f"# {heading(session.title) or code(session.id)}\n\n"
+    yield "".join(f"- {name}: {value}\n" for name, value in facts if value) + "\n"
+    for said in opened.said():
+        yield from _message(said)
+
+
+def _message(said: Said) -> Iterator[str]:
+    facts = [
+        _NAMES.get(said.role) or heading(said.role),
+        iso(said.created) or "unknown time",
+        code(said.model) if said.model else "",
+        "deleted in OpenCode" if said.deleted is not None else "",
+    ]
+    yield f"## {' · '.join(fact for fact in facts if fact)}\n\n"
+    if said.system:
+        yield _folded("System prompt", said.system)
+    in_list = False
+    for item in said.items:
+        is_entry = isinstance(item, ToolCall)
+        # Entries of one list stand together; whatever follows a list is kept apart from it.
+        yield ("\n" if in_list and not is_entry else "") + _item(item)
+        in_list = is_entry and isinstance(item, ToolCall) and item.state is None
+    if in_list:
+        yield "\n"
+    if said.error:
+        name = records.text(records.table(said.error).get("name")) or "unknown"
+        yield f"**Error** {code(name)}\n\n{fence(pretty(said.error), 'json')}\n"
+    if said.gone:
+        yield f"Deleted in OpenCode: {', '.join(code(part) for part in said.gone)}\n\n"
+
+
+def _item(item: Item) -> str:
+    if isinstance(item, Text):
+        return fence(item.text, "text") + "\n" if item.text.strip() else ""
+    if isinstance(item, Thought):
+        subject = "" if item.subject == "Thinking" else item.subject
+        return _folded("Reasoning", item.text, subject) if item.text.strip() else ""
+    if isinstance(item, ToolCall):
+        return _call(item)
+    return f"**{heading(item.type)}**\n\n{fence(pretty(item.data), 'json')}\n"
+
+
+def _call(item: ToolCall) -> str:
+    if item.state is None:
+        return f"- **Tool** {code(item.summary)}\n"
+    text = f"**Tool** {code(item.summary)}\n\nArguments:\n\n{fence(pretty(item.state.get('input')), 'json')}\n"
+    for name in ("output", "error"):
+        value = item.state.get(name)
+        if value:
+            shown = fence(value, "text") if isinstance(value, str) else fence(pretty(value), "json")
+            text += f"{'Result' if name == 'output' else 'Error'}:\n\n{shown}\n"
+    if item.state.get("attachments"):
+        text += f"Attachments:\n\n{fence(pretty(item.state['attachments']), 'json')}\n"
+    return text
+
+
+def _folded(title: str, text: str, subject: str = "") -> str:
+    about = f"{code(subject)}\n\n" if subject else ""
+    return f"<details><summary>{title}</summary>\n\n{about}{fence(text, 'text')}\n</details>\n\n"

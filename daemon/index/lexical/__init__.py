@@ -1,0 +1,304 @@
+"""The lexical index: tantivy over the redacted text of every part, behind the LexicalIndex protocol.
+
+This package is the only importer of tantivy. It guarantees that a commit is whole or absent after any kill, that what
+it opens passed its checksums, and that a hit contains what was asked: an absent identifier finds nothing but where near
+spellings are asked for, a literal is verified against the stored text. It is derived data: damage raises IndexBroken,
+the caller parks the directory and rebuilds. It does not redact, rank across indexes or cut snippets.
+
+`schema` says what is kept, `clues` what counts as found, `ranking` finds the best of one group, `near` and `vocabulary`
+know spellings, `patterns` reads regular expressions, `scan` goes through parts in the order of time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import tantivy
+from tantivy import Query, TextAnalyzerBuilder, Tokenizer
+
+from daemon.errors import ArchiveLocked, IndexBroken, ReconstituteError, Retry
+from daemon.index import Entry, Filters, Match, segments
+from daemon.index.lexical import near, scan
+from daemon.index.lexical.clues import content, quoted
+from daemon.index.lexical.patterns import pattern as compiled
+from daemon.index.lexical.ranking import Found, Ranking
+from daemon.index.lexical.reading import Reading
+from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
+from daemon.index.lexical.vocabulary import Vocabulary
+from daemon.index.tokens import Term
+
+__all__ = ["Lexical"]
+
+_HEAP_BYTES = 64_000_000
+
+
+class Lexical:
+    """LexicalIndex in one directory. Thread-safe; one process at a time.
+
+    Raises:
+        IndexBroken: damaged, partly deleted, or of another schema or tantivy version.
+        ArchiveLocked: another process has it open.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._dir = directory
+        self._lock = threading.RLock()
+        self._writer: Any = None
+        self._vocabulary: Vocabulary | None = None
+        with self._named("opening it"):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh = not any(directory.iterdir())
+            if not fresh:
+                segments.verify(directory, mark())
+            self._schema = schema()
+            self._index = tantivy.Index(self._schema, path=str(directory), reuse=True)
+            self._index.register_tokenizer("trigram", TextAnalyzerBuilder(Tokenizer.ngram(3, 3)).build())
+            if fresh:
+                segments.stamp(directory, mark())
+            self._open_writer()
+            self._index.reload()
+            self._check_counts()
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """Put these messages' documents in, in place of what was there for the same messages; durable on return."""
+        words: set[str] = set()
+        with self._lock, self._named("writing to it"):
+            with self._transaction() as writer:
+                for entry in entries:
+                    writer.delete_documents_by_term("message_id", clean(entry.document.message_id))
+                    for document, spelt in documents(entry):
+                        writer.add_document(document)
+                        if self._vocabulary is not None:
+                            words.update(spelt.split())
+            if self._vocabulary is not None:
+                self._vocabulary.add(words)
+
+    def remove(self, message_ids: Sequence[str]) -> None:
+        """Forget these messages; durable on return."""
+        with self._lock, self._named("removing from it"), self._transaction() as writer:
+            for message_id in message_ids:
+                writer.delete_documents_by_term("message_id", clean(message_id))
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """Best parts for the words of `query` in any order, best first, at most one per part.
+
+        Parts that hold every word come before parts that hold some. A query of one identifier finds only that
+        identifier, however it is spelt: rateLimit, rate-limit, rate_limit, "rate limit".
+        """
+        wanted = content(query)
+        if not wanted or limit < 1:
+            return []
+        with self._named("searching it"):
+            reading = self._reading()
+            found: list[Found] = []
+            for group, narrowed in _asked_groups(filters):
+                some = Ranking(reading, group, wanted, quoted(query)).best(narrowed, limit)
+                for one in some:
+                    one.score *= group.weight
+                found += some
+            found.sort(key=lambda one: -one.score)
+            return [match for match, _ in _unique(reading, found, wanted, limit)]
+
+    def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """Best messages for the words of `query` when a message and the few before it are read as one text.
+
+        One match a message, without part, kind, tool and text.
+        """
+        wanted = content(query)
+        if not wanted or limit < 1:
+            return []
+        with self._named("searching it"):
+            reading = self._reading()
+            best = Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit]
+            return [
+                Match(reading.match(one.address, 0).message_id, one.score, terms=_terms(one, wanted)) for one in best
+            ]
+
+    def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """As `search`, but a word may also be a spelling near to the one asked for; `near` says which.
+
+        One letter more, less, other or exchanged with its neighbour in words of 4 to 7 letters, two from 8 on, none in
+        shorter words and in what has digits. What has a word as it was asked for stands above what has a near one.
+        """
+        wanted = content(query)
+        if not wanted or limit < 1:
+            return []
+        with self._named("searching it"):
+            vocabulary, reading = self._known_words(), self._reading()
+            spelt = near.near_words(reading, vocabulary, wanted)
+            asked = near.Asked(wanted, quoted(query), spelt)
+            found: list[Found] = []
+            for group, narrowed in _asked_groups(filters):
+                found += near.by_closeness(reading, group, asked, narrowed, limit)
+            found.sort(key=lambda one: -one.score)
+            return [
+                replace(match, near=near.pairs(match, one, wanted))
+                for match, one in _unique(reading, found, wanted, limit)
+            ]
+
+    def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
+        """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""
+        if not text or limit < 1:
+            return []
+        with self._named("searching it"):
+            return scan.literal(self._reading(), text, filters, limit)
+
+    def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
+        """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were looked at.
+
+        `terms` are the first matched texts. Without a literal of three characters in the pattern all parts are read,
+        the newest first, until `limit` are found or the time is over.
+
+        Raises:
+            BadRequest: it is no regular expression.
+        """
+        made = compiled(pattern)
+        if limit < 1:
+            return [], True
+        with self._named("searching it"):
+            return scan.matching(self._reading(), made, filters, limit, within_s)
+
+    def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+        """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
+        if limit < 1:
+            return []
+        with self._named("searching it"):
+            return scan.nearest(self._reading(), time, filters, limit, before=before)
+
+    def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
+        if limit < 1:
+            return []
+        with self._named("searching it"):
+            found = near.spellings(self._reading(), self._known_words(), word, limit)
+            return [(other, parts) for _, other, parts in found]
+
+    def count(self) -> int:
+        """How many parts it holds (a tool's input and output count apart)."""
+        with self._named("counting"):
+            return self._having("part")
+
+    def close(self) -> None:
+        """Wait for merges and release files. Never fails: what is broken is parked by the caller all the same."""
+        with self._lock:
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                with contextlib.suppress(IndexBroken, Retry), self._named("closing it"):
+                    writer.wait_merging_threads()
+
+    # -- one state of the index ----------------------------------------------------------------------------------
+
+    def _reading(self) -> Reading:
+        return Reading(self._schema, self._index.searcher())
+
+    def _known_words(self) -> Vocabulary:
+        """All words that near spellings are looked for among: read once, then kept up with what is written."""
+        vocabulary = self._vocabulary
+        if vocabulary is None:
+            with self._lock:  # no commit may come between reading the words and taking note of new ones
+                if self._vocabulary is None:
+                    searcher: Any = self._index.searcher()
+                    self._vocabulary = Vocabulary(
+                        word for group in GROUPS for word, _ in searcher.terms_with_prefix(group.spelt, "")
+                    )
+                vocabulary = self._vocabulary
+        return vocabulary
+
+    def _having(self, flag: str) -> int:
+        query = Query.term_query(self._schema, flag, "1", "basic")
+        result: Any = self._index.searcher().search(query, 1, True)  # tantivy's stub lacks `count`
+        return int(result.count)
+
+    def _check_counts(self) -> None:
+        """meta.json carries no checksum; the postings of a term that every document has must bear it out."""
+        searcher = self._index.searcher()
+        stated = sum(int(segment["max_doc"]) for segment in segments.meta(self._dir)["segments"])
+        if searcher.doc_freq("every", "1") != stated or self._having("every") != searcher.num_docs:
+            raise IndexBroken(
+                f"{self._dir}: meta.json states {stated} documents, the segments hold others; rebuild the index"
+            )
+
+    # -- tantivy's writer and its errors -------------------------------------------------------------------------
+
+    def _open_writer(self) -> None:
+        try:
+            self._writer = self._index.writer(_HEAP_BYTES, 1)
+        except ValueError as error:
+            if "lock" not in str(error).lower():
+                raise
+            raise ArchiveLocked(
+                f"{self._dir}: another process writes this index; stop the other daemon, or ask it instead"
+            ) from None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """One commit, or nothing: what failed halfway is rolled back."""
+        if self._writer is None:
+            raise IndexBroken(f"{self._dir}: the lexical index is closed; open it again")
+        try:
+            yield self._writer
+            self._writer.commit()
+        except BaseException:
+            try:
+                self._writer.rollback()
+            except Exception:  # noqa: BLE001 - the failure that led here is the one to tell
+                self._writer = None
+            raise
+        self._index.reload()
+
+    @contextlib.contextmanager
+    def _named(self, doing: str) -> Iterator[None]:
+        """Turn whatever tantivy raises, Rust panics too, into an error that names the directory and the cause."""
+        try:
+            yield
+        except ReconstituteError:
+            raise
+        except BaseException as error:
+            # A panic in Rust arrives as a BaseException of a class that cannot be imported.
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            if isinstance(error, TypeError | AttributeError | NameError):
+                raise  # ours
+            if "No space left" in str(error):
+                raise Retry(f"{self._dir}: the disk is full; free some space, writing goes on by itself") from error
+            raise IndexBroken(
+                f"{self._dir}: the lexical index failed while {doing}: {error}; it is rebuilt from the archive"
+            ) from error
+
+
+def _asked_groups(filters: Filters) -> Iterator[tuple[Group, Filters]]:
+    """The groups that may hold what the filters allow, each with the filters that are still needed within it."""
+    kinds = set(filters.kinds)
+    for group in GROUPS:
+        if not kinds or group.kinds <= kinds:
+            yield group, replace(filters, kinds=())
+        elif group.kinds & kinds:
+            yield group, filters
+
+
+def _unique(
+    reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int
+) -> Iterator[tuple[Match, Found]]:
+    """The first `limit` matches, one per part."""
+    seen: set[tuple[str, str]] = set()
+    for one in found:
+        match = reading.match(one.address, one.score, _terms(one, wanted))
+        part = (match.message_id, match.part_id)
+        if part not in seen:
+            seen.add(part)
+            yield match, one
+        if len(seen) == limit:
+            return
+
+
+def _terms(found: Found, wanted: Sequence[Term]) -> tuple[str, ...]:
+    return tuple(wanted[number].text for number in sorted(found.held))

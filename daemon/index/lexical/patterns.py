@@ -1,0 +1,202 @@
+"""A regular expression, checked and compiled, and the literals without which nothing can match it.
+
+The literals let the index name the few texts worth looking at. They are read conservatively: what is not understood for
+certain requires nothing, so a text is looked at in vain rather than missed. Pure functions; no index here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import regex  # type: ignore[import-untyped]  # it ships no types
+
+from daemon.errors import BadRequest
+
+_LONGEST = 1000
+_MOST_REPEATS = 100_000
+"""The module writes a counted repetition out while it compiles: ``a{1000000000}`` takes all memory."""
+
+_COUNT = re.compile(r"\{\s*(\d+)")
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d+)(?:,\d*)?\}|\{,\d+\})[?+]?")
+_PLAIN_GROUP = re.compile(r"\(\?(?:[:>]|P?<[A-Za-z_]\w*>|[ims]*(?:-[ims]+)?:)|\((?![?*])")
+_FLAGS = re.compile(r"\(\?[ims]+\)")
+_LOOK = re.compile(r"\(\?<?[=!]")
+_COMMENT = re.compile(r"\(\?#[^)]*\)")
+_SET = re.compile(r"\[\^?\]?(?:\[:[^\]]*:\]|\\.|[^\]\\])*\]", re.DOTALL)
+_SPECIAL = re.compile(r"\\(?:[bBAZzdDsSwW]|[pP]\{[^}]*\})")
+_CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
+_SHOWN = 3
+_LONGEST_SHOWN = 200
+_USEFUL = 3
+"""Characters of a trigram."""
+
+Required = list[frozenset[str]]
+"""Of each set at least one text must be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern and what a text must hold, folded, for it to match."""
+
+    compiled: Any
+    required: tuple[frozenset[str], ...]
+
+    def found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
+        """The first texts that it matches there, empty ones left out; None where it does not match.
+
+        Raises:
+            TimeoutError: it took longer.
+        """
+        shown: dict[str, None] = {}
+        matches = False
+        for match in self.compiled.finditer(text, timeout=within_s, concurrent=True):
+            matches = True
+            if match.group():
+                shown[match.group()[:_LONGEST_SHOWN]] = None
+            if len(shown) == _SHOWN or not match.group():
+                break
+        return tuple(shown) if matches else None
+
+
+class _Unsure(Exception):  # noqa: N818 - no error: it ends the reading of a pattern
+    """Something that changes what a pattern means and that is not followed here."""
+
+
+def pattern(text: str) -> Pattern:
+    """Compile `text` without regard to case.
+
+    Raises:
+        BadRequest: it is no regular expression, or one too large to be tried.
+    """
+    if not text:
+        raise BadRequest("the pattern is empty; give a regular expression")
+    if len(text) > _LONGEST:
+        raise BadRequest(f"the pattern has {len(text)} characters; give at most {_LONGEST}")
+    if math.prod(max(1, int(count)) for count in _COUNT.findall(text)) > _MOST_REPEATS:
+        raise BadRequest(f"the pattern repeats something more than {_MOST_REPEATS:,} times; use * or + instead")
+    try:
+        compiled = regex.compile(text, regex.IGNORECASE)
+    except (regex.error, OverflowError, RecursionError, ValueError) as error:
+        raise BadRequest(f"the pattern is no regular expression: {error or 'nested too deeply'}; correct it") from None
+    return Pattern(compiled, tuple(required(text)))
+
+
+def required(text: str) -> Required:
+    """Sets of folded texts of at least three characters; whatever matches holds one of each set."""
+    try:
+        return _Reader(text).read()
+    except (_Unsure, RecursionError):
+        return []
+
+
+class _Reader:
+    """Reads a pattern from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def read(self) -> Required:
+        found = self._alternatives()
+        if self._at < len(self._text):
+            raise _Unsure
+        return found
+
+    def _alternatives(self) -> Required:
+        """Up to the closing parenthesis or the end."""
+        branches = [self._sequence()]
+        while self._text[self._at : self._at + 1] == "|":
+            self._at += 1
+            branches.append(self._sequence())
+        if len(branches) == 1:
+            return branches[0]
+        if not all(branches):
+            return []
+        return [frozenset[str]().union(*(_longest(branch) for branch in branches))]
+
+    def _sequence(self) -> Required:
+        found: Required = []
+        run = ""
+        while self._at < len(self._text) and self._text[self._at] not in "|)":
+            literal, inner = self._atom()
+            least, is_repeated = self._quantifier()
+            if literal and not is_repeated:
+                run += literal
+                continue
+            found += _as_required(run + literal if least else run)
+            run = literal if least else ""  # the last of a+ stands before what follows
+            if least:
+                found += inner
+        return found + _as_required(run)
+
+    def _quantifier(self) -> tuple[int, bool]:
+        """How often what stands before is there at least, and whether anything is said of that."""
+        match = _QUANTIFIER.match(self._text, self._at)
+        if match is None:
+            if self._text[self._at : self._at + 1] == "{" and "}" in self._text[self._at :]:
+                raise _Unsure  # "near" matches, as {e<=1}
+            return 1, False
+        self._at = match.end()
+        if match.group(1) is not None:
+            return min(1, int(match.group(1))), True
+        return int(match.group().startswith("+")), True
+
+    def _atom(self) -> tuple[str, Required]:
+        """The next character that stands for itself, or what a group requires, or nothing."""
+        char = self._text[self._at]
+        if char == "(":
+            return "", self._group()
+        if char == "[":
+            self._skip(_SET)
+        elif char == "\\":
+            return self._escape(), []
+        elif char in "*+?":
+            raise _Unsure
+        else:
+            self._at += 1
+            return ("" if char in ".^$" else char), []
+        return "", []
+
+    def _group(self) -> Required:
+        for silent in (_COMMENT, _FLAGS):
+            if silent.match(self._text, self._at):
+                self._skip(silent)
+                return []
+        is_look = _LOOK.match(self._text, self._at) is not None
+        self._skip(_LOOK if is_look else _PLAIN_GROUP)
+        found = self._alternatives()
+        if self._text[self._at : self._at + 1] != ")":
+            raise _Unsure
+        self._at += 1
+        return [] if is_look else found
+
+    def _escape(self) -> str:
+        if _SPECIAL.match(self._text, self._at):
+            self._skip(_SPECIAL)
+            return ""
+        char = self._text[self._at + 1 : self._at + 2]
+        self._at += 2
+        if char in _CONTROL:
+            return _CONTROL[char]
+        if not char or char.isalnum() or not char.isascii():
+            raise _Unsure
+        return char
+
+    def _skip(self, kind: re.Pattern[str]) -> None:
+        match = kind.match(self._text, self._at)
+        if match is None:
+            raise _Unsure
+        self._at = match.end()
+
+
+def _as_required(run: str) -> Required:
+    folded = run.casefold()
+    return [frozenset({folded})] if len(folded) >= _USEFUL else []
+
+
+def _longest(some: Sequence[frozenset[str]]) -> frozenset[str]:
+    return max(some, key=lambda texts: min(map(len, texts)))

@@ -1,0 +1,171 @@
+"""The best documents of one group for the words of a query.
+
+First candidates, from queries that tantivy answers quickly however common the words are: a plain disjunction of terms,
+which it prunes; conjunctions and phrases as far as a rare word leads them. Then the candidates alone are scored with
+everything that counts: the words, their stems, all of them, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tantivy import Query
+
+from daemon.index import Filters
+from daemon.index.lexical.clues import Clue, Near, clue, joined
+from daemon.index.lexical.reading import Place, Reading, all_of, any_of, place
+from daemon.index.lexical.schema import Group
+from daemon.index.tokens import Term
+
+COMPLETE = 4.0
+"""How much more a document counts that holds every word."""
+
+_IN_ORDER = 0.5  # of what has all words: their sequence
+_JOINED = 0.75  # of what has all words: written as one
+_NEAR = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
+_LEADS = 40_000  # a conjunction or phrase is worth asking for when its rarest word is in no more documents
+_BROAD = 120_000  # postings from which on a word is looked for by its stem alone
+_BITS = 20  # a sum of powers of two that a 32-bit float holds exactly
+
+
+@dataclass(slots=True)
+class Found:
+    """A candidate: which terms of the query it holds, and near spellings by term, as numbers of the query's terms."""
+
+    group: Group
+    address: Any
+    score: float
+    held: list[int] = field(default_factory=list)
+    near: list[Near] = field(default_factory=list)
+
+
+class Ranking:
+    """One query against one group of kinds."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        group: Group,
+        wanted: Sequence[Term],
+        quoted: Sequence[tuple[int, str]] = (),
+        near: Sequence[tuple[int, Near]] = (),
+    ) -> None:
+        self._reading = reading
+        self._group = group
+        self._wanted = wanted
+        self._quoted = quoted if len(quoted) > 1 and len(wanted) > 1 and group.has_order else ()
+        self._joined = joined(wanted) if group.has_order else ""
+        self._near = near  # with the number of the term
+        self._clues = [clue(term, group) for term in wanted]
+
+    def best(self, filters: Filters, limit: int) -> list[Found]:
+        """The best `limit` candidates, best first."""
+        addresses: dict[Place, Any] = {}
+        scores: dict[Place, float] = {}
+        for query in self._sources():
+            for score, address in self._reading.best(self._reading.restricted(query, filters), limit):
+                key = place(address)
+                addresses[key] = address
+                scores[key] = scores.get(key, 0.0) + score
+        if not addresses:
+            return []
+        if len(self._clues) == 1 and not self._near:  # whatever was found holds it
+            found = [Found(self._group, addresses[key], score, [0]) for key, score in scores.items()]
+        else:
+            found = self._scored(self._reading.among(list(addresses.values())), addresses)
+        found.sort(key=lambda one: -one.score)
+        return found
+
+    def _sources(self) -> Iterator[Query]:
+        """Queries for candidates, each quick."""
+        flat = list(self._flat())
+        if flat:
+            yield any_of([Query.boost_query(self._reading.term(name, token), boost) for name, token, boost in flat])
+        for one in self._clues:
+            if one.phrase is not None and (len(self._clues) == 1 or self._leads(one.phrase[0], one.phrase[1])):
+                yield self._reading.phrase(one.phrase[0], one.phrase[1])
+        if len(self._clues) == 1:
+            return
+        rarest = min(self._rarity(one) for one in self._clues)
+        if 0 < rarest <= _LEADS:
+            yield all_of([self._whole(one) for one in self._clues])
+        if self._quoted and self._leads(self._group.words, [token for _, token in self._quoted]):
+            yield self._reading.quotation(self._group.words, self._quoted)
+        if self._joined:
+            yield self._reading.term(self._group.words, self._joined)
+
+    def _flat(self) -> Iterator[tuple[str, str, float]]:
+        """Single terms, the near ones last; of words that are everywhere only the stem, which stands for both."""
+        every = [token for one in self._clues for token in one.tokens]
+        crowded = sum(self._reading.frequency(name, token) for name, token, _ in every) > _BROAD
+        for one in self._clues:
+            if crowded and one.broad is not None:
+                yield (*one.broad, sum(boost for *_, boost in one.tokens))
+            else:
+                yield from one.tokens
+        for _, near in self._near:
+            yield self._group.spelt, near.word, _NEAR[near.distance]
+
+    def _leads(self, name: str, sequence: Sequence[str]) -> bool:
+        return 0 < min(self._reading.frequency(name, token) for token in sequence) <= _LEADS
+
+    def _rarity(self, one: Clue) -> int:
+        """About how many documents hold the term."""
+        total = sum(self._reading.frequency(name, token) for name, token, _ in one.tokens)
+        if one.phrase is not None:
+            total += min(self._reading.frequency(one.phrase[0], token) for token in one.phrase[1])
+        return total
+
+    def _whole(self, one: Clue) -> Query:
+        """Documents that hold the term in whatever way."""
+        if one.broad is not None:
+            return self._reading.term(*one.broad)
+        clauses = [self._reading.term(name, token) for name, token, _ in one.tokens]
+        if one.phrase is not None:
+            clauses.append(self._reading.phrase(one.phrase[0], one.phrase[1]))
+        return any_of(clauses)
+
+    def _scored(self, among: Query, addresses: dict[Place, Any]) -> list[Found]:
+        pieces: list[tuple[Query, float, int]] = []  # query, boost, number of the term; near ones after all others
+        for number, one in enumerate(self._clues):
+            pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in one.tokens]
+            if one.phrase is not None:
+                pieces.append((self._reading.phrase(one.phrase[0], one.phrase[1]), one.phrase[2], number))
+        exact = len(pieces)
+        pieces += [
+            (self._reading.term(self._group.spelt, near.word), _NEAR[near.distance], number)
+            for number, near in self._near
+        ]
+        extra = self._extra()
+        limit = len(addresses)
+        sums = self._reading.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
+        found = {key: Found(self._group, addresses[key], score) for key, score in sums.items() if key in addresses}
+        for key, numbers in self._held(among, [query for query, _, _ in pieces], limit).items():
+            if key in found:
+                candidate = found[key]
+                candidate.held = list(dict.fromkeys(pieces[number][2] for number in numbers if number < exact))
+                candidate.near = [self._near[number - exact][1] for number in numbers if number >= exact]
+                if len(self._clues) > 1 and len(candidate.held) == len(self._clues):
+                    candidate.score *= COMPLETE
+        return [one for one in found.values() if one.held or one.near]
+
+    def _extra(self) -> list[tuple[Query, float]]:
+        extra = []
+        if self._quoted:
+            extra.append((self._reading.quotation(self._group.words, self._quoted), _IN_ORDER))
+        if self._joined:
+            extra.append((self._reading.term(self._group.words, self._joined), _JOINED))
+        return extra
+
+    def _held(self, among: Query, queries: Sequence[Query], limit: int) -> dict[Place, list[int]]:
+        """For each candidate the numbers of the queries that match it, several asked at once as powers of two."""
+        held: dict[Place, list[int]] = {}
+        for start in range(0, len(queries), _BITS):
+            some = queries[start : start + _BITS]
+            coded = [(Query.const_score_query(query, 1.0), float(1 << bit)) for bit, query in enumerate(some)]
+            for key, total in self._reading.sums(among, coded, limit).items():
+                bits = round(total)
+                held.setdefault(key, []).extend(start + bit for bit in range(len(some)) if bits >> bit & 1)
+        return held

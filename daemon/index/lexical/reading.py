@@ -1,0 +1,130 @@
+"""One look at the index: a searcher of one moment, and the small queries that the rest is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tantivy
+from tantivy import FieldType, Occur, Order, Query
+
+from daemon.index import Filters, Match
+from daemon.index.lexical.schema import clean, normal_path
+
+Place = tuple[int, int]
+"""Segment and number of a document, good for one searcher."""
+
+
+class Reading:
+    """What one call asks of one state of the index; commits made meanwhile are not seen."""
+
+    def __init__(self, schema: tantivy.Schema, searcher: Any) -> None:
+        self.schema = schema
+        self.searcher = searcher
+
+    def frequency(self, field: str, token: str) -> int:
+        """How many documents have the token, those counted that are deleted and not yet merged away."""
+        return int(self.searcher.doc_freq(field, clean(token)))
+
+    def term(self, field: str, token: str) -> Query:
+        """Documents with the token, scored."""
+        return Query.term_query(self.schema, field, clean(token), "freq")
+
+    def flag(self, field: str, value: str) -> Query:
+        """Documents with the value in a field that only filters."""
+        return Query.term_query(self.schema, field, clean(value), "basic")
+
+    def phrase(self, field: str, sequence: Sequence[str]) -> Query:
+        """Documents with these tokens one behind the other."""
+        if len(sequence) == 1:
+            return self.term(field, sequence[0])
+        return Query.phrase_query(self.schema, field, [clean(token) for token in sequence])
+
+    def quotation(self, field: str, tokens: Sequence[tuple[int, str]]) -> Query:
+        """Documents with these tokens in these places, counted from wherever the first one stands."""
+        return Query.phrase_query(self.schema, field, [(number, clean(token)) for number, token in tokens])
+
+    def restricted(self, query: Query, filters: Filters, *, kinds: bool = True) -> Query:
+        """`query` and the filters, which do not score."""
+        if filters.sessions is not None and not filters.sessions:
+            return Query.empty_query()
+        limits = self._limits(filters if kinds else replace(filters, kinds=()))
+        if not limits:
+            return query
+        return Query.boolean_query([(Occur.Must, query), *((Occur.Must, _silent(limit)) for limit in limits)])
+
+    def _limits(self, filters: Filters) -> list[Query]:
+        exact = {
+            "session_id": filters.session_id,
+            "project_id": filters.project_id,
+            "directory": normal_path(filters.directory),
+            "path": normal_path(filters.path),
+            "role": filters.role,
+            "tool": filters.tool,
+            "deleted": "" if filters.deleted is None else str(int(filters.deleted)),
+        }
+        limits = [self.flag(name, value) for name, value in exact.items() if value]
+        for name, values in (("kind", filters.kinds), ("session_id", filters.sessions)):
+            if values:
+                limits.append(Query.term_set_query(self.schema, name, sorted(clean(value) for value in values)))
+        if filters.after is not None or filters.before is not None:
+            after, before = filters.after, filters.before
+            integer, open_end = FieldType.Integer, before is None
+            limits.append(Query.range_query(self.schema, "created", integer, after, before, True, open_end))
+        return limits
+
+    def best(self, query: Query, limit: int) -> list[tuple[float, Any]]:
+        """(score, address) of the best documents."""
+        hits: list[tuple[float, Any]] = self.searcher.search(query, limit, False).hits
+        return hits
+
+    def by_time(self, query: Query, limit: int, offset: int = 0, *, newest: bool = True) -> list[tuple[int, Any]]:
+        """(created, address) in the order of time."""
+        order = Order.Desc if newest else Order.Asc
+        hits: list[tuple[int, Any]] = self.searcher.search(query, limit, False, "created", offset, order).hits
+        return hits
+
+    def among(self, addresses: Sequence[Any]) -> Query:
+        """Just these documents, not scored. As alternatives: a set of numbers takes tantivy six times as long."""
+        keys = self.searcher.fast_field_values("key", list(addresses))
+        return _silent(any_of([Query.term_query(self.schema, "key", key, "basic") for key in keys]))
+
+    def sums(self, among: Query, optional: Iterable[tuple[Query, float]], limit: int) -> dict[Place, float]:
+        """For each document of `among` the sum of the scores of the queries that match it.
+
+        One inside the other: as alternatives of one disjunction tantivy would score thousands of their neighbours too.
+        """
+        query = among
+        for clause, boost in optional:
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Should, Query.boost_query(clause, boost))])
+        return {place(address): score for score, address in self.best(query, limit)}
+
+    def match(self, address: Any, score: float, terms: tuple[str, ...] = ()) -> Match:
+        """The stored document as a match."""
+        document = self.searcher.doc(address)
+
+        def value(name: str) -> str:
+            return str(document.get_first(name) or "")
+
+        text = bytes(document.get_first("text") or b"").decode()
+        return Match(value("message_id"), score, value("part_id"), value("kind"), value("tool"), text, terms)
+
+
+def place(address: Any) -> Place:
+    """An address as a value that can be compared."""
+    return address.segment_ord, address.doc
+
+
+def any_of(clauses: Sequence[Query]) -> Query:
+    """Documents that match at least one."""
+    return clauses[0] if len(clauses) == 1 else Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+
+
+def all_of(clauses: Sequence[Query]) -> Query:
+    """Documents that match each."""
+    return clauses[0] if len(clauses) == 1 else Query.boolean_query([(Occur.Must, clause) for clause in clauses])
+
+
+def _silent(query: Query) -> Query:
+    return Query.const_score_query(query, 0.0)

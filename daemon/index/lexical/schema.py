@@ -1,0 +1,172 @@
+"""What tantivy keeps of a message: fields, and the documents that fill them.
+
+A message is one document a section, and one more for its window, which has words but no text. Each group of kinds has
+fields of its own: so what was said is searched apart from what tools printed without a filter, and a plain disjunction
+of terms, which tantivy prunes block by block, answers from the whole index.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.metadata import version
+
+import tantivy
+
+from daemon.index import Entry, tokens
+from daemon.model import Kind, Section
+
+SCHEMA = 2
+"""Raised whenever fields or tokens change; an index of another number is rebuilt."""
+
+END = "\0\0"
+"""Stands after every text, so that each of its characters begins a trigram."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Kinds of text that are searched together; `weight` is what a match among them counts.
+
+    One without order has all its tokens in its bag, and no other field.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    weight: float
+    has_order: bool = True
+
+    @property
+    def words(self) -> str:
+        """The field of tokens in order."""
+        return f"{self.name}_words"
+
+    @property
+    def bag(self) -> str:
+        """The field of stems and pieces."""
+        return f"{self.name}_bag"
+
+    @property
+    def spelt(self) -> str:
+        """The field of unstemmed words and pieces."""
+        return f"{self.name}_spelt"
+
+
+GROUPS = (
+    Group("said", frozenset({"prompt", "answer", "title"}), 1.0),
+    Group("thought", frozenset({"reasoning", "task"}), 0.8),
+    Group("input", frozenset({"tool_input"}), 0.5),
+    Group("output", frozenset({"tool_output"}), 0.25),
+)
+"""What was said ranks above what tools printed; each group is searched for itself, so none crowds out another."""
+
+WINDOW = Group("window", frozenset(), 1.0, has_order=False)
+_GROUP_OF = {kind: group for group in GROUPS for kind in group.kinds}
+
+
+def mark() -> str:
+    """Identity of what writes the index: our schema and tantivy's version."""
+    return f"{SCHEMA} {version('tantivy')}"
+
+
+def schema() -> tantivy.Schema:
+    """The fields; `mark` names their version."""
+    builder = tantivy.SchemaBuilder()
+    for name in ("message_id", "part_id", "kind", "tool"):
+        builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
+    for name in ("session_id", "role", "project_id", "directory", "path", "deleted", "every", "part"):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("key", indexed=True, fast=True)
+    builder.add_integer_field("created", indexed=True, fast=True)
+    for group in GROUPS:
+        builder.add_text_field(group.words, tokenizer_name="whitespace", index_option="position")
+        builder.add_text_field(group.bag, tokenizer_name="whitespace", index_option="freq")
+        builder.add_text_field(group.spelt, tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field(WINDOW.bag, tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("trigrams", tokenizer_name="trigram", index_option="basic")
+    builder.add_bytes_field("text", stored=True)
+    return builder.build()
+
+
+def documents(entry: Entry) -> Iterator[tuple[tantivy.Document, str]]:
+    """The documents of a message, each with the words that it adds to the vocabulary, separated by spaces."""
+    shared = _shared(entry)
+    for number, section in enumerate(entry.document.sections):
+        yield _part(entry, shared, section, number)
+    if entry.window and entry.document.sections:
+        yield _window(entry, shared), ""
+
+
+def clean(text: str) -> str:
+    """Without lone surrogates, which tantivy cannot take (docs/reliability.md, S14); all else as it is."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def normal_path(path: str) -> str:
+    """As it is indexed and asked for; "" stays "", which is no path."""
+    return posixpath.normpath(path) if path else ""
+
+
+def _shared(entry: Entry) -> list[tuple[str, str]]:
+    """What every document of the message has: values of the fields that filter."""
+    above = dict.fromkeys(place for path in entry.document.paths for place in _above(path))
+    return [
+        ("message_id", clean(entry.document.message_id)),
+        ("session_id", clean(entry.document.session_id)),
+        ("role", clean(entry.role)),
+        ("project_id", clean(entry.project_id)),
+        ("deleted", "1" if entry.deleted else "0"),
+        ("every", "1"),
+        *(("directory", place) for place in _above(entry.directory)),
+        *(("path", place) for place in above),
+    ]
+
+
+def _above(path: str) -> Iterator[str]:
+    """The path and every folder above it, so that one term answers "here or below"."""
+    path = normal_path(clean(path))
+    while path:
+        yield path
+        parent = posixpath.dirname(path)
+        path = parent if parent != path else ""
+
+
+def _made(entry: Entry, number: int, values: Sequence[tuple[str, str]]) -> tantivy.Document:
+    document = tantivy.Document()
+    for name, value in values:
+        document.add_text(name, value)
+    name = clean(f"{entry.document.message_id}/{number}")
+    document.add_integer("key", int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little") >> 1)
+    document.add_integer("created", entry.created)
+    return document
+
+
+def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number: int) -> tuple[tantivy.Document, str]:
+    text = clean(section.text)
+    group = _GROUP_OF[Kind(section.kind)]
+    found = tokens.fields(text)
+    own = [
+        ("part", "1"),
+        ("part_id", clean(section.part_id)),
+        ("kind", str(Kind(section.kind))),
+        ("tool", clean(section.tool)),
+        (group.words, found.words),
+        (group.bag, found.bag),
+        (group.spelt, found.spelt),
+        ("trigrams", text.casefold() + END),
+    ]
+    document = _made(entry, number, [*shared, *own])
+    document.add_bytes("text", text.encode())
+    return document, found.spelt
+
+
+def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
+    """It passes the filters that any part of its own message passes."""
+    sections = entry.document.sections
+    own = [
+        *(("kind", kind) for kind in dict.fromkeys(str(Kind(section.kind)) for section in sections)),
+        *(("tool", clean(tool)) for tool in dict.fromkeys(section.tool for section in sections if section.tool)),
+        (WINDOW.bag, tokens.loose(clean(entry.window))),
+    ]
+    return _made(entry, -1, [*shared, *own])

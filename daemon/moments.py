@@ -1,0 +1,108 @@
+"""A moment as a person or an agent writes it becomes epoch milliseconds. It reads no clock: `now` is given."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from daemon.errors import BadRequest
+
+_EARLIEST = 946_684_800_000  # 2000-01-01: a smaller number is seconds, or a slip
+_LATEST = 253_402_300_799_000
+_SECOND = 1000
+_DAY = 86_400 * _SECOND
+_UNITS = {
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+    "d": _DAY,
+    "w": 7 * _DAY,
+    "mo": 30 * _DAY,
+    "y": 365 * _DAY,
+}
+_WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h", "day": "d", "week": "w"}
+_WORDS |= {"month": "mo", "year": "y"}
+_SPAN = re.compile(r"(?:(?:the )?last )?([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([a-z]+)(?: ago)?", re.ASCII)
+_FORM = "write 2026-11-21, 2026-11-21T14:30, 2026-11-21T14:30:00Z or epoch milliseconds"
+
+
+def parse_moment(text: str) -> int | None:
+    """Epoch ms of an ISO date or time, or of epoch ms as digits; None for an empty text.
+
+    A date alone means the end of that day, a time without a zone is the machine's own zone.
+
+    Raises:
+        BadRequest: anything else.
+    """
+    wanted = text.strip()
+    return _absolute(wanted, "at", _FORM, is_end=True) if wanted else None
+
+
+def parse_span(text: str, name: str = "last") -> int | None:
+    """Milliseconds of a while such as ``2h``, ``7d``, ``3 weeks``, ``90 min``; None for an empty text.
+
+    Raises:
+        BadRequest: anything else.
+    """
+    wanted = " ".join(text.lower().split())
+    if not wanted:
+        return None
+    span = _span(wanted)
+    if span is None:
+        raise BadRequest(f"{name} {text!r}: not a while; write 90m, 2h, 7d, 3w, 6mo or 1y")
+    return span
+
+
+def parse_time(value: float | str, now: int, name: str, *, is_end: bool = False) -> int | None:
+    """Epoch ms of what `parse_moment` reads, and besides of ``now``, ``today``, ``yesterday``, ``7d``, ``30d ago``.
+
+    A date alone is the beginning of that day, or with `is_end` its last millisecond; `now` is epoch ms, `name` is what
+    the error calls the value. None for a blank text.
+
+    Raises:
+        BadRequest: anything else, also numbers that are no time after the year 2000.
+    """
+    form = "write 7d, '30d ago', now, yesterday, 2026-01-31, 2026-01-31T14:30:00Z or epoch milliseconds"
+    if not isinstance(value, str):
+        return _checked(int(value) if abs(value) < 1e18 else -1, name, str(value), form)
+    wanted = " ".join(value.lower().split())
+    if not wanted:
+        return None
+    if wanted == "now":
+        return now
+    if wanted in {"today", "yesterday"}:
+        day = dt.datetime.fromtimestamp(now / 1000).astimezone().date()  # the machine's own day
+        day -= dt.timedelta(days=wanted == "yesterday")
+        return _absolute(day.isoformat(), name, form, is_end=is_end)
+    span = _span(wanted)
+    if span is not None:
+        return max(now - span, 0)
+    return _absolute(value.strip(), name, form, is_end=is_end)
+
+
+def _span(wanted: str) -> int | None:
+    found = _SPAN.fullmatch(wanted)
+    if found is None:
+        return None
+    unit = found[2] if found[2] in _UNITS else _WORDS.get(found[2].removesuffix("s"), found[2].removesuffix("s"))
+    return int(float(found[1]) * _UNITS[unit]) if unit in _UNITS else None
+
+
+def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:
+    if re.fullmatch(r"[0-9]{1,15}", wanted) and len(wanted) != len("20261121"):
+        return _checked(int(wanted), name, wanted, form)
+    try:
+        if "T" in wanted or " " in wanted or ":" in wanted:
+            moment = dt.datetime.fromisoformat(wanted)
+        else:
+            day = dt.date.fromisoformat(wanted)
+            moment = dt.datetime.combine(day, dt.time(23, 59, 59, 999_000) if is_end else dt.time())
+        return _checked(int(moment.timestamp() * 1000), name, wanted, form)
+    except (ValueError, OverflowError, OSError):
+        raise BadRequest(f"{name} {wanted!r}: not a date or time; {form}") from None
+
+
+def _checked(milliseconds: int, name: str, wanted: str, form: str) -> int:
+    if not _EARLIEST <= milliseconds <= _LATEST:
+        raise BadRequest(f"{name} {wanted!r}: not a time after the year 2000; {form}")
+    return milliseconds

@@ -1,0 +1,302 @@
+"""The call `recall`: a question as clients ask it becomes the answer they get.
+
+The steps, each in a module of its own: where to look (filters), what the indexes have (candidates), in which order
+(order), one result a group (group), what is shown of it (answers), more of the best (expand), what else must be said
+(hints). The work is bounded in time: what is not there by then is left out, and said to be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from daemon.archive import STAGES, Archive
+from daemon.index import Filters
+from daemon.model import Json
+from daemon.recall import answers, group, hints, rank
+from daemon.recall.asked import Recall as Asked
+from daemon.recall.candidates import NEAR, WORDS, Candidates, Found
+from daemon.recall.catalog import Catalog, Row
+from daemon.recall.expand import Expansion, expand
+from daemon.recall.filters import Scope, resolve
+from daemon.recall.group import Find
+from daemon.recall.order import Archived, ordered
+from daemon.recall.rank import Query
+from daemon.recall.snippet import counted
+from daemon.redact import redact
+
+BUDGET_S = 2.0
+"""Seconds that all searching of one question may take."""
+
+_NEAR_MISSES = 20
+_DEPTH_OF_GROUPS = 200
+"""Candidates for results that stand for many: a session that has several good messages should show all of them."""
+_ONE_BY_ONE = ("part", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a question is answered from. `model` names the embedder; `budget_s` bounds the searching."""
+
+    archive: Archive
+    candidates: Candidates
+    catalog: Catalog
+    model: str
+    budget_s: float = BUDGET_S
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What the searches of one question came to."""
+
+    finds: list[Find] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    held: set[str] = field(default_factory=set)
+    is_inside: bool = False
+    is_full: bool = False
+    rounds: int = 0
+    candidates: int = 0
+    gone: int = 0
+    fallback: str = ""
+
+
+def answer(room: Room, asked: Asked, here: str, now: int) -> Json:
+    """The answer to `asked`, from the directory `here` ("" where unknown), at `now` (epoch ms).
+
+    ``{ok, query, results, total, truncated, matchMode, degradeKind, degraded, group, warnings, suggestions, coverage,
+    nearMisses, expanded?}``. A result is that of answers.result, `expanded` that of expand.expand, a suggestion
+    ``{reason, action, example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `total` counts what was
+    found; `truncated` says that there is, or may be, more than is shown. `matchMode` is the one asked for, or the one
+    fallen back on. `degradeKind` is the gravest of index (one failed), time (searching was ended), fallback (answered
+    in another way, or from farther away, than asked), budget (an expansion was cut) and none; `degraded` says in words
+    what did not answer.
+
+    Raises:
+        BadRequest: an empty or overlong query, filters that make no sense (filters.resolve), a bad regular expression.
+        ReconstituteError: nothing could be searched.
+    """
+    rank.check(asked.query)
+    return _Asking(room, asked, here, now).answer()
+
+
+class _Asking:
+    def __init__(self, room: Room, asked: Asked, here: str, now: int) -> None:
+        self._room, self._asked, self._now = room, asked, now
+        self._deadline = time.monotonic() + room.budget_s
+        self._rows: Mapping[str, Row] = room.catalog.rows()
+        self._scope: Scope = resolve(asked, self._rows, here, now)
+        self._query = Query(asked.query) if asked.match == "regex" else rank.parse(asked.query)
+        self._known: dict[str, Archived | None] = {}
+
+    def answer(self) -> Json:
+        asked = self._asked
+        looked = self._look()
+        page = looked.finds[: asked.results]
+        looks = answers.Looks(self._query, asked.width, asked.explain, asked.group, self._scope.place, self._now)
+        shown = [
+            (find, made)
+            for find in page
+            if (made := answers.result(self._room.archive, self._rows, find, looks)) is not None
+        ]
+        expansion = expand(self._room.archive, self._rows, asked, [find for find, _ in shown])
+        results = [made for _, made in shown]
+        missing = hints.absent(self._query, looked.held)
+        warnings = self._warnings(looked, page, results, missing) + expansion.warnings
+        notes, suggestions, misses = self._help(page, missing)
+        body: Json = {
+            "ok": True,
+            "query": redact(asked.query),
+            "results": results,
+            "total": len(looked.finds),
+            "truncated": len(looked.finds) > len(page) or looked.is_full,
+            "matchMode": looked.fallback or asked.match,
+            "degradeKind": self._degraded(looked, expansion),
+            "degraded": [*looked.warnings, *looked.late],
+            "group": asked.group,
+            "warnings": [*notes, *warnings],
+            "suggestions": suggestions,
+            "coverage": self._coverage(looked),
+            "nearMisses": misses,
+        }
+        return body | ({"expanded": expansion.expanded} if asked.expand != "none" else {})
+
+    # -- searching -----------------------------------------------------------------------------------------------
+
+    def _look(self) -> _Looked:
+        looked = _Looked()
+        if self._scope.emptied_by:
+            return looked
+        for relevance, filters in self._scope.rounds:
+            if looked.rounds and (len(looked.finds) >= self._asked.results or self._is_over()):
+                break
+            self._round(looked, self._asked.match, filters, relevance)
+        is_bare = self._query.is_exact and not self._query.words
+        if not looked.finds and self._asked.match == "smart" and not is_bare and not self._is_over():
+            looked.fallback = "semantic"
+            for relevance, filters in self._scope.rounds[:1]:
+                self._round(looked, "semantic", filters, relevance)
+        return looked
+
+    def _round(self, looked: _Looked, mode: str, filters: Filters, relevance: str) -> None:
+        """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
+        asked = self._asked
+        one_by_one = asked.group in _ONE_BY_ONE
+        depth = max(50, 3 * asked.results) if one_by_one else _DEPTH_OF_GROUPS
+        # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
+        telling = WORDS if mode != "semantic" else NEAR
+        for deeper in (True, True, False):
+            found = self._room.candidates.gather(
+                self._query, mode, filters, depth, is_wide=True, deadline=self._deadline
+            )
+            finds = self._finds(found, mode, 4 * asked.results if one_by_one else depth * 4)
+            is_full = found.is_full(depth, telling)
+            is_enough = len(finds) >= asked.results or (one_by_one and len(found.best()) >= asked.results)
+            if is_enough or not is_full or not deeper or self._is_over():
+                break
+            depth *= 4
+        looked.rounds += 1
+        looked.is_full |= is_full
+        looked.is_inside |= found.is_inside
+        looked.states |= found.states
+        looked.warnings += [warning for warning in found.warnings if warning not in looked.warnings]
+        looked.late += [late for late in found.late if late not in looked.late]
+        looked.held |= {word.lower() for terms in found.terms().values() for word in terms}
+        looked.candidates += sum(self._known[i] is not None for i in found.best())
+        looked.gone += sum(self._known[i] is None for i in found.best())
+        seen = {find.key(asked.group) for find in looked.finds}
+        ceiling = looked.finds[-1].score if looked.finds else 1.0
+        looked.finds += [
+            replace(find, relevance=relevance, score=min(find.score, ceiling))
+            for find in finds
+            if find.key(asked.group) not in seen
+        ]
+
+    def _finds(self, found: Found, mode: str, needed: int) -> list[Find]:
+        """Candidates as results: ordered, one a group, the first page diverse."""
+        archived = {i: about for i in found.best() if (about := self._about(i)) is not None}
+        if mode == "semantic" and self._asked.match == "smart":  # nobody asked for likeness: only what is near enough
+            near = found.near()
+            archived = {i: about for i, about in archived.items() if i in near}
+        waiting = {stage: self._room.archive.waiting(stage) for stage in STAGES}
+        is_partly = waiting["semantic"] > waiting["lexical"]
+        finds = ordered(
+            self._query,
+            mode,
+            found,
+            archived,
+            needed,
+            is_partly_embedded=is_partly,
+            explain=self._asked.explain,
+        )
+        level = self._asked.group
+        if level not in _ONE_BY_ONE:
+            return group.grouped(finds, level)
+        finds = group.without_echoes(finds)
+        if level == "part" and mode in {"smart", "hybrid"}:
+            finds = sorted(finds, key=lambda find: (find.grade, -find.score, -find.created))
+        grouped = group.grouped(finds, level)
+        return grouped if self._asked.sessionID else group.diverse(grouped, self._asked.results)
+
+    def _about(self, message_id: str) -> Archived | None:
+        """What the archive knows of a candidate, read once; None for one that it does not have."""
+        if message_id not in self._known:
+            state = self._room.archive.state(message_id)
+            row = self._rows.get(state["session"]) if state is not None else None
+            self._known[message_id] = (
+                Archived(state["session"], row.project_id if row else "", state["created"]) if state else None
+            )
+        return self._known[message_id]
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self._deadline
+
+    # -- what is said beside it ----------------------------------------------------------------------------------
+
+    def _warnings(
+        self, looked: _Looked, page: Sequence[Find], results: Sequence[Json], missing: Sequence[str]
+    ) -> list[str]:
+        said = [*self._scope.warnings, *looked.warnings]
+        if looked.late:
+            said.append(
+                f"searching was ended after {self._room.budget_s:g} s: {'; '.join(looked.late)}; narrower filters help"
+            )
+        if looked.fallback:
+            said.append("nothing was found by words; what follows was found by meaning")
+        farther = sum(find.relevance in {"project", "global"} for find in page)
+        if farther:
+            said.append(f"{counted(farther, 'result')} from beyond the directory: see directoryRelevance")
+        if not self._scope.emptied_by:
+            said += hints.word_warnings(
+                self._query,
+                self._asked.match,
+                page,
+                missing,
+                is_inside=looked.is_inside,
+                is_limited=bool(self._scope.limited_by),
+            )
+        if looked.gone:
+            gone = counted(looked.gone, "indexed message")
+            said.append(f"not in the archive: {gone}; the index is behind, rebuild it")
+        deleted = sum(made["deleted"] for made in results)
+        if deleted:
+            said.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
+        needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(self._asked.match, ("lexical",))
+        behind = max((self._room.archive.waiting(stage) for stage in needs), default=0)
+        if behind:
+            said.append(f"{counted(behind, 'archived message')} still waiting to be indexed")
+        return list(dict.fromkeys(said))
+
+    def _help(self, page: Sequence[Find], missing: Sequence[str]) -> tuple[list[str], list[Json], list[Json]]:
+        """(warnings, suggestions, near misses): only where there is little or nothing by words."""
+        asked, scope = self._asked, self._scope
+        notes, suggestions = hints.emptied(asked, scope, self._rows)
+        is_weak = not any(find.is_by_words for find in page) or (self._query.is_exact and bool(missing))
+        if notes:
+            return notes, suggestions, self._near_misses()
+        if not is_weak or (page and asked.match in {"semantic", "regex"}):
+            return notes, suggestions, []
+        if asked.match != "regex":
+            suggestions += hints.spelt(missing, lambda word: self._room.candidates.spellings(word, 3), self._query)
+        if page:
+            return notes, suggestions, []
+        suggestions += hints.limiting(asked, scope, len(self._rows)) + hints.other_mode(asked, self._query)
+        return notes, suggestions, self._near_misses()
+
+    def _near_misses(self) -> list[Json]:
+        """Sessions that hold the words outside the filters; else such that hold nearly such words."""
+        if self._is_over() or self._asked.match == "regex":
+            return []
+        if self._scope.limited_by:
+            found = self._room.candidates.gather(self._query, "smart", Filters(), _NEAR_MISSES, deadline=self._deadline)
+            reason = f"holds it, but is outside the filters ({', '.join(self._scope.limited_by)})"
+        else:
+            found = self._room.candidates.gather(self._query, "fuzzy", Filters(), _NEAR_MISSES, deadline=self._deadline)
+            reason = "holds words that are spelt nearly so, or some of the words"
+        return hints.near_misses(self._finds(found, "fuzzy", _NEAR_MISSES), self._rows, reason)
+
+    def _degraded(self, looked: _Looked, expansion: Expansion) -> str:
+        """The gravest of what went less well than asked."""
+        if "failed" in looked.states.values():
+            return "index"
+        if looked.late:
+            return "time"
+        if looked.fallback or any(find.relevance in {"project", "global"} for find in looked.finds):
+            return "fallback"
+        return "budget" if expansion.is_short else "none"
+
+    def _coverage(self, looked: _Looked) -> Json:
+        states = {"lexical": "not asked", "semantic": "not asked"} | looked.states
+        limited = [*self._scope.limited_by, *(["timeBudget"] if looked.late else [])]
+        return {
+            "sessions": len(self._rows),
+            "messages": self._room.archive.figures()["messages"],
+            "eligible": self._scope.eligible,
+            **states,
+            "model": self._room.model if states["semantic"] == "used" else "",
+            "candidates": looked.candidates,
+            "waiting": {stage: self._room.archive.waiting(stage) for stage in STAGES},
+            "limitedBy": limited,
+        }

@@ -1,0 +1,236 @@
+"""Walking through the records: one message, the messages around it, a session page by page, the list of sessions.
+
+Nothing is ranked and nothing is left out silently: what was assumed, cut or is not indexed yet stands in `warnings`.
+All that is shown is redacted. Messages and sessions that OpenCode has deleted are shown and marked. Times are epoch ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from daemon.archive import Archive
+from daemon.errors import BadRequest
+from daemon.index import Filters, LexicalIndex
+from daemon.model import Json, Kind, Message
+from daemon.recall.asked import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
+from daemon.recall.catalog import Catalog, Row
+from daemon.recall.context import around
+from daemon.recall.filters import Fits, absolute, at_hand, is_within, latest_at, place_of
+from daemon.recall.shown import item
+from daemon.recall.snippet import counted
+from daemon.redact import redact
+
+_EVERY = 1_000_000
+"""More parts than a session has: no match is left out."""
+_NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
+
+
+def get(archive: Archive, asked: RecallGet) -> Json:
+    """``{ok, message, parts, context, warnings}``: one message in full (shown.item).
+
+    Raises:
+        BadRequest: the message is not in the archive.
+    """
+    message, warnings = _found(archive, asked.messageID, asked.sessionID)
+    shown = item(message, max_chars=asked.maxChars, deleted=archive.is_deleted(message.id))
+    return {"ok": True, **shown, "context": _context(archive, message.session_id), "warnings": warnings}
+
+
+def context(archive: Archive, asked: RecallContext) -> Json:
+    """``{ok, messages, context, hasMoreBefore, hasMoreAfter, warnings}``: a message and those around it.
+
+    `messages` are items (shown.item), the one asked for marked `center`; with format ``messages`` they are entries of
+    Ollama's ``messages[]``, whole messages only, those nearest to the one asked for that fit into the budget.
+
+    Raises:
+        BadRequest: the message is not in the archive.
+    """
+    message, warnings = _found(archive, asked.messageID, asked.sessionID)
+    before = asked.window if asked.before is None else asked.before
+    after = asked.window if asked.after is None else asked.after
+    order = archive.message_ids(message.session_id)
+    place = order.index(message.id) if message.id in order else 0
+    ids = order[max(0, place - before) : place + after + 1]
+    shown: Sequence[Json]
+    if asked.format == "messages":
+        wanted = len(ids)
+        ids, shown = around(archive, message.id, before, after, asked.budgetTokens)
+        warnings += _short_of(message.id, asked.budgetTokens, wanted - len(ids), is_empty=not ids)
+    else:
+        shown = _items(archive, ids, asked.maxChars, center=message.id)
+    first = order.index(ids[0]) if ids else place
+    return {
+        "ok": True,
+        "messages": shown,
+        "context": _context(archive, message.session_id),
+        "hasMoreBefore": first > 0,
+        "hasMoreAfter": first + max(1, len(ids)) < len(order),
+        "warnings": warnings,
+    }
+
+
+def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: RecallMessages, here: str) -> Json:
+    """``{ok, messages, context, pagination: {offset, returned, total, hasMore}, warnings}``: a session's messages.
+
+    Without a session the latest one of the directory `here` is taken, and said. `query` is looked for in every text of
+    a message but the session's title, as it stands, case-insensitively.
+
+    Raises:
+        BadRequest: the session is not in the archive, or none is given and `here` has none.
+        IndexBroken: `query` cannot be answered, the index must be rebuilt.
+    """
+    session_id, warnings = _session(archive, catalog, asked.sessionID.strip(), here)
+    ids = archive.message_ids(session_id)
+    role = "" if asked.role == "all" else asked.role
+    if asked.query.strip():
+        filters = Filters(session_id=session_id, role=role, kinds=_NO_TITLES)
+        held = {match.message_id for match in lexical.literal(asked.query.strip(), filters, _EVERY)}
+        ids = [message_id for message_id in ids if message_id in held]
+        if waiting := archive.waiting("lexical"):
+            warnings.append(
+                f"{counted(waiting, 'archived message')} still waiting to be indexed, not searched for query"
+            )
+    elif role:
+        ids = [message.id for message in archive.messages(session_id) if message.role == role]
+    if asked.reverse:
+        ids.reverse()
+    page = _items(archive, ids[asked.offset : asked.offset + asked.limit], asked.maxChars)
+    if asked.offset >= len(ids) > 0:
+        warnings.append(f"offset {asked.offset} is behind the last of {counted(len(ids), 'message')}")
+    return {
+        "ok": True,
+        "messages": page,
+        "context": _context(archive, session_id),
+        "pagination": {
+            "offset": asked.offset,
+            "returned": len(page),
+            "total": len(ids),
+            "hasMore": asked.offset + asked.limit < len(ids),
+        },
+        "warnings": warnings,
+    }
+
+
+def sessions(archive: Archive, catalog: Catalog, asked: RecallSessions, here: str) -> Json:
+    """``{ok, sessions, returned, total, hasMore, scope, warnings}``: sessions that fit, the latest updated first.
+
+    A session is ``{id, title, directory, projectID, parentID?, time: {created, updated}, archived, deleted,
+    messages}``, `messages` their number. Scope ``project`` is the project of `directory`, or else of `here`.
+
+    Raises:
+        BadRequest: a directory that is not absolute, or scope ``project`` without any directory.
+    """
+    rows = catalog.rows()
+    warnings: list[str] = []
+    place = _place(rows, asked, here, warnings)
+    fitting = [row for row in rows.values() if place(row) and _fits(row, asked)]
+    fitting.sort(key=lambda row: (-row.updated, -row.created, row.id))
+    page = fitting[asked.offset : asked.offset + asked.limit]
+    return {
+        "ok": True,
+        "sessions": [_listed(archive, row) for row in page],
+        "returned": len(page),
+        "total": len(fitting),
+        "hasMore": asked.offset + asked.limit < len(fitting),
+        "scope": asked.scope,
+        "warnings": warnings,
+    }
+
+
+def _place(rows: Mapping[str, Row], asked: RecallSessions, here: str, warnings: list[str]) -> Fits:
+    """Whether a session is where it should be. Scope project with a directory means the project of that directory."""
+    directory = absolute(asked.directory, here, "directory")
+    if not directory:
+        return at_hand("project", rows, here, warnings) if asked.scope == "project" else lambda _: True
+    place = place_of(rows, directory, climbs=False)
+    ways: dict[str, Fits] = {
+        "project": place.is_project,
+        "exact": lambda row: absolute(row.directory, "/", "directory") == directory,
+        "below": lambda row: is_within(row.directory, directory),
+    }
+    is_there = ways[asked.within]
+    return (lambda row: is_there(row) and place.is_project(row)) if asked.scope == "project" else is_there
+
+
+def _fits(row: Row, asked: RecallSessions) -> bool:
+    needle = asked.search.strip().casefold()
+    return (
+        (not asked.projectID.strip() or row.project_id == asked.projectID.strip())
+        and (asked.children or not row.parent_id)
+        and _is_chosen(asked.archived, is_so=row.archived is not None)
+        and _is_chosen(asked.deleted, is_so=row.deleted is not None)
+        and (not needle or (needle in row.title.casefold() and needle in redact(row.title).casefold()))
+    )
+
+
+def _is_chosen(choice: Archived, *, is_so: bool) -> bool:
+    return choice == "include" or (choice == "only") is is_so
+
+
+def _listed(archive: Archive, row: Row) -> Json:
+    return {
+        "id": row.id,
+        "title": redact(row.title),
+        "directory": redact(row.directory),
+        "projectID": row.project_id,
+        **({"parentID": row.parent_id} if row.parent_id else {}),
+        "time": {"created": row.created, "updated": row.updated},
+        "archived": row.archived is not None,
+        "deleted": row.deleted is not None,
+        "messages": len(archive.message_ids(row.id)),
+    }
+
+
+def _found(archive: Archive, message_id: str, session_id: str) -> tuple[Message, list[str]]:
+    """The message, and a warning where it is in another session than the one that was named."""
+    message = archive.message(message_id.strip())
+    if message is None:
+        raise BadRequest(f"message {message_id.strip()!r} is not in the archive; recall and recall_messages give ids")
+    named = session_id.strip()
+    if named in ("", message.session_id):
+        return message, []
+    return message, [f"message {message.id} is not in session {named}, but in {message.session_id}"]
+
+
+def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> tuple[str, list[str]]:
+    """The session that was named, or the latest one of `here` with a warning that says so."""
+    if session_id:
+        if archive.session(session_id) is None and not archive.message_ids(session_id):
+            raise BadRequest(f"session {session_id!r} is not in the archive; recall_sessions lists what is")
+        return session_id, []
+    rows = catalog.rows()
+    where = absolute(here, "", "directory") if here.strip().startswith("/") else ""
+    # What somebody works in at the moment is not gone.
+    live = {row.id: row for row in rows.values() if row.deleted is None}
+    latest = (latest_at(live, where) or latest_at(rows, where)) if where else None
+    if latest is None:
+        place = f"{where} or a directory above it" if where else "the current directory, which is not known"
+        raise BadRequest(f"no sessionID is given, and no session was recorded in {place}; recall_sessions lists all")
+    title, folder = redact(latest.title), redact(latest.directory)
+    return latest.id, [f"no sessionID was given: taken is {latest.id} ({title!r}), the latest of {folder}"]
+
+
+def _items(archive: Archive, ids: Sequence[str], max_chars: int, center: str = "") -> list[Json]:
+    found = (archive.message(message_id) for message_id in ids)
+    return [
+        item(message, max_chars=max_chars, center=message.id == center, deleted=archive.is_deleted(message.id))
+        for message in found
+        if message is not None
+    ]
+
+
+def _context(archive: Archive, session_id: str) -> Json:
+    session = archive.session(session_id)
+    return {
+        "sessionID": session_id,
+        "sessionTitle": redact(session.title) if session else "",
+        "directory": redact(session.directory) if session else "",
+        "projectID": session.project_id if session else "",
+    }
+
+
+def _short_of(message_id: str, budget: int, missing: int, *, is_empty: bool) -> list[str]:
+    if is_empty:
+        return [f"message {message_id} alone is longer than {budget} tokens (estimated); raise budgetTokens"]
+    left_out = f"left out, as {budget} tokens (estimated) are not enough: {counted(missing, 'message')} around it"
+    return [left_out] if missing else []

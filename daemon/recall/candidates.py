@@ -1,0 +1,253 @@
+"""What the indexes answer to a question, as ranked lists that are not yet one order.
+
+Words and meaning are asked at the same time, each in a thread of its own: the libraries beneath let go of the
+interpreter while they work. With a deadline the answer is what there is by then. An index that fails is reported and
+left out, and is an error only where nothing else answers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
+
+from daemon.embed import Embedder
+from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
+from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
+from daemon.model import Kind
+from daemon.recall import rank
+from daemon.recall.rank import Query
+from daemon.redact import redact
+
+WORDS = ("named", "phrase", "lexical", "tools")
+"""The lists of what was found by words, the one to show a message by first."""
+NEAR = ("windows", "semantic")
+"""The lists whose messages need not hold a word of the query themselves."""
+_ALL = (*WORDS, *NEAR)
+TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
+
+_SAID = frozenset(map(str, Kind)) - TOOLS
+_MOST_NAMES = 5
+_LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
+
+
+@dataclass(slots=True)
+class Found:
+    """Candidates by list, and what went wrong on the way; `late` names what the deadline cut off."""
+
+    lists: dict[str, list[Match]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+    late: list[str] = field(default_factory=list)
+    is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
+
+    def ids(self, name: str) -> list[str]:
+        return rank.once(match.message_id for match in self.lists.get(name, []))
+
+    def best(self) -> dict[str, Match]:
+        """The match to show for each message: words before meaning, since they can be pointed at."""
+        best: dict[str, Match] = {}
+        for name in (*WORDS, "semantic", "windows"):
+            for match in self.lists.get(name, []):
+                best.setdefault(match.message_id, match)
+        return best
+
+    def terms(self) -> dict[str, list[str]]:
+        """The words of the query that each message found by words holds."""
+        terms: dict[str, list[str]] = {}
+        for match in (match for name in WORDS for match in self.lists.get(name, [])):
+            terms.setdefault(match.message_id, []).extend(match.terms)
+        return terms
+
+    def near(self) -> set[str]:
+        """The messages whose meaning is near enough, or that have words of the query besides."""
+        scores: dict[str, float] = {}
+        for match in self.lists.get("semantic", []):
+            scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
+        return rank.similar(scores, self.terms())
+
+    def texts(self) -> dict[str, list[str]]:
+        """The texts of each message's matches, each once."""
+        texts: dict[str, dict[str, None]] = {}
+        for match in (match for matches in self.lists.values() for match in matches):
+            texts.setdefault(match.message_id, {})[match.text] = None
+        return {message_id: list(some) for message_id, some in texts.items()}
+
+    def is_full(self, depth: int, among: Container[str] = _ALL) -> bool:
+        """Whether one of the lists `among` may have had more than `depth`."""
+        return any(len(matches) >= depth for name, matches in self.lists.items() if name in among)
+
+
+class Candidates:
+    """Asks the indexes; see recall.search.Recall for what it is made of."""
+
+    def __init__(
+        self,
+        lexical: LexicalIndex,
+        semantic: Callable[[], SemanticIndex | None],
+        embedder: Embedder,
+        on_failure: Callable[[str, Exception], None],
+    ) -> None:
+        self._lexical = lexical
+        self._semantic = semantic
+        self._embedder = embedder
+        self._on_failure = on_failure
+
+    def gather(
+        self,
+        asked: Query,
+        mode: str,
+        filters: Filters,
+        depth: int,
+        *,
+        is_wide: bool = False,
+        deadline: float | None = None,
+    ) -> Found:
+        """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
+
+        `is_wide` asks for what clients are shown besides the plain hits: messages found by their neighbours, and in
+        mode literal what was said apart from what tools printed, so that neither crowds the other out.
+
+        Raises:
+            BadRequest: no regular expression.
+            ReconstituteError: nothing could be asked.
+        """
+
+        def words(found: Found) -> None:
+            self._by_words(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
+
+        def literal(found: Found) -> None:
+            self._literal(found, asked, filters, depth, is_wide)
+
+        def fuzzy(found: Found) -> None:
+            found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
+
+        def regex(found: Found) -> None:
+            within_s = max(0.05, deadline - time.monotonic()) if deadline else 60.0
+            found.lists["named"], all_seen = self._lexical.regex(asked.text.strip(), filters, depth, within_s * 0.9)
+            if not all_seen and len(found.lists["named"]) < depth:
+                found.late.append("not all texts were looked at")
+
+        def meaning(found: Found) -> None:
+            self._by_meaning(found, asked, filters, depth)
+
+        by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
+        questions: dict[str, Callable[[Found], None]] = {}
+        if mode != "semantic":
+            questions["lexical"] = by_words
+        if mode in {"hybrid", "semantic"}:
+            questions["semantic"] = meaning
+        return self._all(questions, deadline)
+
+    def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Words of the index that are spelt nearly as `word`; none where the index fails, which is reported."""
+        try:
+            return self._lexical.spellings(word, limit)
+        except Exception as error:  # noqa: BLE001 - a suggestion is no reason to fail; the owner is told
+            self._on_failure("lexical", error)
+            return []
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def _all(self, questions: Mapping[str, Callable[[Found], None]], deadline: float | None) -> Found:
+        if len(questions) == 1 and deadline is None:
+            asking = [_Question(name, question) for name, question in questions.items()]
+            asking[0].run()
+        else:
+            asking = [_Question(name, question) for name, question in questions.items()]
+            for question in asking:
+                question.start()
+            for question in asking:
+                question.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        found, failures = Found(), []
+        for question in asking:
+            failures += self._taken(found, question)
+        if failures and len(failures) == len(questions):
+            raise failures[0]
+        return found
+
+    def _taken(self, found: Found, question: _Question) -> list[ReconstituteError]:
+        """Put one question's answer with the others; a failure is a warning here."""
+        error, own = question.error, question.found
+        if isinstance(error, BadRequest):
+            raise error
+        if error is not None:
+            self._on_failure(question.index, error)
+            found.states[question.index] = "failed"
+            found.warnings.append(f"{_LABELS[question.index]}: {redact(str(error)) or type(error).__name__}")
+            if isinstance(error, ReconstituteError):
+                return [error]
+            named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
+            named.__cause__ = error
+            return [named]
+        found.lists |= dict(own.lists)
+        found.is_inside |= own.is_inside
+        found.late += own.late
+        found.states[question.index] = "used"
+        if not question.is_done:
+            found.states[question.index] = "late"
+            found.late.append(_LABELS[question.index] + (" to the end" if own.lists else ""))
+        return []
+
+    def _by_words(
+        self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
+    ) -> None:
+        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth)
+        held = {term for match in found.lists["lexical"] for term in match.terms}
+        named: list[Match] = []
+        for name in asked.named[:_MOST_NAMES]:
+            if name not in held and not _is_over(deadline):  # the word index knows whole names; this finds all else
+                named += self._lexical.literal(name, filters, depth)
+        if named:
+            found.lists["named"] = named
+        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]) and not _is_over(deadline):
+            as_it_stands = self._lexical.literal(asked.phrase, filters, depth)
+            whole = [match for match in as_it_stands if rank.stands_in(asked.phrase, match.text)]
+            found.lists["phrase"] = whole
+            found.is_inside = bool(as_it_stands) and not whole
+        is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
+        if is_wide and not is_narrow and not _is_over(deadline):
+            found.lists["windows"] = self._lexical.windows(asked.text, filters, depth)
+
+    def _literal(self, found: Found, asked: Query, filters: Filters, depth: int, is_wide: bool) -> None:
+        text = asked.text.strip()
+        if not is_wide:
+            found.lists["named"] = self._lexical.literal(text, filters, depth)
+            return
+        for name, kinds in (("named", _SAID), ("tools", TOOLS)):
+            chosen = kinds & set(filters.kinds) if filters.kinds else kinds
+            if chosen:
+                found.lists[name] = self._lexical.literal(text, replace(filters, kinds=tuple(sorted(chosen))), depth)
+
+    def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int) -> None:
+        index = self._semantic()
+        if index is None:
+            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
+        vector = self._embedder.embed([asked.text])[0]
+        if isinstance(vector, BadInput):
+            raise vector
+        found.lists["semantic"] = index.query(vector, filters, depth)
+
+
+class _Question(threading.Thread):
+    """One question on its way; what it has found so far may be looked at while it runs."""
+
+    def __init__(self, index: str, question: Callable[[Found], None]) -> None:
+        super().__init__(name=f"recall {index}", daemon=True)
+        self._question = question
+        self.index = index
+        self.found = Found()
+        self.error: Exception | None = None
+        self.is_done = False
+
+    def run(self) -> None:
+        try:
+            self._question(self.found)
+        except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
+            self.error = error
+        self.is_done = True
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline

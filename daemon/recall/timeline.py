@@ -1,0 +1,260 @@
+"""What happened around a message, a session or a moment: sessions begun, prompts and file changes, in order of time.
+
+Read from the anchor outwards, so that it costs what is shown and not what is archived: sessions come from the catalog,
+prompts and tool calls from the lexical index by time, changes from the calls' own records. Reads and other
+observations of files are no changes. All that is shown is redacted; times are epoch ms.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from daemon.archive import Archive
+from daemon.errors import BadRequest
+from daemon.index import Filters, LexicalIndex, Match
+from daemon.model import FileEdit, Json, Kind, Message, Operation
+from daemon.moments import parse_time
+from daemon.recall.asked import RecallTimeline
+from daemon.recall.catalog import Catalog, Row
+from daemon.recall.filters import absolute, is_within
+from daemon.recall.snippet import counted, one_line
+from daemon.records import text
+from daemon.redact import redact
+from daemon.transcript.edits import edits
+
+CHANGES = frozenset(
+    {
+        Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH, Operation.DELETE, Operation.MOVE,
+        Operation.COPY, Operation.TOUCH,
+    }
+)  # fmt: skip
+"""What alters a file; everything else only shows one, or may have altered something."""
+
+LINE = 160
+"""Characters of an entry's text in the index format."""
+MOST_CALLS = 2_000
+"""Tool calls looked through on each side for those that changed a file."""
+_PAGE = 64
+
+_LONGEST_CALL_MS = 900_000
+"""How long after its message's beginning a call may end and its change still be found in its place."""
+_RANKS = {"session": 0, "prompt": 1, "answer": 2, "file": 3}
+_NO_CHANGE = frozenset({"read", "glob", "grep", "list", "ls", "webfetch", "websearch", "todowrite", "todoread", "lsp"})
+"""OpenCode's tools that change no file: their records are not opened."""
+
+_Key: TypeAlias = tuple[int, int, str, str, int, str]
+"""time, rank of the type, session, message, place in the message, path: no two entries share one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """`note` belongs to the text, and stands in the full format only."""
+
+    key: _Key
+    type: str
+    text: str
+    note: str = ""
+    more: Json = field(default_factory=dict)
+
+
+def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: RecallTimeline, now: int) -> Json:
+    """``{ok, anchor: {type, id?, time}, entries, hasMoreBefore, hasMoreAfter, warnings}``; `now` is epoch ms.
+
+    An entry is ``{type, time, sessionID, sessionTitle, messageID?, path?, operation?, tool?, text, anchor}``, its type
+    ``session``, ``prompt`` or ``file``; a message of the assistant that is the anchor is an ``answer``. `depth_before`
+    entries come before the anchor and `depth_after` after it; one at the time of a moment comes after it.
+
+    Raises:
+        BadRequest: the anchor, the session or the project is not known.
+        IndexBroken: the index must be rebuilt.
+    """
+    walk = _Walk(archive, lexical, catalog.rows(), asked)
+    anchor, key, own = walk.anchor(now)
+    before = list(itertools.islice(walk.entries(key, is_before=True), asked.depth_before + 1))
+    after = list(itertools.islice(walk.entries(key, is_before=False), asked.depth_after + 1))
+    if waiting := archive.waiting("lexical"):
+        walk.warnings.append(f"{counted(waiting, 'archived message')} still waiting to be indexed, not shown here yet")
+    shown = [*reversed(before[: asked.depth_before]), *own, *after[: asked.depth_after]]
+    return {
+        "ok": True,
+        "anchor": anchor,
+        "entries": [walk.shown(entry, is_anchor=entry in own) for entry in shown],
+        "hasMoreBefore": len(before) > asked.depth_before or "before" in walk.unread,
+        "hasMoreAfter": len(after) > asked.depth_after or "after" in walk.unread,
+        "warnings": walk.warnings,
+    }
+
+
+class _Walk:
+    """One question's way through the records."""
+
+    def __init__(self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], asked: RecallTimeline) -> None:
+        self._archive, self._lexical, self._rows, self._asked = archive, lexical, rows, asked
+        self._chosen = _chosen(rows, asked)
+        self.warnings: list[str] = []
+        self.unread: set[str] = set()
+
+    def anchor(self, now: int) -> tuple[Json, _Key, list[_Entry]]:
+        """What the anchor is, its place in the order, and its own entry where it is one."""
+        wanted = self._asked.anchor.strip() or "now"
+        message = self._archive.message(wanted)
+        if message is not None:
+            entry = _said(message)
+            return {"type": "message", "id": message.id, "time": message.created}, entry.key, [entry]
+        if wanted in self._rows:
+            entry = _begun(self._rows[wanted])
+            return {"type": "session", "id": wanted, "time": entry.key[0]}, entry.key, [entry]
+        if re.match(r"(?:msg|ses)_", wanted):
+            raise BadRequest(f"anchor {wanted!r} is not in the archive; recall and recall_sessions give ids")
+        time = parse_time(wanted, now, "anchor")
+        time = now if time is None else time
+        return {"type": "time", "time": time}, (time, -1, "", "", 0, ""), []
+
+    def entries(self, key: _Key, *, is_before: bool) -> Iterator[_Entry]:
+        """All entries on one side of `key`, from there outwards."""
+        ways: dict[str, Callable[[int, bool], Iterator[_Entry]]] = {
+            "session": self._sessions,
+            "prompt": self._prompts,
+            "file": self._changes,
+        }
+        wanted = [ways[kind](key[0], is_before) for kind in dict.fromkeys(self._asked.kinds or ways)]
+        for entry in heapq.merge(*wanted, key=lambda entry: entry.key, reverse=is_before):
+            if entry.type and (entry.key < key if is_before else entry.key > key):
+                yield entry
+
+    def shown(self, entry: _Entry, *, is_anchor: bool) -> Json:
+        """The entry as it is answered."""
+        row = self._rows.get(entry.key[2])
+        is_full = self._asked.format == "full"
+        said = redact(f"{entry.text}: {entry.note}" if entry.note and is_full else entry.text)
+        line = one_line(said)
+        return {
+            "type": entry.type,
+            "time": entry.key[0],
+            "sessionID": entry.key[2],
+            "sessionTitle": redact(row.title) if row else "",
+            **({"messageID": entry.key[3]} if entry.key[3] else {}),
+            **{name: redact(value) for name, value in entry.more.items() if value},
+            "text": said if is_full else line if len(line) <= LINE else line[: LINE - 1] + "…",
+            "anchor": is_anchor,
+        }
+
+    # -- the three kinds, each from a time outwards; what stands at that time comes on both sides --------------------
+
+    def _sessions(self, time: int, is_before: bool) -> Iterator[_Entry]:
+        rows = self._rows.values() if self._chosen is None else [self._rows[one] for one in self._chosen]
+        side = [row for row in rows if (row.created <= time if is_before else row.created >= time)]
+        return map(_begun, sorted(side, key=lambda row: (row.created, row.id), reverse=is_before))
+
+    def _prompts(self, time: int, is_before: bool) -> Iterator[_Entry]:
+        """Prompts of one millisecond come in any order out of the index, and sorted out of here."""
+        same: list[_Entry] = []
+        seen: set[str] = set()
+        for match in self._matches(Kind.PROMPT, time + 1 if is_before else time, is_before):
+            message = None if match.message_id in seen else self._archive.message(match.message_id)
+            if message is None:
+                continue  # another part of the same prompt, or the index is behind
+            seen.add(match.message_id)
+            entry = _said(message)
+            if same and same[0].key[0] != entry.key[0]:
+                yield from sorted(same, key=lambda one: one.key, reverse=is_before)
+                same = []
+            same.append(entry)
+        yield from sorted(same, key=lambda one: one.key, reverse=is_before)
+
+    def _changes(self, time: int, is_before: bool) -> Iterator[_Entry]:
+        """Calls come by the beginning of their message, changes happen later: they wait until no nearer one can come.
+
+        Backwards that is when the calls are older by more than a call may last, forwards when they are as late. Entries
+        without a type say how far it has come: nobody waits for changes that are further away than what is shown.
+        """
+        waiting: list[_Entry] = []
+        seen: set[str] = set()
+        start = time + 1 if is_before else time - _LONGEST_CALL_MS
+        for match in self._matches(Kind.TOOL_INPUT, start, is_before, MOST_CALLS):
+            state = self._archive.state(match.message_id)
+            if state is None or match.message_id in seen:
+                continue
+            bound = state["created"] + (_LONGEST_CALL_MS if is_before else 0)
+            while waiting and (waiting[-1].key[0] > bound if is_before else waiting[-1].key[0] < bound):
+                yield waiting.pop()
+            yield _Entry((bound, 9 if is_before else -9, "", "", 0, ""), "", "")
+            if state["edits"] and match.tool not in _NO_CHANGE:
+                seen.add(match.message_id)
+                waiting += self._changed(match.message_id)
+                waiting.sort(key=lambda entry: entry.key, reverse=not is_before)
+        yield from reversed(waiting)
+
+    def _changed(self, message_id: str) -> Iterator[_Entry]:
+        """What a message's calls changed."""
+        message = self._archive.message(message_id)
+        session = self._archive.session(message.session_id) if message is not None else None
+        for place, edit in enumerate(edits(message, session) if message is not None else ()):
+            if edit.operation in CHANGES:
+                yield _change(edit, place, session.directory if session is not None else "")
+
+    def _matches(self, kind: Kind, time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
+        """Parts of this kind from `time` outwards, asked for in growing pages; after `most` no more, with a warning."""
+        filters = Filters(session_id=self._asked.sessionID.strip(), sessions=self._chosen, kinds=(str(kind),))
+        done, limit = 0, _PAGE if most is not None else max(self._asked.depth_before, self._asked.depth_after) + 8
+        while True:
+            found = self._lexical.nearest(time, filters, limit, before=is_before)
+            yield from found[done:]
+            done = len(found)
+            if done < limit:
+                return
+            if most is not None and done >= most:
+                side = "before" if is_before else "after"
+                self.unread.add(side)
+                self.warnings.append(f"not all file changes {side} the anchor: only the nearest {done} calls were read")
+                return
+            limit *= 2
+
+
+def _chosen(rows: Mapping[str, Row], asked: RecallTimeline) -> frozenset[str] | None:
+    """The sessions that are asked about; None is all of them."""
+    session_id, project = asked.sessionID.strip(), asked.project.strip()
+    chosen = None
+    if project.startswith("/"):
+        folder = absolute(project, "", "project")
+        chosen = frozenset(row.id for row in rows.values() if is_within(row.directory, folder))
+    elif project:
+        chosen = frozenset(row.id for row in rows.values() if row.project_id == project)
+        if not chosen:
+            raise BadRequest(f"project {project!r} is not in the archive; give its id, or an absolute directory")
+    if not session_id:
+        return chosen
+    if session_id not in rows:
+        raise BadRequest(f"session {session_id!r} is not in the archive; recall_sessions lists what is")
+    return frozenset({session_id}) if chosen is None else chosen & {session_id}
+
+
+def _begun(row: Row) -> _Entry:
+    return _Entry((row.created, _RANKS["session"], row.id, "", 0, ""), "session", row.title)
+
+
+def _said(message: Message) -> _Entry:
+    """A message as an entry: what was typed, or answered; of a message without words the names of its files."""
+    kind = "prompt" if message.role == "user" else "answer"
+    spoken = [part for part in message.parts if part.type == "text" and part.data.get("synthetic") is not True]
+    words = [text(part.data.get("text")) for part in spoken] or [text(p.data.get("filename")) for p in message.parts]
+    key = (message.created, _RANKS[kind], message.session_id, message.id, 0, "")
+    return _Entry(key, kind, "\n".join(word for word in words if word.strip()))
+
+
+def _change(edit: FileEdit, place: int, directory: str) -> _Entry:
+    folder = directory.rstrip("/")
+
+    def near(path: str) -> str:
+        return path[len(folder) + 1 :] if path.startswith(folder + "/") else path
+
+    goal = f" -> {near(edit.other)}" if edit.other and edit.operation in (Operation.MOVE, Operation.COPY) else ""
+    line = f"{edit.operation} {near(edit.path)}{goal}"
+    more = {"path": edit.path, "operation": str(edit.operation), "tool": edit.tool}
+    key = (edit.time, _RANKS["file"], edit.session_id, edit.message_id, place, edit.path)
+    return _Entry(key, "file", line, edit.note, more)

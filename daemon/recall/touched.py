@@ -1,0 +1,204 @@
+"""Which sessions touched a path, or anything beneath it: what they changed, what they read, when.
+
+From the recorded edits of the archive, under the path's former names too; on request also sessions that only mention
+the path, from the lexical index. All that is shown is redacted; times are epoch ms.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from daemon.archive import Archive
+from daemon.errors import BadRequest
+from daemon.index import Filters, LexicalIndex
+from daemon.model import FileEdit, Json, Operation
+from daemon.recall.asked import RecallFiles
+from daemon.recall.catalog import Catalog, Row
+from daemon.recall.filters import absolute, is_within
+from daemon.recall.timeline import CHANGES
+from daemon.redact import redact
+
+MOST_FILES = 20
+"""Paths named of a session, those it touched last."""
+
+MOST_NAMES = 32
+"""Former names of a path that are followed."""
+
+_READS = frozenset({Operation.READ, Operation.READ_RANGE})
+_MAYBE = frozenset({Operation.UNCLEAR, Operation.REFUSED})
+_PAGE = 256
+_FOREVER = 1 << 53
+
+
+@dataclass(slots=True)
+class _Touch:
+    """What one session did to the path and beneath it."""
+
+    first: int
+    last: int
+    changes: int = 0
+    reads: int = 0
+    unclear: int = 0
+    files: dict[str, int] = field(default_factory=dict)
+    mention_only: bool = False
+
+
+def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: RecallFiles) -> Json:
+    """``{ok, path, sessions, total, warnings}``: the sessions, those that touched it last first.
+
+    A session is ``{sessionID, title, directory, projectID, first, last, changes, reads, unclear, files, moreFiles?,
+    deleted, archived, mentionOnly}``: `first` and `last` are when it touched (or mentioned) the path, `unclear` counts
+    calls that may have changed it, or were refused, `files` are at most MOST_FILES paths, by their names of today.
+    `total` counts all sessions that touched it, and of those that only mention it as many as may be shown; a warning
+    says where there are more.
+
+    Raises:
+        BadRequest: the path is not absolute.
+        IndexBroken: `mentions` cannot be answered, the index must be rebuilt.
+    """
+    path = absolute(asked.path, "", "path")
+    if not path:
+        raise BadRequest("path is blank: write an absolute path, as /home/you/project")
+    names = _names(archive, path)
+    found = _from_edits(archive, names)
+    warnings: list[str] = []
+    rows = catalog.rows()
+    if asked.mentions and _add_mentions(archive, lexical, rows, names, found, most=asked.limit):
+        warnings.append(f"more sessions mention {redact(path)} than are counted here; raise limit to see them")
+    newest = sorted(found, key=lambda one: (-found[one].last, one))
+    return {
+        "ok": True,
+        "path": redact(path),
+        "sessions": [_shown(one, rows.get(one), found[one]) for one in newest[: asked.limit]],
+        "total": len(found),
+        "warnings": warnings,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A path that is `now` by today's name; what happened to `old` after `until` was to something else."""
+
+    old: str
+    now: str
+    until: int = _FOREVER
+
+
+def _names(archive: Archive, path: str) -> list[_Name]:
+    """The path; what it, or a folder above it, was moved from; the folders that have become it or a part of it."""
+    names = [_Name(path, path)]
+    for old, new in sorted(archive.files.aliases().items()):
+        if is_within(path, new):
+            names.append(_Name(posixpath.normpath(old + path[len(new.rstrip("/")) :]), path))
+        elif is_within(new, path):
+            names.append(_Name(old, new))
+    for name in names:  # grows: what was moved may have been moved before
+        if len(names) < MOST_NAMES and is_within(path, name.now):
+            known = {one.old for one in names}
+            names += [one for one in _moved_from(archive, name) if one.old not in known]
+    return names
+
+
+def _moved_from(archive: Archive, name: _Name) -> Iterator[_Name]:
+    """What became `name` by a recorded move of it or of a folder above it."""
+    folder = name.old
+    while folder != "/":
+        for edit in archive.files.edits(folder):
+            if edit.operation is not Operation.MOVE or not edit.other or edit.time > name.until:
+                continue
+            goal = posixpath.join(edit.other, posixpath.basename(edit.path)) if edit.into else edit.other
+            if goal != edit.path and is_within(name.old, goal):
+                yield _Name(edit.path + name.old[len(goal.rstrip("/")) :], name.now, edit.time)
+        folder = posixpath.dirname(folder)
+
+
+def _from_edits(archive: Archive, names: Sequence[_Name]) -> dict[str, _Touch]:
+    """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
+    found: dict[str, _Touch] = {}
+    seen: set[tuple[str, str, int]] = set()
+    for edit, path in _edits(archive, names):
+        if edit.operation not in CHANGES | _READS | _MAYBE or not edit.session_id:
+            continue
+        touch = found.setdefault(edit.session_id, _Touch(edit.time, edit.time))
+        touch.files[path] = max(edit.time, touch.files.get(path, 0))
+        event = (edit.message_id, edit.part_id, edit.number)
+        if event in seen:
+            continue
+        seen.add(event)
+        touch.first, touch.last = min(touch.first, edit.time), max(touch.last, edit.time)
+        touch.changes += edit.operation in CHANGES
+        touch.reads += edit.operation in _READS
+        touch.unclear += edit.operation in _MAYBE
+    return found
+
+
+def _edits(archive: Archive, names: Iterable[_Name]) -> Iterator[tuple[FileEdit, str]]:
+    """Each edit with the path it is about, by today's name."""
+    for name in names:
+        root, now = name.old.rstrip("/"), name.now.rstrip("/")
+        for edit in chain(archive.files.edits(name.old), archive.files.beneath(name.old)):
+            is_pair = edit.operation in (Operation.MOVE, Operation.COPY)
+            for end in (edit.path, edit.other) if is_pair else (edit.path,):
+                if end and edit.time <= name.until and is_within(end, name.old):
+                    yield edit, now + end[len(root) :] or "/"
+
+
+def _add_mentions(
+    archive: Archive,
+    lexical: LexicalIndex,
+    rows: Mapping[str, Row],
+    names: Sequence[_Name],
+    found: dict[str, _Touch],
+    *,
+    most: int,
+) -> bool:
+    """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
+    added = 0
+    for name in dict.fromkeys(name.old for name in names):
+        left = set(rows) - set(found)
+        while left:
+            matches = lexical.nearest(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)
+            latest: dict[str, int] = {}
+            for match in matches:
+                state = archive.state(match.message_id)
+                if state is not None and state["session"] in left:
+                    latest.setdefault(state["session"], state["created"])
+            for session_id, time in latest.items():
+                if added == most:
+                    return True
+                added += 1
+                found[session_id] = _Touch(_first(archive, lexical, name, session_id, time), time, mention_only=True)
+            left -= set(latest)
+            if len(matches) < _PAGE or not latest:
+                break
+    return False
+
+
+def _first(archive: Archive, lexical: LexicalIndex, name: str, session_id: str, default: int) -> int:
+    """When a session mentioned the path first."""
+    oldest = lexical.nearest(0, Filters(path=name, session_id=session_id), 1, before=False)
+    state = archive.state(oldest[0].message_id) if oldest else None
+    return default if state is None else int(state["created"])
+
+
+def _shown(session_id: str, row: Row | None, touch: _Touch) -> Json:
+    files = sorted(touch.files, key=lambda path: (-touch.files[path], path))
+    return {
+        "sessionID": session_id,
+        "title": redact(row.title) if row else "",
+        "directory": redact(row.directory) if row else "",
+        "projectID": row.project_id if row else "",
+        "first": touch.first,
+        "last": touch.last,
+        "changes": touch.changes,
+        "reads": touch.reads,
+        "unclear": touch.unclear,
+        "files": [redact(path) for path in files[:MOST_FILES]],
+        **({"moreFiles": len(files) - MOST_FILES} if len(files) > MOST_FILES else {}),
+        "deleted": row is not None and row.deleted is not None,
+        "archived": row is not None and row.archived is not None,
+        "mentionOnly": touch.mention_only,
+    }

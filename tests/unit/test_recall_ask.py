@@ -1,0 +1,457 @@
+"""The call recall: what clients ask becomes the answer they are promised, by real indexes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recorded, call, recorded
+
+from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
+from daemon.index import Filters, Match
+from daemon.model import Json, Session
+from daemon.recall.asked import Recall as Asked
+from daemon.recall.catalog import Catalog
+
+SECRET = "ghp_" + "a1B2" * 9
+PATIENT = 60.0
+"""Seconds; where the time budget is not what is tested, a busy machine shall not spend it."""
+
+
+def _session(house: Recorded, sid: str, directory: str, **fields: Any) -> str:
+    house.clock += MINUTE
+    told = {"project_id": "prj", "title": sid, "archived": None, "parent_id": None} | fields
+    batch = house.archive.batch()
+    batch.session(
+        Session(id=sid, directory=directory, created=house.clock, updated=house.clock, raw=b"{}", **told), "test", 2
+    )
+    house.archive.commit(batch)
+    return sid
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    with recorded(tmp_path_factory.mktemp("house"), {"car": "vehicle", "automobile": "vehicle"}) as made:
+        _session(made, "shop", "/work/shop", project_id="shop", title="Rate limits of the shop")
+        made.say("shop", "user", "Please add a rate limit to the checkout service.")
+        pruned = call("bash", output="rateLimit=5 and much besides", command="env | sort")
+        pruned["state"]["time"] = {"start": made.clock, "end": made.clock, "compacted": made.clock}
+        made.say("shop", "assistant", {"type": "reasoning", "text": "A prefilter would be too slow."}, pruned)
+        made.say("shop", "assistant", "I set rateLimit to 5.")
+        _session(made, "web", "/work/shop/web", project_id="shop", title=f"Pages {SECRET}")
+        made.say("web", "user", "My automobile needs a page, and so does the checkout.")
+        made.say("web", "assistant", "The page for rateLimiter statistics is done.")
+        _session(made, "tree", "/trees/shop", project_id="shop", title="A second tree")
+        made.say("tree", "user", "The checkout of the second tree is broken.")
+        _session(made, "other", "/elsewhere", project_id="other", title="Errors", archived=7)
+        made.say(
+            "other", "assistant", call("bash", status="error", error="ECONNREFUSED by the checkout", command="run")
+        )
+        made.say("other", "user", "Where is the kettle of the canteen?")
+        made.delete("msg_0008")
+        made.index()
+        yield made
+
+
+def _ask(house: Recorded, query: str, here: str = "", now: int | None = None, **asked: Any) -> Json:
+    return house.recall(budget_s=PATIENT).ask(Asked(query=query, **asked), here, now)
+
+
+def _ids(answer: Json) -> list[str]:
+    return [one["messageID"] for one in answer["results"]]
+
+
+def _said(answer: Json) -> str:
+    return "\n".join(answer["warnings"])
+
+
+# -- modes -----------------------------------------------------------------------------------------------------------
+
+MODES = {
+    "literal": ("CHECKOUT service", ["msg_0001"]),
+    "smart": ("services limiting", ["msg_0001"]),
+    "fuzzy": ("prefiltr", ["msg_0002"]),
+    "regex": (r"ECONN[A-Z]{7}\b", ["msg_0007"]),
+    "semantic": ("car", ["msg_0004"]),
+    "hybrid": ("rate limit checkout service", ["msg_0001"]),
+}
+
+
+@pytest.mark.parametrize(("match", "query", "first"), [(match, *case) for match, case in MODES.items()])
+def test_each_mode_finds_what_it_is_for(house: Recorded, match: str, query: str, first: list[str]):
+    answer = _ask(house, query, match=match)
+    assert _ids(answer)[:1] == first
+    assert answer["matchMode"] == match
+    assert answer["degradeKind"] == "none"
+    assert all(0 <= one["score"] <= 1 for one in answer["results"])
+
+
+def test_scores_fall_along_the_list_in_every_mode_and_group(house: Recorded):
+    for match in MODES:
+        for group in ("part", "message", "session", "project"):
+            scores = [one["score"] for one in _ask(house, "checkout", match=match, group=group)["results"]]
+            assert scores == sorted(scores, reverse=True), (match, group)
+
+
+def test_a_near_spelling_says_what_was_asked_and_what_is_there_and_stands_below_the_word_itself(house: Recorded):
+    near = _ask(house, "ECONNREFUSD", match="fuzzy")
+    assert near["results"][0]["near"][0][1].upper() == "ECONNREFUSED"
+    assert near["results"][0]["why"]["confidence"] == "low"
+    assert "'econnrefusd'" in _said(near).lower()
+    exact = _ask(house, "checkout", match="fuzzy")
+    kinds = ["near" in one for one in exact["results"]]
+    assert kinds == sorted(kinds)
+
+
+def test_what_was_said_stands_above_what_tools_printed_in_literal_too(house: Recorded):
+    assert _ids(_ask(house, "ratelimit", match="literal")) == ["msg_0005", "msg_0003", "msg_0002"]
+    assert _ids(_ask(house, "ratelimit", match="literal", type="tool")) == ["msg_0002"]
+
+
+def test_a_bad_regular_expression_is_refused(house: Recorded):
+    with pytest.raises(BadRequest):
+        _ask(house, "(", match="regex")
+
+
+@pytest.mark.parametrize("query", ["", "  \n", "x" * 10_001])
+def test_what_is_no_query_is_refused(house: Recorded, query: str):
+    with pytest.raises(BadRequest, match="query"):
+        _ask(house, query)
+
+
+# -- what is not there -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("match", ["hybrid", "smart"])
+def test_a_bare_identifier_that_nobody_wrote_finds_nothing_and_suggests_its_near_spelling(house: Recorded, match: str):
+    answer = _ask(house, "rateLimitr", match=match)
+    assert answer["results"] == []
+    assert "'rateLimitr'" in _said(answer)
+    assert answer["suggestions"][0]["example"]["query"].lower() in {"ratelimit", "ratelimiter"}
+    assert answer["nearMisses"][0]["sessionID"] in {"shop", "web"}
+
+
+def test_words_that_nobody_wrote_are_named_and_what_is_similar_is_called_so(house: Recorded):
+    for match in ("hybrid", "smart"):
+        answer = _ask(house, "car", match=match)
+        assert _ids(answer)[:1] == ["msg_0004"], match
+        assert {one["matchMode"] for one in answer["results"]} == {"semantic"}
+        assert "'car'" in _said(answer)
+        assert "similar in meaning" in _said(answer)
+    assert answer["degradeKind"] == "fallback"
+    assert answer["matchMode"] == "semantic"
+
+
+def test_an_absent_name_in_a_question_is_named(house: Recorded):
+    answer = _ask(house, "what about getCheckout for my page")
+    assert answer["results"]
+    assert "'getCheckout'" in _said(answer)
+
+
+def test_a_longer_name_stands_below_the_name_itself(house: Recorded):
+    assert _ids(_ask(house, "rateLimit"))[-1:] != ["msg_0001"]
+    found = _ids(_ask(house, "rateLimit"))
+    assert set(found[:3]) == {"msg_0001", "msg_0002", "msg_0003"}
+    assert found[3:] in ([], ["msg_0005"])
+
+
+# -- filters ---------------------------------------------------------------------------------------------------------
+
+FILTERS = {
+    "session": ({"sessionID": "web"}, {"msg_0004"}),
+    "project": ({"projectID": "shop"}, {"msg_0001", "msg_0004", "msg_0006"}),
+    "directory": ({"directory": "/work/shop"}, {"msg_0001", "msg_0004"}),
+    "exactly a directory": ({"directory": "/work/shop", "within": "exact"}, {"msg_0001"}),
+    "the project of a directory": ({"directory": "/work", "within": "project"}, {"msg_0001", "msg_0004", "msg_0006"}),
+    "role": ({"role": "assistant"}, {"msg_0007"}),
+    "type": ({"type": "tool"}, {"msg_0007"}),
+    "kinds": ({"kinds": ["prompt"]}, {"msg_0001", "msg_0004", "msg_0006"}),
+    "tool": ({"toolName": "bash"}, {"msg_0007"}),
+    "title": ({"title": "second"}, {"msg_0006"}),
+    "archived": ({"archived": "only"}, {"msg_0007"}),
+    "not archived": ({"archived": "exclude"}, {"msg_0001", "msg_0004", "msg_0006"}),
+    "time": ({"before": START + 5 * MINUTE}, {"msg_0001"}),
+    "sessions": ({"sessions": 2}, {"msg_0006", "msg_0007"}),
+}
+
+
+@pytest.mark.parametrize(("asked", "expected"), FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize("match", ["smart", "literal", "fuzzy", "regex"])
+def test_filters_hold_inside_the_query(house: Recorded, asked: Json, expected: set[str], match: str):
+    assert set(_ids(_ask(house, "checkout", match=match, results=10, **asked))) == expected
+
+
+@pytest.mark.parametrize(("asked", "expected"), FILTERS.values(), ids=FILTERS)
+def test_filters_hold_for_meaning_as_well(house: Recorded, asked: Json, expected: set[str]):
+    sessions = {one["sessionID"] for one in _ask(house, "checkout", **asked)["results"]}
+    allowed = {one["sessionID"] for one in _ask(house, "checkout", match="literal", results=50, **asked)["results"]}
+    assert sessions >= allowed
+    if {"sessionID", "projectID", "directory", "title", "archived"} & set(asked):
+        assert sessions == allowed
+
+
+def test_what_openCode_deleted_is_found_said_to_be_and_filtered_by(house: Recorded):
+    found = _ask(house, "kettle canteen", match="smart")
+    assert found["results"][0]["deleted"] is True
+    assert "deleted in OpenCode" in _said(found)
+    assert _ids(_ask(house, "kettle", match="literal", deleted="exclude")) == []
+    assert _ids(_ask(house, "kettle canteen", match="smart", deleted="only")) == ["msg_0008"]
+
+
+def test_a_filter_that_no_session_fits_is_named_and_what_lies_outside_it_is_hinted_at(house: Recorded):
+    answer = _ask(house, "kettle", directory="/work/none")
+    assert answer["results"] == []
+    assert answer["coverage"]["eligible"] == 0
+    assert answer["coverage"]["limitedBy"] == ["directory"]
+    assert "directory '/work/none'" in _said(answer)
+    assert answer["suggestions"][0]["example"] == {"query": "kettle"}
+    assert answer["nearMisses"][0]["sessionID"] == "other"
+    assert "directory" in answer["nearMisses"][0]["reason"]
+
+
+def test_filters_that_leave_nothing_are_suggested_to_be_left_out(house: Recorded):
+    answer = _ask(house, "kettle", match="smart", projectID="shop", role="user", type="text")
+    assert answer["results"] == []
+    suggestion = next(one for one in answer["suggestions"] if "limited by" in one["reason"])
+    assert suggestion["example"] == {"query": "kettle", "match": "smart"}
+    assert "no text within the filters holds 'kettle'" in _said(answer)
+    assert answer["nearMisses"][0]["sessionID"] == "other"
+
+
+def test_scopes_are_taken_from_where_the_caller_stands(house: Recorded):
+    project = _ask(house, "checkout", "/work/shop/web/src", match="smart", scope="project")
+    assert set(_ids(project)) == {"msg_0001", "msg_0004", "msg_0006"}
+    assert "taken to be project shop" in _said(project)
+    session = _ask(house, "checkout", "/work/shop", match="smart", scope="session")
+    assert _ids(session) == ["msg_0001"]
+    with pytest.raises(BadRequest, match="scope 'session'"):
+        _ask(house, "checkout", scope="session")
+
+
+def test_a_fallback_fills_up_from_the_project_and_then_from_everywhere(house: Recorded):
+    answer = _ask(house, "checkout", match="smart", directory="/work/shop/web", fallback=True)
+    relevance = [(one["messageID"], one["directoryRelevance"]) for one in answer["results"]]
+    assert relevance[0] == ("msg_0004", "exact")
+    assert set(relevance[1:3]) == {("msg_0001", "project"), ("msg_0006", "project")}
+    assert relevance[3] == ("msg_0007", "global")
+    assert answer["degradeKind"] == "fallback"
+    assert "beyond the directory" in _said(answer)
+    enough = _ask(house, "checkout", match="smart", directory="/work/shop/web", fallback=True, results=1)
+    assert [one["directoryRelevance"] for one in enough["results"]] == ["exact"]
+
+
+# -- the answer ------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_says_where_it_is_from_and_why_it_was_found(house: Recorded):
+    answer = _ask(house, "rate limit service", "/work/shop", now=START + 10 * 86_400_000, explain=True)
+    one = answer["results"][0]
+    assert one | {"matchReasons": [], "why": {}, "score": 1.0} == {
+        "sessionID": "shop",
+        "sessionTitle": "Rate limits of the shop",
+        "directory": "/work/shop",
+        "projectID": "shop",
+        "messageID": "msg_0001",
+        "role": "user",
+        "time": START + 2 * MINUTE,
+        "partID": "prt_0001_0",
+        "partType": "text",
+        "kind": "prompt",
+        "pruned": False,
+        "deleted": False,
+        "archived": False,
+        "snippet": "Please add a rate limit to the checkout service.",
+        "score": 1.0,
+        "matchMode": "hybrid",
+        "matchedTerms": ["rate", "limit", "service"],
+        "source": "message",
+        "hitCount": 2,
+        "titleMatch": {"title": "Rate limits of the shop", "matchedTerms": ["rate", "limit"]},
+        "directoryRelevance": "exact",
+        "matchReasons": [],
+        "why": {},
+    }
+    assert one["why"]["confidence"] == "high"
+    assert one["why"]["recency"] == "older"
+    assert "by words place 1" in one["matchReasons"][0]
+
+
+def test_reasons_are_only_told_where_they_are_asked_for(house: Recorded):
+    assert "matchReasons" not in _ask(house, "checkout")["results"][0]
+
+
+def test_a_pruned_output_is_found_and_said_to_be_pruned(house: Recorded):
+    one = _ask(house, "much besides", match="literal")["results"][0]
+    assert (one["pruned"], one["toolName"], one["kind"], one["partType"]) == (True, "bash", "tool_output", "tool")
+    assert (one["source"], one["why"]["matchedFields"]) == ("tool", ["stdout"])
+
+
+def test_a_title_is_a_kind_of_its_own(house: Recorded):
+    one = _ask(house, "second tree", match="smart", kinds=["title"])["results"][0]
+    assert (one["source"], one["partType"], one["sessionID"]) == ("title", "title", "tree")
+
+
+def test_groups_count_their_hits_and_show_the_best(house: Recorded):
+    parts = _ask(house, "rateLimit", match="smart", group="part")
+    assert len({(one["messageID"], one["partID"], one["kind"]) for one in parts["results"]}) == len(parts["results"])
+    assert "hitCount" not in parts["results"][0]
+    sessions = _ask(house, "checkout", match="smart", group="session")
+    assert len({one["sessionID"] for one in sessions["results"]}) == len(sessions["results"]) == 4
+    projects = _ask(house, "checkout", match="smart", group="project")
+    assert {one["projectID"]: one["hitCount"] for one in projects["results"]} == {"shop": 3, "other": 1}
+    assert projects["group"] == "project"
+
+
+def test_a_page_says_whether_there_is_more(house: Recorded):
+    page = _ask(house, "checkout", match="smart", results=1)
+    assert (len(page["results"]), page["total"], page["truncated"]) == (1, 4, True)
+    assert _ask(house, "checkout", match="smart")["truncated"] is False
+
+
+def test_coverage_says_what_was_looked_at(house: Recorded):
+    coverage = _ask(house, "checkout", projectID="shop")["coverage"]
+    assert (coverage["sessions"], coverage["messages"], coverage["eligible"]) == (4, 8, 3)
+    assert (coverage["lexical"], coverage["semantic"]) == ("used", "used")
+    assert coverage["limitedBy"] == ["projectID"]
+    assert coverage["waiting"] == {"lexical": 0, "semantic": 0}
+
+
+def test_nothing_that_is_shown_holds_a_secret(house: Recorded):
+    for asked in ({}, {"match": "literal"}, {"title": "none"}, {"directory": f"/{SECRET}"}, {"expand": "context"}):
+        assert SECRET not in str(_ask(house, f"automobile {SECRET} page", explain=True, **asked))
+        assert SECRET not in str(_ask(house, SECRET, explain=True, **asked))
+        assert SECRET not in str(_ask(house, "automobile", explain=True, **asked))
+
+
+# -- expansion -------------------------------------------------------------------------------------------------------
+
+
+def test_the_best_results_are_shown_in_full_with_their_neighbours_or_as_chat_messages(house: Recorded):
+    assert "expanded" not in _ask(house, "checkout")
+    message = _ask(house, "rateLimit to 5", match="literal", expand="message")["expanded"]
+    assert message[0]["message"]["parts"][0]["content"] == "I set rateLimit to 5."
+    assert (message[0]["resultIndex"], message[0]["messageID"], message[0]["mode"]) == (0, "msg_0003", "message")
+    context = _ask(house, "rateLimit to 5", match="literal", expand="context", window=1)["expanded"][0]
+    assert [item["message"]["id"] for item in context["messages"]] == ["msg_0002", "msg_0003"]
+    assert [item.get("center") for item in context["messages"]] == [None, True]
+    assert (context["hasMoreBefore"], context["hasMoreAfter"]) == (True, False)
+    chat = _ask(house, "rateLimit to 5", match="literal", expand="messages", window=5)["expanded"][0]
+    assert [entry["role"] for entry in chat["messages"]] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_an_automatic_window_is_the_turn(house: Recorded):
+    entry = _ask(house, "rateLimit to 5", match="literal", expand="context", window="auto")["expanded"][0]
+    assert [item["message"]["id"] for item in entry["messages"]] == ["msg_0001", "msg_0002", "msg_0003"]
+    assert entry["hasMoreBefore"] is False
+
+
+# -- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def test_an_index_that_fails_is_told_and_the_other_answers(house: Recorded):
+    recall = house.recall(semantic=None, budget_s=PATIENT)
+    answer = recall.ask(Asked(query="checkout"))
+    assert answer["results"]
+    assert (answer["degradeKind"], answer["coverage"]["semantic"]) == ("index", "failed")
+    assert any("meaning was not searched" in one for one in answer["degraded"])
+    with pytest.raises(ModelUnavailable):
+        recall.ask(Asked(query="checkout", match="semantic"))
+
+
+def test_the_owner_of_an_index_is_told_of_its_failure(house: Recorded):
+    told: list[str] = []
+    torn = house.recall(
+        lexical=FailingLexical(IndexBroken("the word index is torn")),
+        on_failure=lambda index, _: told.append(index),
+        budget_s=PATIENT,
+    )
+    answer = torn.ask(Asked(query="car"))
+    assert _ids(answer)[:1] == ["msg_0004"]
+    assert "the word index is torn" in _said(answer)
+    assert "lexical" in told
+    with pytest.raises(IndexBroken, match="torn"):
+        torn.ask(Asked(query="car", match="literal"))
+
+
+class _SlowModel(FailingModel):
+    """Fault injection: a model that takes longer than anybody waits."""
+
+    def embed(self, texts: Any) -> list[Any]:
+        time.sleep(3)
+        return super().embed(texts)
+
+
+def test_what_is_not_there_in_time_is_left_out_and_said(house: Recorded):
+    slow = house.recall(embedder=_SlowModel(RuntimeError("too late")), budget_s=1.0)
+    began = time.monotonic()
+    answer = slow.ask(Asked(query="checkout"))
+    assert time.monotonic() - began < 2.5
+    assert answer["results"]
+    assert answer["degradeKind"] == "time"
+    assert "meaning was not searched" in "".join(answer["degraded"])
+    assert "timeBudget" in answer["coverage"]["limitedBy"]
+
+
+class _Behind:
+    """Fault injection: an index that has a message which the archive does not."""
+
+    def __init__(self, lexical: Any) -> None:
+        self._lexical = lexical
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lexical, name)
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        ghost = Match("msg_ghost", 99.0, "prt", "prompt", text=query, terms=(query,))
+        return [ghost, *self._lexical.search(query, filters, limit)]
+
+
+def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recorded):
+    answer = house.recall(lexical=_Behind(house.lexical), budget_s=PATIENT).ask(Asked(query="checkout", match="smart"))
+    assert "msg_ghost" not in _ids(answer)
+    assert "not in the archive: 1 indexed message" in _said(answer)
+
+
+# -- currency --------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_searched_by_what_it_is_called_and_where_it_is_now(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/old", title="Old name")
+        made.say("s", "user", "the kettle boils")
+        made.index()
+        catalog = Catalog(made.archive)
+        recall = made.recall(catalog=catalog, budget_s=PATIENT)
+        assert recall.ask(Asked(query="kettle", directory="/old"))["results"]
+        _session(made, "s", "/new", title="New name")
+        assert recall.ask(Asked(query="kettle", match="smart", directory="/new", title="new"))["results"]
+        assert not recall.ask(Asked(query="kettle", match="smart", directory="/old"))["results"]
+
+
+def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "s", "/w")
+        made.say("s", "user", "the kettle boils")
+        made.index()
+        made.say("s", "user", "not yet indexed")
+        assert "1 archived message still waiting" in _said(_ask(made, "kettle"))
+
+
+def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        _session(made, "noisy", "/w")
+        for number in range(12):
+            made.say("noisy", "user", f"walrus tusk number {number}")
+        for name in ("quiet", "calm"):
+            _session(made, name, "/w")
+            made.say(name, "user", "the walrus tusk of the zoo")
+        made.index()
+        page = _ask(made, "walrus tusk", match="smart", results=6)
+        sessions = [one["sessionID"] for one in page["results"]]
+        assert {"quiet", "calm"} < set(sessions)
+        assert len(sessions) == 6
+        alone = _ask(made, "walrus number", match="smart", results=6, sessionID="noisy")
+        assert [one["sessionID"] for one in alone["results"]] == ["noisy"] * 6

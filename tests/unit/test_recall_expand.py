@@ -1,0 +1,117 @@
+"""The best results in full, within budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from recorded_sessions import Recorded, call, recorded
+
+from daemon.index import Match
+from daemon.model import Json
+from daemon.recall import shown
+from daemon.recall.asked import Recall as Asked
+from daemon.recall.catalog import Catalog
+from daemon.recall.expand import Expansion, expand
+from daemon.recall.group import Find
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    with recorded(tmp_path_factory.mktemp("house")) as made:
+        made.session("ses", "/work")
+        made.say("ses", "user", "first question")
+        made.say("ses", "assistant", "first answer")
+        made.say("ses", "user", f"second question with {SECRET}")
+        made.say("ses", "assistant", call("bash", output="line of output\n" * 2000, command="make"))
+        made.say("ses", "assistant", "the end of the second answer")
+        made.say("ses", "user", "third question")
+        yield made
+
+
+def _expand(house: Recorded, *messages: str, **asked) -> Expansion:
+    finds = [Find(one, "ses", "prj", 0, Match(one, 1.0), "smart", 1.0) for one in messages]
+    return expand(house.archive, Catalog(house.archive).rows(), Asked(query="x", **asked), finds)
+
+
+def _ids(entry: Json) -> list[str]:
+    return [item["message"]["id"] for item in entry["messages"]]
+
+
+def _size(expansion: Expansion) -> int:
+    items = [item for entry in expansion.expanded for item in entry.get("messages", [entry.get("message")])]
+    return sum(
+        len(str(part.get(name, "")))
+        for item in items
+        for part in item["parts"]
+        for name in ("content", "input", "output", "error")
+    )
+
+
+def test_nothing_is_expanded_unless_it_is_asked_for(house: Recorded):
+    assert _expand(house, "msg_0001").expanded == []
+
+
+def test_as_many_results_as_asked_are_shown_in_full_and_redacted(house: Recorded):
+    made = _expand(house, "msg_0003", "msg_0001", "msg_0002", expand="message", expandResults=2)
+    assert [(entry["resultIndex"], entry["messageID"]) for entry in made.expanded] == [(0, "msg_0003"), (1, "msg_0001")]
+    assert made.expanded[0]["message"]["center"] is True
+    assert SECRET not in str(made.expanded)
+    assert (made.warnings, made.is_short) == ([], False)
+
+
+WINDOWS = {
+    0: ["msg_0004"],
+    1: ["msg_0003", "msg_0004", "msg_0005"],
+    50: [f"msg_000{n}" for n in range(1, 7)],
+    "auto": ["msg_0003", "msg_0004", "msg_0005"],
+}
+
+
+@pytest.mark.parametrize(("window", "expected"), WINDOWS.items())
+def test_a_context_has_the_neighbours_and_says_whether_there_are_more(house: Recorded, window, expected):
+    entry = _expand(house, "msg_0004", expand="context", window=window, expandBudgetChars=400_000).expanded[0]
+    assert _ids(entry) == expected
+    assert entry["hasMoreBefore"] is (expected[0] != "msg_0001")
+    assert entry["hasMoreAfter"] is (expected[-1] != "msg_0006")
+
+
+def test_too_few_messages_keep_the_nearest_and_say_so(house: Recorded):
+    made = _expand(house, "msg_0002", expand="context", window=3, expandBudgetMessages=2)
+    assert "msg_0002" in _ids(made.expanded[0])
+    assert len(_ids(made.expanded[0])) == 2
+    assert made.is_short
+    assert "expandBudgetMessages 2" in made.warnings[0]
+
+
+@pytest.mark.parametrize("budget", [500, 1000, 5000])
+def test_texts_are_cut_to_the_budget_and_say_so(house: Recorded, budget: int):
+    made = _expand(house, "msg_0004", expand="context", window=2, expandBudgetChars=budget)
+    assert _size(made) <= budget
+    center = next(item for item in made.expanded[0]["messages"] if item.get("center"))
+    assert center["parts"][0]["output"].endswith(shown.TRUNCATED)
+    assert center["parts"][0]["input"] == {"command": "make"}
+    assert made.is_short
+    assert "cut" in made.warnings[0] or "left out" in made.warnings[0]
+
+
+def test_the_budget_is_one_for_all_results(house: Recorded):
+    made = _expand(house, "msg_0004", "msg_0003", expand="context", expandResults=2, expandBudgetChars=600)
+    assert _size(made) <= 600
+
+
+def test_chat_messages_are_whole_and_within_their_budgets(house: Recorded):
+    made = _expand(house, "msg_0004", expand="messages", window=1, expandBudgetChars=100_000)
+    assert [entry["role"] for entry in made.expanded[0]["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert made.expanded[0]["tokens"] > 0
+    small = _expand(house, "msg_0002", expand="messages", window=1, expandBudgetTokens=100)
+    assert 0 < small.expanded[0]["tokens"] <= 100
+
+
+def test_a_message_that_does_not_fit_whole_is_left_out_with_a_warning(house: Recorded):
+    made = _expand(house, "msg_0004", expand="messages", window=0, expandBudgetChars=500)
+    assert made.expanded == []
+    assert made.is_short
+    assert "expandBudgetChars" in made.warnings[0]

@@ -1,0 +1,104 @@
+"""Lists of candidates become one order."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.index import Match
+from daemon.recall import rank
+from daemon.recall.candidates import Found
+from daemon.recall.order import MOST_READ, NOT_LOOKED_AT, Archived, ordered
+from daemon.recall.rank import Tier
+
+
+def _match(message: str, text: str = "", *, score: float = 1.0, kind: str = "prompt", **more) -> Match:
+    return Match(message, score, more.pop("part", f"prt_{message}"), kind, text=text, **more)
+
+
+def _order(query: str, lists: dict[str, list[Match]], mode: str = "hybrid", needed: int = 10, newer: str = ""):
+    found = Found(lists=lists)
+    ids = sorted(found.best())
+    archived = {i: Archived("ses", "prj", 2 if i == newer else 1) for i in ids}
+    return ordered(rank.parse(query), mode, found, archived, needed, is_partly_embedded=False)
+
+
+def test_what_holds_the_name_stands_above_what_ranks_better():
+    lists = {
+        "lexical": [
+            _match("inside", "the rateLimiter of old"),
+            _match("whole", "we set rateLimit", terms=("rateLimit",)),
+        ],
+        "semantic": [_match("alike", "throttling", score=0.9, part=""), _match("inside", "", score=0.8, part="")],
+    }
+    finds = _order("where is rateLimit set", lists)
+    assert [(find.message_id, find.grade) for find in finds] == [
+        ("whole", Tier.WHOLE),
+        ("inside", Tier.INSIDE),
+        ("alike", Tier.NONE),
+    ]
+    assert [find.mode for find in finds] == ["smart", "hybrid", "semantic"]
+
+
+def test_a_bare_name_is_answered_by_nothing_else():
+    lists = {"semantic": [_match("alike", "throttling", score=0.9, part="")]}
+    assert _order("rateLimit", lists) == []
+
+
+def test_a_name_in_a_text_that_is_too_long_to_be_looked_through_is_not_lost():
+    long = "x " * MOST_READ + "--dry-run"
+    finds = _order("--dry-run", {"lexical": [], "named": [_match("m", long)]})
+    assert [(find.message_id, find.grade) for find in finds] == [("m", Tier.INSIDE)]
+
+
+def test_no_more_texts_are_looked_through_than_are_needed():
+    lists = {"lexical": [], "named": [_match(f"m{n:02}", "a -v b") for n in range(20)]}
+    grades = [find.grade for find in _order("-v", lists, needed=3)]
+    assert grades == [0] * 3 + [NOT_LOOKED_AT] * 17
+
+
+def test_of_equals_the_newer_comes_first():
+    even = {"lexical": [_match("b", "x")], "named": [_match("a", "x")]}
+    assert _order("plain words of a question", even, newer="b")[0].message_id == "b"
+    assert _order("plain words of a question", even, newer="a")[0].message_id == "a"
+
+
+def test_literal_texts_come_newest_first_what_was_said_before_what_was_printed():
+    lists = {"named": [_match("old"), _match("new")], "tools": [_match("newest", kind="tool_output")]}
+    assert [find.message_id for find in _order("x", lists, "literal", newer="new")] == ["new", "old", "newest"]
+
+
+def test_a_message_with_several_matching_parts_has_a_find_for_each_the_best_first():
+    lists = {"lexical": [_match("m", part="p1"), _match("n"), _match("m", part="p2", score=0.2)]}
+    finds = _order("some longer question of words", lists, "smart")
+    assert [(find.message_id, find.match.part_id) for find in finds] == [("m", "p1"), ("m", "p2"), ("n", "prt_n")]
+    assert finds[1].score < finds[0].score
+
+
+def test_a_million_characters_are_looked_through_in_a_blink():
+    text = "rate of things, limits of rates; " * 30_000
+    began = time.process_time()
+    assert rank.tier(rank.parse("rateLimit"), text) is Tier.NONE
+    assert rank.stands_in("rates limit", text) is False
+    assert time.process_time() - began < 1.0  # a regular expression that ignores case takes many times that
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["lexical", "named", "windows", "semantic", "phrase"]),
+        st.lists(st.sampled_from("abcdef"), max_size=8),
+    ),
+    st.sampled_from(["plain words of a long question", "two words", "rateLimit", "why rateLimit"]),
+    st.sampled_from(["smart", "hybrid", "fuzzy", "semantic", "literal"]),
+)
+def test_scores_fall_and_no_find_comes_twice(told: dict[str, list[str]], query: str, mode: str):
+    lists = {name: [_match(i, "rateLimit", score=0.5) for i in ids] for name, ids in told.items()}
+    finds = _order(query, lists, mode)
+    first = {find.message_id: find.score for find in reversed(finds)}
+    best = [first[i] for i in dict.fromkeys(find.message_id for find in finds)]
+    assert best == sorted(best, reverse=True)
+    assert all(0 <= find.score <= 1 for find in finds)
+    keys = [find.key("part") for find in finds]
+    assert len(keys) == len(set(keys))
