@@ -113,20 +113,15 @@ class Beside:
 
 
 class Ours:
-    """Our command with its daemon running."""
+    """Our command with its daemon running, in one mode."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-        self._verb = "recall" if self._run("recall", "--help")[0] == 0 else "search"
+    def __init__(self, daemon: Daemon, mode: str) -> None:
+        self._daemon, self._mode = daemon, mode
 
     def ask(self, query: str) -> tuple[float, str]:
         begun = time.perf_counter()
-        _, text = self._run(self._verb, query)
+        text, _ = scale_latency.runs(self._daemon, "recall", "--match", self._mode, query)
         return (time.perf_counter() - begun) * 1000, text
-
-    def _run(self, *arguments: str) -> tuple[int, str]:
-        text, code = scale_latency.runs(self._daemon, *arguments)
-        return code, text
 
 
 def installed(venvs: Path, *, install: bool) -> Iterator[tuple[Peer, Path | None]]:
@@ -185,10 +180,11 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         plan = facts.pop("plan")
         kept = sum(facts["sizes"].values())
         ours = {"index_s": None if facts["known_archive"] else round(facts["words_s"], 1), "kept_mb": round(kept)}
-        result["programs"]["reconstitute"] = ours
         daemon = stack.enter_context(Daemon(place, embedding="real" if meaning else "paused"))
         daemon.wait(lambda status: scale_figures.is_ready(status) or not meaning, 3600)
-        programs["reconstitute"] = Ours(daemon)
+        for mode in ("smart", "hybrid"):  # the peers search words only; hybrid is our default
+            result["programs"][f"ours, {mode}"] = dict(ours)
+            programs[f"ours, {mode}"] = Ours(daemon, mode)
         for name, figures in side_by_side(programs, plan).items():
             result["programs"][name] |= figures
     return result

@@ -153,7 +153,7 @@ def figures(found: Sequence[int]) -> str:
 
 
 def show(name: str, halves: Sequence[Sequence[int]]) -> None:
-    """One line of the table: all questions, then those that the constants were chosen on, then the others."""
+    """One line of the table: all questions, then one half and the other."""
     every = [place for half in halves for place in half]
     print(f"{name:16s} | {figures(every)} | " + " | ".join(figures(half) for half in halves), flush=True)
 

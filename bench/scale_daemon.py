@@ -6,7 +6,6 @@ of its own. The daemon runs from a checkout, this one or another, so two version
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
@@ -139,13 +138,10 @@ class Daemon:
         return (self.place.root / "daemon.log").read_text(errors="replace")[-2000:]
 
     def processor_ms(self) -> float:
-        """Milliseconds of processor time that its threads, as they are now, have had."""
+        """Milliseconds of processor time it has had, threads that have ended included."""
         assert self.process is not None
-        total = 0
-        for stat in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"):
-            with contextlib.suppress(OSError):  # the thread has ended
-                total += int(stat.read_text().split()[0])
-        return total / 1e6
+        # Linux gives every process a clock of its own, whose number is made from the process's.
+        return time.clock_gettime_ns((~self.process.pid << 3) | 2) / 1e6
 
     def memory(self) -> dict[str, float]:
         """Resident MB now, and the most it was."""

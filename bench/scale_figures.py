@@ -41,8 +41,7 @@ def table(figures: dict[str, Any]) -> str:
     for mode, found in figures["modes"].items():
         lines += [_row(mode, kind, f) for kind, f in found.items()]
     for kind, f in figures["commands"].items():
-        if kind != "verb":
-            lines.append(_row("command", kind, f))
+        lines.append(_row("command", kind, f))
     for kind, f in figures.get("embedding_ms", {}).items():
         lines.append(_row("embedding", kind, f))
     door = f"  asked by {figures['door']}; memory {figures['memory']} MB; load {figures['load']:.1f}"

@@ -164,13 +164,12 @@ class Asker:
 
 def _commands(daemon: Daemon, plan: dict[str, Any]) -> dict[str, Any]:
     """Whole processes, their start included."""
-    verb = "recall" if runs(daemon, "recall", "--help")[1] == 0 else "search"
     asked: dict[str, list[tuple[str, ...]]] = {
-        "known item": [(verb, item["query"]) for item in plan["known"]],
-        "common words": [(verb, query) for query in plan["common"] * 2],
+        "known item": [("recall", item["query"]) for item in plan["known"]],
+        "common words": [("recall", query) for query in plan["common"] * 2],
         "--version": [("--version",)] * 5,
     }
-    figures: dict[str, Any] = {"verb": verb}
+    figures: dict[str, Any] = {}
     texts: dict[str, list[str]] = {}
     for kind, commands in asked.items():
         times, had = [], _children_ms()

@@ -104,4 +104,3 @@ class RecallCalls:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-

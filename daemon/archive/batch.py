@@ -27,14 +27,11 @@ class Batch:
         self._get = get
         self.changes: dict[bytes, bytes | None] = {}
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
+        self.size = 0
+        """Bytes of all values that will be written."""
 
     def __len__(self) -> int:
         return len(self.changes)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all values that will be written."""
-        return sum(len(value) for value in self.changes.values() if value)
 
     def get(self, key: bytes) -> bytes | None:
         """The value as it will be after the commit."""
@@ -43,12 +40,16 @@ class Batch:
     def put(self, key: bytes, value: bytes) -> None:
         """Write `value`, unless it stands there already."""
         if self.get(key) != value:
-            self.changes[key] = value
+            self._set(key, value)
 
     def delete(self, key: bytes) -> None:
         """Remove `key`, if it is there."""
         if self.get(key) is not None:
-            self.changes[key] = None
+            self._set(key, None)
+
+    def _set(self, key: bytes, value: bytes | None) -> None:
+        self.size += len(value or b"") - len(self.changes.get(key) or b"")
+        self.changes[key] = value
 
     def _load(self, key: bytes) -> Json | None:
         raw = self.get(key)

@@ -110,6 +110,8 @@ class Builtin:
         options.intra_op_num_threads = _THREADS
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        # Threads that wait for work by spinning take the processor from those who search meanwhile.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             made = Tokenizer.from_file(str(tokenizer))
             session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

@@ -6,7 +6,7 @@ come in are redacted already. `IndexBroken` from any call means: park the direct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -120,6 +120,9 @@ class LexicalIndex(Protocol):
     def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
         """Parts of messages made before `time`, newest first; or made at `time` or later, oldest first."""
 
+    def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
+        """How many windows there are, and how many hold each content term of `query`, the terms as it writes them."""
+
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
 
@@ -136,8 +139,8 @@ class SemanticIndex(Protocol):
     def upsert(self, rows: Sequence[VectorRow]) -> None:
         """Put these chunks in; unchanged ids are overwritten."""
 
-    def remove(self, message_id: str, keep: int = 0) -> None:
-        """Forget this message's chunks numbered `keep` and above."""
+    def keep(self, counts: Mapping[str, int]) -> None:
+        """Of each of these messages forget the chunks numbered its count and above."""
 
     def query(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
         """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +39,9 @@ Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", o
 1.5.9 found none of three others, with a filter neither (measured). Moved apart, all are found.
 """
 
+_ASKED = 100
+"""Messages of one look for leftovers."""
+
 _MOST_PATHS = 64
 _MOST_SESSIONS = 200  # that Chroma is asked for by name
 _PATIENCE = 3
@@ -62,6 +65,7 @@ class Semantic:
         self._lock = threading.RLock()
         self._failures: list[str] = []
         self._client: Any = None
+        self._total: int | None = None
         with self._named("opening it"):
             self._client = self._connect()
             self._collection = self._client.get_or_create_collection(
@@ -89,14 +93,19 @@ class Semantic:
                     documents=[_clean(row.chunk.text) for row in page],
                     metadatas=[_metadata(row) for row in page],
                 )
+                self._total = None
 
-    def remove(self, message_id: str, keep: int = 0) -> None:
-        """Forget this message's chunks numbered `keep` and above."""
-        with self._named("removing from it"):
-            found = self._collection.get(where={"message_id": message_id}, include=[])["ids"]
-            stale = [record for record in found if int(record.rpartition("#")[2]) >= keep]
-            for start in range(0, len(stale), PAGE):
-                self._collection.delete(ids=stale[start : start + PAGE])
+    def keep(self, counts: Mapping[str, int]) -> None:
+        """Of each of these messages forget the chunks numbered its count and above; one look for all of them."""
+        ids = list(counts)
+        for start in range(0, len(ids), _ASKED):
+            with self._named("removing from it"):
+                found = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
+                stale = [record for record in found["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
+                for first in range(0, len(stale), PAGE):
+                    self._collection.delete(ids=stale[first : first + PAGE])
+                if stale:
+                    self._total = None
 
     def query(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
         """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
@@ -108,9 +117,10 @@ class Semantic:
             return []
         self._check("the query", vector)
         with self._named("searching it"):
-            total = self._collection.count()
+            total = self._counted()
             where: Any = {"session_id": filters.session_id} if filters.session_id else None
-            wanted, full = max(50, limit * 4), _where(filters)
+            # What Chroma does not have to filter needs no rows to spare: each costs it a look into its SQLite.
+            wanted, full = limit if filters == Filters() else max(50, limit * 4), _where(filters)
             while total:
                 asked = min(wanted, total)
                 found, seen = self._nearest(vector, where, asked, filters)
@@ -145,6 +155,12 @@ class Semantic:
                     f"{self._place}: {len(hidden)} of {len(sample)} records, {hidden[0]} among them, are not found by "
                     "their own vectors; it must be rebuilt"
                 )
+
+    def _counted(self) -> int:
+        """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
+        if self._total is None:
+            self._total = int(self._collection.count())
+        return self._total
 
     def count(self) -> int:
         """How many chunks it holds (from Chroma's SQLite, so no proof of health)."""
@@ -258,6 +274,10 @@ class Semantic:
             self._failures.clear()
         self._failures.append(cause)
         return IndexBroken(f"{self._place}: Chroma failed while {doing}: {cause}; it is rebuilt from the archive")
+
+
+def _number(record: str) -> int:
+    return int(record.rpartition("#")[2])
 
 
 def _clean(text: str) -> str:

@@ -176,8 +176,7 @@ class SemanticDrain:
             if chunk_digest(chunk) in vectors
         ]  # fmt: skip
         self._index.upsert(rows)
-        for message_id, number in counts.items():
-            self._index.remove(message_id, keep=number)
+        self._index.keep(counts)
         self._archive.done(waiting)
         return Drained(len(waiting), len(pairs), embedded, refused)
 

@@ -193,7 +193,7 @@ class _Asking:
         )
         level = self._asked.group
         if level not in _ONE_BY_ONE:
-            return group.grouped(finds, level)
+            return group.gathered(finds, level) if mode in {"smart", "hybrid"} else group.grouped(finds, level)
         finds = group.without_echoes(finds)
         if level == "part" and mode in {"smart", "hybrid"}:
             finds = sorted(finds, key=lambda find: (find.grade, -find.score, -find.created))

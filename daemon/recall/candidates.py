@@ -17,6 +17,7 @@ from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, R
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Kind
 from daemon.recall import rank
+from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
 from daemon.redact import redact
 
@@ -29,6 +30,8 @@ TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
 
 _SAID = frozenset(map(str, Kind)) - TOOLS
 _MOST_NAMES = 5
+_DEEPEST_MEANING = 100
+"""Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 
 
@@ -40,6 +43,7 @@ class Found:
     warnings: list[str] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
+    facts: Facts = field(default_factory=lambda: Facts(0, {}))
     is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
 
     def ids(self, name: str) -> list[str]:
@@ -129,7 +133,7 @@ class Candidates:
             if not all_seen and len(found.lists["named"]) < depth:
                 found.late.append("not all texts were looked at")
 
-        def meaning(found: Found) -> None:
+        def by_meaning(found: Found) -> None:
             self._by_meaning(found, asked, filters, depth)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
@@ -137,7 +141,7 @@ class Candidates:
         if mode != "semantic":
             questions["lexical"] = by_words
         if mode in {"hybrid", "semantic"}:
-            questions["semantic"] = meaning
+            questions["semantic"] = by_meaning
         return self._all(questions, deadline)
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
@@ -183,6 +187,7 @@ class Candidates:
             return [named]
         found.lists |= dict(own.lists)
         found.is_inside |= own.is_inside
+        found.facts = own.facts if question.index == "lexical" else found.facts
         found.late += own.late
         found.states[question.index] = "used"
         if not question.is_done:
@@ -193,6 +198,7 @@ class Candidates:
     def _by_words(
         self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
     ) -> None:
+        found.facts = self._facts(asked)
         found.lists["lexical"] = self._lexical.search(asked.text, filters, depth)
         held = {term for match in found.lists["lexical"] for term in match.terms}
         named: list[Match] = []
@@ -224,10 +230,19 @@ class Candidates:
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
-        vector = self._embedder.embed([asked.text])[0]
+        try:
+            text = meaning(asked.text, self._facts(asked))
+        except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
+            text = asked.text
+        vector = self._embedder.embed([text])[0]
         if isinstance(vector, BadInput):
             raise vector
-        found.lists["semantic"] = index.query(vector, filters, depth)
+        found.lists["semantic"] = index.query(vector, filters, min(depth, _DEEPEST_MEANING))
+
+    def _facts(self, asked: Query) -> Facts:
+        """How rare the question's words are."""
+        documents, frequencies = self._lexical.frequencies(asked.text)
+        return Facts(documents, frequencies, is_exact=asked.is_exact)
 
 
 class _Question(threading.Thread):

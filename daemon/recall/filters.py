@@ -353,4 +353,3 @@ def _above(directory: str) -> list[str]:
     while found[-1] not in {"/", ""}:
         found.append(posixpath.dirname(found[-1]))
     return found
-

@@ -2,9 +2,9 @@
 
 Plain rank fusion throws away how good a list is: it takes the best of a poor list for as good as that of a strong one.
 Here a list by words counts as far as its best hit holds what the question asks for, measured in rarity: a question
-whose rare words nobody wrote leaves the order to meaning. Meaning counts by its cosine, squared, which is
-comparable from question to question. The constants are one set for conversations and for code (docs/benchmarks.md has the figures);
-they were chosen on half of the questions and looked at on the other half. No index, no archive.
+whose rare words nobody wrote leaves the order to meaning. Meaning counts by its cosine, squared, which is comparable
+from question to question. The constants are one set for conversations and for code, chosen where both halves of both
+question sets do well (bench/quality_locomo.py, bench/quality_code.py). No index, no archive.
 """
 
 from __future__ import annotations

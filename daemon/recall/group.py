@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from daemon.index import Match
+from daemon.recall.fuse import FURTHER
 
 COMPARABLE = 0.5
 """A find of another session goes before one too many of the same if it has at least this share of its score."""
+_COUNTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,31 @@ def grouped(finds: Sequence[Find], level: str) -> list[Find]:
         groups.setdefault(find.key(level), []).append(find)
     counts = {key: sum(find.is_by_words for find in some) or len(some) for key, some in groups.items()}
     return [some[0] if counts[key] == 1 else replace(some[0], hits=counts[key]) for key, some in groups.items()]
+
+
+def gathered(finds: Sequence[Find], level: str) -> list[Find]:
+    """As `grouped`, the groups ranked by their best messages together: several good ones outweigh a single one.
+
+    Three messages of a group count, each further one less, so that nothing is gained by length alone; those of a worse
+    grade than the group's best do not count.
+    """
+    scores: dict[tuple[str, ...], dict[str, float]] = {}
+    grades: dict[tuple[str, ...], int] = {}
+    for find in finds:
+        key = find.key(level)
+        if find.grade == grades.setdefault(key, find.grade):
+            scores.setdefault(key, {}).setdefault(find.message_id, find.score)
+    whole = sum(FURTHER**place for place in range(_COUNTED))
+    totals = {
+        key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:_COUNTED])) / whole
+        for key, some in scores.items()
+    }
+    groups = sorted(grouped(finds, level), key=lambda find: (find.grade, -totals[find.key(level)]))
+    ceiling, ranked = 1.0, []
+    for find in groups:
+        ceiling = min(ceiling, totals[find.key(level)])
+        ranked.append(replace(find, score=round(ceiling, 4)))
+    return ranked
 
 
 def without_echoes(finds: Sequence[Find]) -> list[Find]:

@@ -6,12 +6,12 @@ the order of texts that all contain a literal or match a pattern. No index, no a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
 from daemon.index import Match
 from daemon.model import Kind
-from daemon.recall import rank
+from daemon.recall import fuse, rank
 from daemon.recall.candidates import TOOLS, Found
 from daemon.recall.group import Find
 from daemon.recall.rank import Fused, Hold, Query, Tier
@@ -19,7 +19,6 @@ from daemon.recall.rank import Fused, Hold, Query, Tier
 MOST_READ = 1_000_000
 """Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
 
-_WINDOWS = 0.5
 _SHARE = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
 _NEAR_SHARE = 0.6
 _BY_KIND = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
@@ -93,12 +92,27 @@ def ordered(
 def _fused(
     asked: Query, found: Found, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
 ) -> list[tuple[int, Fused]]:
-    lists = {name: [i for i in found.ids(name) if i in archived] for name in found.lists}
-    if "semantic" in lists:
-        near = found.near()
-        lists["semantic"] = [i for i in lists["semantic"] if i in near]
-    weights = rank.weights(asked, is_partly_embedded) | {"windows": _WINDOWS}
-    fused = rank.fuse(lists, weights, {i: about.created for i, about in archived.items()})
+    def kept(name: str, among: Container[str] = archived) -> list[Match]:
+        return [
+            match for match in found.lists.get(name, []) if match.message_id in archived and match.message_id in among
+        ]
+
+    near = found.near() if "semantic" in found.lists else frozenset()
+    facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
+    made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
+    fused = [Fused(one.message_id, one.score, one.sources) for one in made]
+    known = {one.message_id for one in fused}
+    for name in ("named", "phrase"):  # what the word index cannot find: it holds what was asked for as it stands
+        fused += [Fused(i, fuse.COVERAGE, (name,)) for i in found.ids(name) if i in archived and i not in known]
+        known.update(found.ids(name))
+    fused.sort(
+        key=lambda one: (
+            -round(one.score, 12),
+            one.sources == ("semantic",),
+            -archived[one.message_id].created,
+            one.message_id,
+        )
+    )
     if asked.is_exact:
         graded = rank.best_first(fused, _tier(asked, found), needed)
         if not asked.words:  # a bare name: what does not hold it answers another question
@@ -211,7 +225,7 @@ def _reasons(found: Found) -> Callable[[Fused], str]:
 
     def reason(fused: Fused) -> str:
         had = ", ".join(f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places)
-        return f"rank {fused.score:.5f}" + (f" ({had})" if had else "")
+        return f"score {fused.score:.3f}" + (f" ({had})" if had else "")
 
     return reason
 

@@ -23,7 +23,7 @@ RECALL_END = "reconstitute:recall>>>"
 """Our tools put these lines around what they quote from sessions; the block is never indexed again."""
 _MARK = re.compile(f"{re.escape(RECALL_BEGIN)}|{re.escape(RECALL_END)}")
 _OWN_TOOL = re.compile(
-    r"(?:recall|reconstitute).*|.*reconstitute.*|.*[_.\-/]recall(?:_(?:get|context|messages|sessions))?"
+    r"(?:recall|reconstitute).*|.*reconstitute.*|.*[_.\-/]recall(?:_(?:get|context|messages|sessions|timeline|files))?"
 )
 _ERROR = "error"
 """Stands in the place of a part's id for the error of a message."""

@@ -69,7 +69,7 @@ class FailingLexical:
     def search(self, *_: Any) -> Any:
         raise self._error
 
-    literal = search
+    literal = windows = fuzzy = regex = nearest = spellings = frequencies = search
 
 
 @dataclass

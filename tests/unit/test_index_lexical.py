@@ -319,16 +319,6 @@ def test_a_window_is_found_by_its_words_and_is_no_part(index):
     assert ids(index.windows("eviction", ANY, 5)) == []
 
 
-def test_a_window_with_every_word_stands_above_one_with_some(index):
-    index.replace(
-        [
-            entry("some", "x", window="cache cache cache"),
-            entry("all", "x", window="in the end the cache of the whole system became quite properly invalid again"),
-        ]
-    )
-    assert ids(index.windows("invalid cache", ANY, 5)) == ["all", "some"]
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -653,3 +643,20 @@ def test_after_a_kill_during_writing_every_acknowledged_batch_is_there(tmp_path)
             assert len(index.search(f"n{n}", ANY, 10)) == 5
         assert index.count() % 5 == 0, "a batch is whole or absent"
         index.close()
+
+
+def test_frequencies_count_windows_and_say_how_many_hold_each_word(index: Lexical) -> None:
+    said = {"m1": "the crane moves slowly", "m2": "a crane and a rate limit", "m3": "nothing of the kind"}
+    index.replace([entry(name, text, window=text) for name, text in said.items()])
+    assert index.frequencies("which crane has a rateLimit, or cranes?") == (
+        3,
+        {"crane": 2, "rateLimit": 0, "cranes": 2},
+    )
+
+
+def test_a_window_that_holds_every_word_does_not_outweigh_one_that_holds_the_rare_ones(index: Lexical) -> None:
+    common = [entry(f"c{n}", "meeting lunch", window="meeting lunch today") for n in range(30)]
+    rare = entry("r", "xylophone xylophone lunch", window="xylophone xylophone lunch")
+    both = entry("b", "filler", window="meeting lunch xylophone " + "filler " * 60)
+    index.replace([*common, rare, both])
+    assert ids(index.windows("xylophone lunch meeting", ANY, 5))[0] == "r"

@@ -109,11 +109,11 @@ def test_more_rows_than_chroma_takes_at_once_are_paged(index):
 
 def test_remove_forgets_the_chunks_from_a_number_on(index):
     index.upsert([row("m1", n) for n in range(12)] + [row("m10", 0)])
-    index.remove("m1", keep=3)
+    index.keep({"m1": 3})
     assert index.count() == 4
-    index.remove("m1")
+    index.keep({"m1": 0})
     assert index.count() == 1
-    index.remove("unknown")
+    index.keep({"unknown": 0})
     assert [m.message_id for m in index.query(unit(1), ANY, 5)] == ["m10"]
 
 
@@ -297,7 +297,7 @@ def test_a_chroma_server_serves_like_a_directory_and_its_absence_is_no_damage(tm
             "b",
             "c",
         }
-        index.remove("m7")
+        index.keep({"m7": 0})
         index.probe([("m3#0", unit(3))])
         assert index.count() == 32
     finally:

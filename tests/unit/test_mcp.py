@@ -382,7 +382,7 @@ async def test_without_a_daemon_calls_are_answered_one_after_the_other_and_nothi
         answers = await asyncio.gather(*calls)
         assert [answer.isError for answer in answers] == [False] * 3
         assert [quoted(answer)["revisions"] for answer in answers] == [[]] * 3
-        assert quoted(await session.call_tool("recall", {"query": "x", "match": "smart"}))["results"] == []
+        assert quoted(await session.call_tool("recall", {"query": "x", "match": "literal"}))["results"] == []
         done = await asyncio.to_thread(
             subprocess.run,
             [sys.executable, "-m", "daemon.cli", "status", "--json"],

@@ -415,6 +415,36 @@ def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recor
     assert "not in the archive: 1 indexed message" in _said(answer)
 
 
+class _Listening(FailingModel):
+    """A model that keeps what it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__(RuntimeError("asked"))
+        self.texts: list[str] = []
+
+    def embed(self, texts: Any) -> list[Any]:
+        self.texts += texts
+        return super().embed(texts)
+
+
+class _Counting(_Behind):
+    """An index in which nearly every text has the name Anna."""
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        return self._lexical.search(query, filters, limit)
+
+    def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
+        return 100, {word: 90 if word == "Anna" else 1 for word in query.split()}
+
+
+def test_a_name_that_nearly_every_text_has_does_not_draw_the_meaning_to_itself(house: Recorded):
+    model = _Listening()
+    house.recall(lexical=_Counting(house.lexical), embedder=model, budget_s=PATIENT).ask(
+        Asked(query="what did Anna say about the checkout page")
+    )
+    assert model.texts == ["what did say about the checkout page"]
+
+
 # -- currency --------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.group import Find, diverse, grouped, without_echoes
+from daemon.recall.group import Find, diverse, gathered, grouped, without_echoes
 
 
 def _find(message: str, session: str, score: float = 1.0, part: str = "p", **more) -> Find:
@@ -50,6 +50,18 @@ def test_what_is_weaker_or_of_a_worse_grade_is_not_moved_up():
     assert [find.session_id for find in diverse(worse, 4)[:4]] == ["a"] * 4
     far = [_find(f"a{n}", "a", relevance="exact") for n in range(4)] + [_find("b", "b", relevance="global")]
     assert [find.session_id for find in diverse(far, 4)[:4]] == ["a"] * 4
+
+
+def test_several_good_messages_of_a_session_outweigh_a_single_one_but_not_a_better_grade():
+    several = [_find("m1", "one", 0.9), _find("m2", "many", 0.85), _find("m3", "many", 0.8), _find("m4", "many", 0.8)]
+    assert [(find.session_id, find.message_id, find.hits) for find in gathered(several, "session")] == [
+        ("many", "m2", 3),
+        ("one", "m1", 1),
+    ]
+    graded = [_find("m1", "one", 0.9), *[_find(f"m{n}", "many", 0.9, grade=1) for n in range(2, 9)]]
+    assert [find.session_id for find in gathered(graded, "session")] == ["one", "many"]
+    parts = [_find("m1", "one", 0.9), *[_find("m2", "many", 0.85, part=f"p{n}") for n in range(9)]]
+    assert [find.session_id for find in gathered(parts, "session")] == ["one", "many"]
 
 
 def test_a_message_found_by_its_neighbours_is_left_out_where_one_of_them_is_shown():

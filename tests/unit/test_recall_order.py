@@ -60,7 +60,7 @@ def test_no_more_texts_are_looked_through_than_are_needed():
 
 
 def test_of_equals_the_newer_comes_first():
-    even = {"lexical": [_match("b", "x")], "named": [_match("a", "x")]}
+    even = {"lexical": [_match("b", "x"), _match("a", "x")]}
     assert _order("plain words of a question", even, newer="b")[0].message_id == "b"
     assert _order("plain words of a question", even, newer="a")[0].message_id == "a"
 

@@ -24,7 +24,7 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 from daemon.errors import ArchiveLocked, IndexBroken, ReconstituteError, Retry
 from daemon.index import Entry, Filters, Match, segments
 from daemon.index.lexical import near, scan
-from daemon.index.lexical.clues import content, quoted
+from daemon.index.lexical.clues import clue, content, quoted
 from daemon.index.lexical.patterns import pattern as compiled
 from daemon.index.lexical.ranking import Found, Ranking
 from daemon.index.lexical.reading import Reading
@@ -173,6 +173,19 @@ class Lexical:
             return []
         with self._named("searching it"):
             return scan.nearest(self._reading(), time, filters, limit, before=before)
+
+    def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
+        """How many windows there are, and how many hold each content term of `query`, the terms as it writes them.
+
+        Windows that were replaced and not yet merged away count too.
+        """
+        with self._named("counting"):
+            reading = self._reading()
+            clues = [(term.text, clue(term, WINDOW)) for term in content(query)]
+            windows = reading.frequency("every", "1") - reading.frequency("part", "1")
+            return windows, {
+                text: max(reading.frequency(name, token) for name, token, _ in one.tokens) for text, one in clues
+            }
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""

@@ -19,9 +19,6 @@ from daemon.index.lexical.reading import Place, Reading, all_of, any_of, place
 from daemon.index.lexical.schema import Group
 from daemon.index.tokens import Term
 
-COMPLETE = 4.0
-"""How much more a document counts that holds every word."""
-
 _IN_ORDER = 0.5  # of what has all words: their sequence
 _JOINED = 0.75  # of what has all words: written as one
 _NEAR = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
@@ -148,7 +145,7 @@ class Ranking:
                 candidate.held = list(dict.fromkeys(pieces[number][2] for number in numbers if number < exact))
                 candidate.near = [self._near[number - exact][1] for number in numbers if number >= exact]
                 if len(self._clues) > 1 and len(candidate.held) == len(self._clues):
-                    candidate.score *= COMPLETE
+                    candidate.score *= self._group.complete
         return [one for one in found.values() if one.held or one.near]
 
     def _extra(self) -> list[tuple[Query, float]]:
