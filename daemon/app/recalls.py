@@ -26,6 +26,9 @@ from daemon.recall.timeline import timeline
 from daemon.recall.touched import touched
 from daemon.redact import redact
 
+_BY_MEANING = ("hybrid", "semantic", "smart")
+"""Smart too: where no text has the words, it answers with what is near in meaning, and says so."""
+
 EXPORT: dict[str, type[Any]] = {"export": Export}
 
 
@@ -74,7 +77,7 @@ class RecallCalls:
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """See control.protocol.Service."""
         question, odd = read(call, arguments)
-        by_meaning = isinstance(question, asked.Recall) and question.match in ("hybrid", "semantic")
+        by_meaning = isinstance(question, asked.Recall) and question.match in _BY_MEANING
         behind = self.look(by_meaning=by_meaning)
         answer = self._answer(question, here)
         answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 
@@ -30,7 +29,7 @@ def command(settings: Settings, *, directory: str) -> None:
     """  # noqa: D301 - click's mark for text that is not to be filled
     if sys.stdin.isatty():
         terminal.note("an MCP server, waiting for a client on stdin; Ctrl-D ends it, --help says how clients start it")
-    # By name: the command line and the server stand side by side, and only this command loads the SDK.
-    server = importlib.import_module("daemon.mcp.server")
+    from daemon.mcp import server  # noqa: PLC0415 - only this command loads the SDK
+
     here = absolute(directory) if directory else os.getcwd()
     server.serve(settings.load, lambda config: settings.log(config, least="warning"), here)

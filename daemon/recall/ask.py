@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
+from daemon.errors import BadRequest, ReconstituteError
 from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall import answers, group, hints, rank
@@ -135,10 +136,21 @@ class _Asking:
             self._round(looked, self._asked.match, filters, relevance)
         is_bare = self._query.is_exact and not self._query.words
         if not looked.finds and self._asked.match == "smart" and not is_bare and not self._is_over():
-            looked.fallback = "semantic"
+            self._fall_back(looked)
+        return looked
+
+    def _fall_back(self, looked: _Looked) -> None:
+        """No text has the words: what is near in meaning, where meaning can be asked at all."""
+        try:
             for relevance, filters in self._scope.rounds[:1]:
                 self._round(looked, "semantic", filters, relevance)
-        return looked
+        except BadRequest:
+            raise
+        except ReconstituteError as error:
+            looked.warnings.append(f"meaning was not searched: {redact(str(error))}")
+            looked.states["semantic"] = "failed"
+        else:
+            looked.fallback = "semantic"
 
     def _round(self, looked: _Looked, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""

@@ -108,10 +108,11 @@ def _said(part: Part, role: str, text: str) -> tuple[Kind, str]:
 def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
     state: Json = records.table(part.data.get("state"))
     tool = valid_text(records.text(part.data.get("tool")))
+    if is_own_tool(tool):  # neither what was asked of it: who asks again is not looking for the question
+        return
     yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, readable(state.get("input"))
-    if not is_own_tool(tool):
-        for name in ("output", "error"):
-            yield Kind.TOOL_OUTPUT, tool, readable(state.get(name))
+    for name in ("output", "error"):
+        yield Kind.TOOL_OUTPUT, tool, readable(state.get(name))
 
 
 def readable(value: Any, label: str = "") -> str:

@@ -485,3 +485,11 @@ def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):
         assert len(sessions) == 6
         alone = _ask(made, "walrus number", match="smart", results=6, sessionID="noisy")
         assert [one["sessionID"] for one in alone["results"]] == ["noisy"] * 6
+
+
+def test_smart_without_words_and_without_an_index_of_meaning_is_empty_and_says_why(house: Recorded):
+    unready = house.recall(semantic=None, budget_s=PATIENT)
+    answer = unready.ask(Asked(query="unheard words", match="smart"))
+    assert answer["results"] == []
+    assert answer["matchMode"] == "smart"
+    assert "meaning was not searched" in _said(answer)

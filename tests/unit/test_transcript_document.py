@@ -125,14 +125,14 @@ def test_a_tools_output_that_was_cut_inside_a_recall_block_ends_there() -> None:
     assert _sections(bash("x", f"head\n{RECALL_BEGIN}\nold words"))[-1][2] == "head\n"
 
 
-def test_our_own_tools_outputs_are_dropped_and_their_questions_kept() -> None:
+def test_a_call_of_our_own_tools_is_dropped_with_its_question() -> None:
+    """Else a name that nobody ever wrote is found the second time it is asked for."""
     found = _sections(
-        tool("memory_recall_get", {"id": "msg_1"}, "old words"), tool("reconstitute_read_file", {"path": "/a"}, "old")
+        tool("memory_recall_get", {"id": "msg_1"}, "old words"),
+        tool("reconstitute_read_file", {"path": "/a"}, "old"),
+        tool("bash", {"command": "ls"}, "a.txt"),
     )
-    assert [(kind, name) for kind, name, _ in found] == [
-        (Kind.TOOL_INPUT, "memory_recall_get"),
-        (Kind.TOOL_INPUT, "reconstitute_read_file"),
-    ]
+    assert [(kind, name) for kind, name, _ in found] == [(Kind.TOOL_INPUT, "bash"), (Kind.TOOL_OUTPUT, "bash")]
 
 
 @pytest.mark.parametrize(
