@@ -166,6 +166,9 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         for peer, venv in installed(Path(given.venvs or folder / "venvs"), install=given.install):
             row: dict[str, Any] = {"package": peer.package, "variant": peer.variant}
             result["programs"][peer.name] = row
+            if given.peer and peer.name not in given.peer:
+                row["failed"] = "left out"
+                continue
             if venv is None:
                 row["failed"] = "not installed"
                 continue
@@ -213,6 +216,7 @@ def options() -> argparse.ArgumentParser:
     made.add_argument("--vocabulary", choices=("skewed", "small"), default="skewed")
     made.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
     made.add_argument("--venvs", default=os.environ.get("BENCH_VENVS", ""), help="where the peers' environments are")
+    made.add_argument("--peer", action="append", help="only this one; may be repeated")
     made.add_argument("--install", action="store_true", help="make the missing ones, from PyPI")
     made.add_argument("--keep", default="", help="work in this folder and leave it there")
     made.add_argument("--checkout", default=str(CHECKOUT), help="the code of ours to measure")

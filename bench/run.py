@@ -42,8 +42,8 @@ class Bench:
 
 
 BENCHES = (
-    Bench("speed", "scale_latency.py", ("--messages", "2000", "--rounds", "2"), ("--messages", "144000"), "file"),
-    Bench("peers", "peers.py", ("--messages", "2000"), ("--messages", "144000"), "file"),
+    Bench("speed", "scale_latency.py", ("--messages", "1000", "--rounds", "1"), ("--messages", "144000"), "file"),
+    Bench("peers", "peers.py", ("--messages", "1000"), ("--messages", "144000"), "file"),
     Bench("fresh", "fresh.py", ("--turns", "5", "--import", "1000"), (), "output"),
     Bench("code", "quality_code.py", ("--functions", "1500", "--questions", "300")),
     Bench("locomo", "quality_locomo.py", needs="--locomo PATH, the data that the user supplies"),

@@ -144,16 +144,15 @@ class Daemon:
         return time.clock_gettime_ns((~self.process.pid << 3) | 2) / 1e6
 
     def memory(self) -> dict[str, float]:
-        """Resident MB now, and the most it was."""
+        """Resident MB now, the most it was, and without the pages of files that are mapped."""
         assert self.process is not None
         fields = dict(
             line.split(":", 1)
             for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
             if ":" in line
         )
-        return {
-            name: round(int(fields[key].split()[0]) / 1024, 1) for name, key in (("now", "VmRSS"), ("most", "VmHWM"))
-        }
+        names = {"now": "VmRSS", "most": "VmHWM", "own": "RssAnon"}
+        return {name: round(int(fields[key].split()[0]) / 1024) for name, key in names.items()}
 
 
 class Wire(http.client.HTTPConnection):

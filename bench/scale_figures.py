@@ -50,6 +50,7 @@ def table(figures: dict[str, Any]) -> str:
 
 def _row(mode: str, kind: str, f: dict[str, Any]) -> str:
     found = f"{f['found']}/{f['of']}" if "of" in f else ""
+    found += f" {f['errors']} errors" if "errors" in f else ""
     times = " ".join(f"{f[name]:8.1f}" for name in ("p50", "p95", "worst"))
     return f"  {mode:9} {kind:15} {f['n']:4} {times} {f.get('processor', 0):10.1f}  {found}"
 
@@ -78,7 +79,7 @@ def facts(given: dict[str, Any]) -> str:
     times = {"read": "read_s", "words": "words_s", "meaning": "meaning_s"}
     text += ", ".join(f"{name} {given[key]:.0f} s" for name, key in times.items() if key in given)
     text += " (archive was there)" if given["known_archive"] else ""
-    return f"{text}; memory at most {given['memory_filling']['most']} MB; sizes {given['sizes']} MB"
+    return f"{text}; memory at most {given['memory_filling'].get('most')} MB; sizes {given['sizes']} MB"
 
 
 def machine() -> dict[str, Any]:

@@ -100,7 +100,11 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
                     hits += shown(answer, item)
             if time.monotonic() > deadline:
                 break
-        spent = {"processor": round((daemon.processor_ms() - had) / len(times), 1)}
+        spent: dict[str, float] = {"processor": round((daemon.processor_ms() - had) / len(times), 1)}
+        if asker.errors:
+            spent["errors"] = len(asker.errors)
+            print(f"  {kind}: {asker.errors[0]}", flush=True)
+            asker.errors.clear()
         found[kind] = scale_figures.spread(times) | spent | ({"found": hits, "of": known} if known else {})
     return found
 
@@ -144,6 +148,7 @@ class Asker:
 
     def __init__(self, socket: Path) -> None:
         self._wire = Wire(socket)
+        self.errors: list[str] = []
         code, _ = self._recall({"query": "error", "match": "smart"})
         self.can_filter = code == 200
         self.where = "recall" if self.can_filter else "search"
@@ -155,7 +160,7 @@ class Asker:
         else:
             code, answer = self._wire.ask("POST", "/search", {"query": query, "mode": mode})
         if code != 200:
-            raise RuntimeError(f"{mode} {query!r} {filters}: {code} {answer}")
+            self.errors.append(f"{mode} {query!r} {filters}: {code} {json.dumps(answer)[:300]}")
         return dict(answer)
 
     def _recall(self, arguments: dict[str, Any]) -> tuple[int, Any]:

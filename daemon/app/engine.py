@@ -19,6 +19,7 @@ from daemon.app.files import FileCalls
 from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
 from daemon.app.status import StatusCall
+from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress
@@ -61,6 +62,7 @@ class Engine(RecallCalls, FileCalls, StatusCall):
         self.started = int(time.time() * 1000)
         self.errors: deque[Json] = deque(maxlen=20)
         self._taking = threading.RLock()
+        self._wording = threading.RLock()
         self._reporting = threading.Lock()
         self._stopping = threading.Event()
         self._unread: dict[str, str] = {}
@@ -74,6 +76,7 @@ class Engine(RecallCalls, FileCalls, StatusCall):
         self.archive = Archive(config.archive_dir)
         try:
             self.catalog = Catalog(self.archive)
+            self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
             self.sources = Sources(config.opencode_dir, config.limits.record_mb)
             self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
@@ -157,8 +160,9 @@ class Engine(RecallCalls, FileCalls, StatusCall):
     ) -> Taken:
         """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
 
-        A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` the lexical
-        index is fed for a moment only, newest messages first, so that the next look is not kept waiting.
+        A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` snapshots are
+        captured for a moment only, so that the next look is not kept waiting; without `words` the lexical index, whose
+        commits take their time, is left to another thread.
         """
         with self._taking:
             total = Taken()
@@ -166,7 +170,7 @@ class Engine(RecallCalls, FileCalls, StatusCall):
                 whole = everything or source.name in self._unread or source.name in self._doubted
                 self._doubted.discard(source.name)
                 try:
-                    taken = self._take_from(source, everything=whole, patient=patient, progress=progress)
+                    taken = self._take_from(source, everything=whole, patient=patient, words=words, progress=progress)
                 except (SourceMissing, Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     self.report(source.name, error)
@@ -176,7 +180,7 @@ class Engine(RecallCalls, FileCalls, StatusCall):
                 total += taken
             self.on_taken(total)
             if words:
-                self.drain_lexical(progress, within_s=_MOMENT_S if hurry else None)
+                self.drain_lexical(progress)
             self._capture(progress, within_s=_MOMENT_S if hurry else _LONG_S)
             return total
 
@@ -193,7 +197,9 @@ class Engine(RecallCalls, FileCalls, StatusCall):
         except (Retry, OSError) as error:
             self.report("snapshots", error)
 
-    def _take_from(self, source: Source, *, everything: bool, patient: bool, progress: Progress | None) -> Taken:
+    def _take_from(
+        self, source: Source, *, everything: bool, patient: bool, words: bool, progress: Progress | None
+    ) -> Taken:
         last = time.monotonic()
 
         def step(done: int, of: int) -> None:
@@ -202,7 +208,7 @@ class Engine(RecallCalls, FileCalls, StatusCall):
             if progress is not None:
                 progress({"phase": f"reading {source.kind}", "done": done, "total": of})
             if done < of and time.monotonic() - last > _MOMENT_S:
-                self._keep_up(source, patient=patient)
+                self._keep_up(source, patient=patient, words=words)
                 last = time.monotonic()
 
         touched = source.touched()
@@ -212,14 +218,15 @@ class Engine(RecallCalls, FileCalls, StatusCall):
             source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
         )
 
-    def _keep_up(self, source: Source, *, patient: bool) -> None:
+    def _keep_up(self, source: Source, *, patient: bool, words: bool) -> None:
         """In the middle of a long scan: what is new is not kept waiting, and what was read can be searched."""
         touched = source.touched()
         if touched is None:
             self._doubted.add(source.name)
         elif touched:
             self.on_taken(self.intake.take(source, touched, patient=patient))
-        self.drain_lexical(within_s=_MOMENT_S)
+        if words:
+            self.drain_lexical(within_s=_MOMENT_S)
 
     @property
     def unread(self) -> list[str]:
@@ -235,7 +242,7 @@ class Engine(RecallCalls, FileCalls, StatusCall):
         """Feed the lexical index, until the outbox is empty or the time is over; a broken index is rebuilt."""
         total = 0
         end = time.monotonic() + within_s if within_s is not None else float("inf")
-        with self._taking:
+        with self._wording:  # a client's `index` may run beside the loop
             broken = self._broken.pop("lexical", None)
             if broken is not None:
                 self.upkeep.rebuild_lexical(broken)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from daemon import log
 from daemon.app.beat import Beat
 from daemon.app.engine import Engine, Interrupted
+from daemon.app.unindexed import MOST
 from daemon.embed import Embedder
 from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken
 from daemon.vectors import Vector
@@ -32,6 +33,11 @@ _LOOK_SHARE, _LONGEST_REST_S = 2.0, 0.2
 
 _POLL_S = 30.0
 """How often everything is looked at when there are no file events (docs/reliability.md, W3)."""
+
+_COMMITS_S = 0.25
+"""From one commit of the lexical index to the next, while little waits."""
+
+_IDLE_S = 2.0
 
 _QUIET_S = 3.0
 _REST_SHARE = 20.0
@@ -130,7 +136,7 @@ class IntakeLoop(Loop):
         self.calm = threading.Event()
         """Not set while something may have come in that cannot be searched yet: what can wait gives way to it."""
         self.on_looked: Callable[[], None] = lambda: None
-        """Told after every look, when what it found can be searched."""
+        """Told after every look, when what it found is archived."""
 
     def hint(self, path: str | None) -> None:
         """From the watch: this path changed, or (None) anything may have. Returns at once."""
@@ -156,7 +162,7 @@ class IntakeLoop(Loop):
         begun, used = time.monotonic(), time.thread_time()
         if everything:
             self._last_full = begun
-        taken = self._engine.take(everything=everything, hurry=True, progress=lambda _: self._sign())
+        taken = self._engine.take(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
         if taken.changed or taken.removed or everything:
             _LOG.info(
                 "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
@@ -165,13 +171,14 @@ class IntakeLoop(Loop):
         self.first_scan_done.set()
         rest = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
         self._next_look = max(begun + _SPACING_S, time.monotonic() + rest)
-        waits = self._engine.archive.waiting("lexical")
-        if not waits and not self._wake.is_set():
-            self.calm.set()
+        self.settled()
         self.on_looked()
-        if waits:
-            return 0.0
         return 0.1 if self._engine.is_waiting else _TICK_S
+
+    def settled(self) -> None:
+        """Nothing waits for the lexical index, as far as this caller knows."""
+        if not self._engine.archive.waiting("lexical") and not self._wake.is_set():
+            self.calm.set()
 
     def _sign(self) -> None:
         self.sign()
@@ -192,6 +199,31 @@ class IntakeLoop(Loop):
         self.first_scan_done.set()  # requests are answered from what there is
         if not isinstance(error, Interrupted):
             self._engine.report("intake", error)
+
+
+class WordsLoop(Loop):
+    """Feeds the lexical index. Its commits take their time, so they come after each other with a rest between: what
+    they do not have yet is searched over them (app.unindexed).
+    """
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("words", fatal)
+        self._engine = engine
+        self.on_indexed: Callable[[], None] = lambda: None
+        """Told after every commit."""
+
+    def turn(self) -> float:
+        done = self._engine.drain_lexical(lambda _: self.sign(), within_s=_COMMITS_S)
+        if done:
+            self.on_indexed()
+        if self._engine.archive.waiting("lexical") > MOST:
+            return 0.0
+        self._stop.wait(_COMMITS_S if done else 0.0)
+        return _IDLE_S
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, Interrupted | IndexBroken):  # the engine has reported that one
+            self._engine.report("lexical index", error)
 
 
 class ViewLoop(Loop):

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress, TakeText, silent
@@ -39,6 +40,7 @@ class RecallCalls:
     upkeep: Upkeep
     config: Config
     catalog: Catalog
+    unindexed: Unindexed
 
     def index_failed(self, _index: str, _error: Exception) -> None:
         """Told which index a search found broken."""
@@ -56,7 +58,7 @@ class RecallCalls:
         """Search over what is open now."""
         return Recall(
             self.archive,
-            self.upkeep.lexical,
+            self.unindexed.over(self.upkeep.lexical),
             lambda: self.upkeep.semantic,
             Chosen(self.upkeep),
             catalog=self.catalog,
@@ -84,7 +86,7 @@ class RecallCalls:
         return answer
 
     def _answer(self, question: Any, here: str) -> Json:
-        archive, catalog, lexical = self.archive, self.catalog, self.upkeep.lexical
+        archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
         answers: dict[type[Any], Callable[[], Json]] = {
             asked.Recall: lambda: self.searching().ask(question, here),
             asked.RecallGet: lambda: browse.get(archive, question),

@@ -19,7 +19,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
-from daemon.app.loops import Considerate, EmbedLoop, IntakeLoop, ViewLoop
+from daemon.app.loops import Considerate, EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.config import Config
 from daemon.control.server import Server
 from daemon.embed import Embedder
@@ -90,13 +90,17 @@ class Daemon:
         self._complete_publishing()
         self._intake = IntakeLoop(self._engine, self._fatal)
         self._engine.calm = self._intake.calm
+        self._words = WordsLoop(self._engine, self._fatal)
         self._embed = EmbedLoop(self._engine, self._fatal)
         self._views = ViewLoop(self._engine, self._fatal)
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
+        # In the order in which they are waited for at the end: a job may need the intake.
+        self._loops: tuple[Loop, ...] = (self._jobs, self._intake, self._words, self._embed, self._views)
         self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
         self._scheduler = Scheduler()
         self._engine.on_taken = self._taken
-        self._intake.on_looked = self._embed.wake
+        self._intake.on_looked = self._words.wake
+        self._words.on_indexed = self._indexed
 
     def _complete_publishing(self) -> None:
         """A tree whose publishing a crash cut short becomes the new one; an output we may not write waits."""
@@ -117,6 +121,10 @@ class Daemon:
         self._jobs.taken(taken)
         if taken.changed or taken.removed:
             self._views.taken()
+
+    def _indexed(self) -> None:
+        self._intake.settled()
+        self._embed.wake()
 
     def _fatal(self, error: BaseException) -> None:
         """The archive is corrupt: end, and say so; going on could only make it worse."""
@@ -184,7 +192,7 @@ class Daemon:
             if target.refresh == "continuous":
                 self._jobs.enqueue(target.path)
         self._scheduler.start()
-        for loop in (self._intake, self._embed, self._jobs, self._views):
+        for loop in self._loops:
             loop.start()
 
     async def _watch_over(self) -> None:
@@ -210,9 +218,7 @@ class Daemon:
         except ReconstituteError as error:
             self._engine.report("archive", error)
             return False
-        overdue = [
-            loop.beat.name for loop in (self._intake, self._embed, self._jobs, self._views) if not loop.beat.is_alive
-        ]
+        overdue = [loop.beat.name for loop in self._loops if not loop.beat.is_alive]
         if overdue:
             _LOG.error("no progress", loops=overdue)
         return not overdue
@@ -228,12 +234,11 @@ class Daemon:
         self._scheduler.stop()
         self._watch.stop()
         self._engine.stop()
-        loops = (self._jobs, self._intake, self._embed, self._views)
-        for loop in loops:
+        for loop in self._loops:
             loop.stop()
         end = time.monotonic() + _DRAIN_S
         late = []
-        for loop in loops:
+        for loop in self._loops:
             left = max(0.1, end - time.monotonic())
             if not loop.join(min(left, _ABANDON_S) if loop is self._embed else left):
                 late.append(loop.beat.name)

@@ -6,7 +6,7 @@ index has it.
 """
 
 from daemon.ingest.capture import Capture, Captured
-from daemon.ingest.drain import Drained, LexicalDrain, SemanticDrain, entry_of
+from daemon.ingest.drain import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.intake import Intake, Taken
 from daemon.ingest.upkeep import Chosen, Upkeep
@@ -16,6 +16,7 @@ __all__ = [
     "Captured",
     "Chosen",
     "Drained",
+    "Entries",
     "Evidence",
     "Intake",
     "LexicalDrain",

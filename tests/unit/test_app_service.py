@@ -18,7 +18,7 @@ from daemon import config
 from daemon.app import loops
 from daemon.app.beat import Beat
 from daemon.app.engine import Engine
-from daemon.app.loops import Considerate, IntakeLoop
+from daemon.app.loops import Considerate, IntakeLoop, WordsLoop
 from daemon.app.service import Daemon
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
@@ -115,6 +115,18 @@ class Following:
         self.engine = Engine(configuration(root, watch=watch))
         self.failures: list[BaseException] = []
         self.loop = IntakeLoop(self.engine, self.failures.append)
+        self.words = WordsLoop(self.engine, self.failures.append)
+        self.loop.on_looked = self.words.wake
+        self.words.on_indexed = self.loop.settled
+
+    def start(self) -> None:
+        self.loop.start()
+        self.words.start()
+
+    def stop(self) -> None:
+        for each in (self.loop, self.words):
+            each.stop()
+            assert each.join(20)
 
     def say(self, name: str, word: str, *, finished: bool = True) -> str:
         """Have OpenCode write an answer with this word, a moment ago; the path that an event would name."""
@@ -128,7 +140,7 @@ class Following:
         return str(self.store.storage / "message" / "ses_a" / f"msg_{name}.json")
 
     def finds(self, word: str) -> bool:
-        return bool(self.engine.upkeep.lexical.literal(word, Filters(), 5))
+        return bool(self.engine.unindexed.over(self.engine.upkeep.lexical).literal(word, Filters(), 5))
 
 
 @pytest.fixture(params=["json", "database"])
@@ -142,8 +154,7 @@ def follow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 
     yield follow
     for each in made:
-        each.loop.stop()
-        assert each.loop.join(20)
+        each.stop()
         each.engine.close()
         if isinstance(each.store, Database):
             each.store.close()
@@ -174,7 +185,7 @@ def test_what_gets_finished_is_found_by_the_next_look(follow: Callable[..., Foll
 def test_an_event_leads_to_a_look_at_once(follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "_TICK_S", 3600.0)  # without the event nobody would look again
     follows = follow()
-    follows.loop.start()
+    follows.start()
     until(follows.loop.calm.is_set)
 
     follows.loop.hint(follows.say("a", "lantern"))
@@ -194,7 +205,7 @@ def test_an_event_during_a_look_leads_to_another_look_at_once(
         assert has_said.wait(20)
 
     follows.engine.on_taken = hold
-    follows.loop.start()
+    follows.start()
     assert has_read.wait(20)
 
     follows.loop.hint(follows.say("late", "lantern"))
@@ -214,7 +225,7 @@ def test_many_events_before_a_look_lead_to_one_look(
     for number in range(50):
         follows.loop.hint(follows.say(f"{number:02d}", f"lantern{number:02d}"))
 
-    follows.loop.start()
+    follows.start()
 
     until(lambda: follows.finds("lantern49") and follows.loop.calm.is_set())
     assert len(looks) == 1
@@ -234,11 +245,13 @@ def test_it_is_calm_when_nothing_waits_to_be_looked_at(follow: Callable[..., Fol
     follows.engine.on_taken = lambda _: None
     follows.loop.turn()
     calm.append(follows.loop.calm.is_set())
+    follows.words.turn()
+    calm.append(follows.loop.calm.is_set())
 
-    assert calm == [False, True, False, False, True]
+    assert calm == [False, True, False, False, False, True]
 
 
-def test_embedding_is_asked_for_only_when_what_came_in_can_be_found(follow: Callable[..., Following]) -> None:
+def test_what_came_in_is_found_before_the_index_has_committed_it(follow: Callable[..., Following]) -> None:
     follows = follow()
     follows.say("a", "lantern")
     found: list[bool] = []
@@ -247,6 +260,22 @@ def test_embedding_is_asked_for_only_when_what_came_in_can_be_found(follow: Call
     follows.loop.turn()
 
     assert found == [True]
+    assert follows.engine.archive.waiting("lexical") == 1
+    follows.words.turn()
+    assert follows.engine.archive.waiting("lexical") == 0
+    assert follows.engine.upkeep.lexical.literal("lantern", Filters(), 5)
+    assert follows.finds("lantern")
+
+
+def test_embedding_is_asked_for_only_when_the_index_has_what_came_in(follow: Callable[..., Following]) -> None:
+    follows = follow()
+    follows.say("a", "lantern")
+    waiting: list[int] = []
+    follows.words.on_indexed = lambda: waiting.append(follows.engine.archive.waiting("lexical"))
+    follows.words.turn()
+    follows.loop.turn()
+    follows.words.turn()
+    assert waiting == [0]
 
 
 class Asked(threading.Event):

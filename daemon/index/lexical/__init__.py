@@ -35,34 +35,47 @@ from daemon.index.tokens import Term
 __all__ = ["Lexical"]
 
 _HEAP_BYTES = 64_000_000
+_LEAST_HEAP_BYTES = 15_000_000  # tantivy takes no less
 
 
 class Lexical:
-    """LexicalIndex in one directory. Thread-safe; one process at a time.
+    """LexicalIndex in one directory, or in memory where none is given. Thread-safe; one process at a time.
 
     Raises:
         IndexBroken: damaged, partly deleted, or of another schema or tantivy version.
         ArchiveLocked: another process has it open.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._dir = directory
+    def __init__(self, directory: Path | None = None) -> None:
+        self._dir = directory or "in memory"
         self._lock = threading.RLock()
         self._writer: Any = None
         self._vocabulary: Vocabulary | None = None
         with self._named("opening it"):
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fresh = not any(directory.iterdir())
-            if not fresh:
-                segments.verify(directory, mark())
             self._schema = schema()
-            self._index = tantivy.Index(self._schema, path=str(directory), reuse=True)
-            self._index.register_tokenizer("trigram", TextAnalyzerBuilder(Tokenizer.ngram(3, 3)).build())
-            if fresh:
-                segments.stamp(directory, mark())
-            self._open_writer()
+            if directory is None:
+                self._index = self._registered(tantivy.Index(self._schema))
+            else:
+                self._index = self._opened(directory)
+            self._open_writer(_HEAP_BYTES if directory is not None else _LEAST_HEAP_BYTES)
             self._index.reload()
-            self._check_counts()
+            if directory is not None:
+                self._check_counts(directory)
+
+    def _opened(self, directory: Path) -> tantivy.Index:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = not any(directory.iterdir())
+        if not fresh:
+            segments.verify(directory, mark())
+        index = self._registered(tantivy.Index(self._schema, path=str(directory), reuse=True))
+        if fresh:
+            segments.stamp(directory, mark())
+        return index
+
+    @staticmethod
+    def _registered(index: tantivy.Index) -> tantivy.Index:
+        index.register_tokenizer("trigram", TextAnalyzerBuilder(Tokenizer.ngram(3, 3)).build())
+        return index
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -231,10 +244,10 @@ class Lexical:
         result: Any = self._index.searcher().search(query, 1, True)  # tantivy's stub lacks `count`
         return int(result.count)
 
-    def _check_counts(self) -> None:
+    def _check_counts(self, directory: Path) -> None:
         """meta.json carries no checksum; the postings of a term that every document has must bear it out."""
         searcher = self._index.searcher()
-        stated = sum(int(segment["max_doc"]) for segment in segments.meta(self._dir)["segments"])
+        stated = sum(int(segment["max_doc"]) for segment in segments.meta(directory)["segments"])
         if searcher.doc_freq("every", "1") != stated or self._having("every") != searcher.num_docs:
             raise IndexBroken(
                 f"{self._dir}: meta.json states {stated} documents, the segments hold others; rebuild the index"
@@ -242,9 +255,9 @@ class Lexical:
 
     # -- tantivy's writer and its errors -------------------------------------------------------------------------
 
-    def _open_writer(self) -> None:
+    def _open_writer(self, heap_bytes: int) -> None:
         try:
-            self._writer = self._index.writer(_HEAP_BYTES, 1)
+            self._writer = self._index.writer(heap_bytes, 1)
         except ValueError as error:
             if "lock" not in str(error).lower():
                 raise

@@ -1,0 +1,104 @@
+"""A few messages laid over the lexical index before it has them: its commit takes time, a search need not wait for it.
+
+What the small index holds stands for its messages, in whatever version the large one has them. Best-first answers are
+merged by score: the small one's are brought to the scale of the large one's, since rarity means nothing among a handful
+of texts. Answers in the order of time are merged by nobody's score but cut from both, the small one's first: its
+messages are the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from daemon.index import Entry, Filters, LexicalIndex, Match
+
+
+class Overlay:
+    """LexicalIndex that reads `fresh` over `index`, which it writes to. `shadowed`: the ids of what `fresh` has."""
+
+    def __init__(self, index: LexicalIndex, fresh: LexicalIndex, shadowed: frozenset[str]) -> None:
+        self._index = index
+        self._fresh = fresh
+        self._shadowed = shadowed
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """See LexicalIndex."""
+        self._index.replace(entries)
+
+    def remove(self, message_ids: Sequence[str]) -> None:
+        """See LexicalIndex."""
+        self._index.remove(message_ids)
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """See LexicalIndex."""
+        return self._ranked(lambda index, most: index.search(query, filters, most), limit)
+
+    def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """See LexicalIndex."""
+        return self._ranked(lambda index, most: index.windows(query, filters, most), limit)
+
+    def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        """See LexicalIndex."""
+        return self._ranked(lambda index, most: index.fuzzy(query, filters, most), limit)
+
+    def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
+        """See LexicalIndex."""
+        return self._newest(lambda index, most: index.literal(text, filters, most), limit)
+
+    def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
+        """See LexicalIndex."""
+        are_all = []
+
+        def ask(index: LexicalIndex, most: int) -> list[Match]:
+            found, is_all = index.regex(pattern, filters, most, within_s)
+            are_all.append(is_all)
+            return found
+
+        found = self._newest(ask, limit)
+        return found, all(are_all)
+
+    def nearest(self, time: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+        """See LexicalIndex; `score` is the time."""
+        found = self._both(lambda index, most: index.nearest(time, filters, most, before=before), limit)
+        return sorted(found, key=lambda match: match.score, reverse=before)[:limit]
+
+    def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
+        """See LexicalIndex."""
+        return self._index.frequencies(query)
+
+    def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """See LexicalIndex."""
+        return self._index.spellings(word, limit)
+
+    def count(self) -> int:
+        """See LexicalIndex."""
+        return self._index.count()
+
+    def close(self) -> None:
+        """See LexicalIndex; what lies over it is its owner's."""
+        self._index.close()
+
+    def _newest(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        return self._both(ask, limit)[:limit]
+
+    def _ranked(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        own = ask(self._fresh, limit)
+        rest = self._rest(ask, limit)
+        if own and rest:
+            most = max((len(match.terms) for match in rest), default=0) or 1
+            share = min(1.0, max(len(match.terms) for match in own) / most)
+            scale = share * rest[0].score / own[0].score if own[0].score > 0 else 1.0
+            own = [replace(match, score=match.score * scale) for match in own]
+        return sorted([*own, *rest], key=lambda match: -match.score)[:limit]
+
+    def _both(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        return [*ask(self._fresh, limit), *self._rest(ask, limit)]
+
+    def _rest(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+        """The large index's answer, without the messages that the small one stands for."""
+        found = ask(self._index, limit)
+        left = [match for match in found if match.message_id not in self._shadowed]
+        if len(left) < len(found) == limit:  # what was taken out may have pushed others out
+            left = [match for match in ask(self._index, limit * 2) if match.message_id not in self._shadowed]
+        return left[:limit]
