@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 Check = Callable[[re.Match[str]], bool]
 
@@ -21,8 +22,18 @@ class Rule:
 
     kind: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    source: str
     check: Check | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when it is first needed: all of them cost every command 50 ms of its start, hardly one is used."""
+        return _compiled(self.source)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source)
 
 
 def _start(literal: str) -> str:
@@ -35,7 +46,7 @@ def _start(literal: str) -> str:
 
 def _prefixed(kind: str, body: str, *prefixes: str, check: Check | None = None) -> tuple[Rule, ...]:
     """One rule for each prefix: the prefix at the start of a word, then `body`."""
-    return tuple(Rule(kind, (prefix,), re.compile(_start(prefix) + body), check) for prefix in prefixes)
+    return tuple(Rule(kind, (prefix,), _start(prefix) + body, check) for prefix in prefixes)
 
 
 def _is_mixed(match: re.Match[str]) -> bool:
@@ -80,20 +91,20 @@ _WORD = r"[A-Za-z0-9_-]"
 _ALNUM = r"[A-Za-z0-9]"
 _END = r"(?![A-Za-z0-9])"
 
-_PEM = re.compile(
+_PEM = (
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     # To the END line when there is one, else over the lines of key material that follow (output is often cut).
     r"(?P<body>(?>(?:[^-]|-(?!----))*+)(?=-----END )|(?>(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{16,}+(?:\s|\\[nr])*+)*+))"
-    r"(?:-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----)?",
+    r"(?:-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----)?"
 )
-_URL = re.compile(r"""://[^\s/:@"'`<>\[\]{}]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])""")
-_AUTHORIZATION = re.compile(
+_URL = r"""://[^\s/:@"'`<>\[\]{}]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])"""
+_AUTHORIZATION = (
     r"""[aA](?i:uthorization)\\{0,3}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,3}["'`]?"""
-    r"""(?i:basic|token|apikey|api-key|key|digest|negotiate) {1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}+={0,2})""",
+    r"""(?i:basic|token|apikey|api-key|key|digest|negotiate) {1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}+={0,2})"""
 )
-_BEARER = re.compile(r"[bB](?i:earer)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{16,}+={0,2})")
-_CURL = re.compile(r"""-(?:u|-user)[ \t=]{1,2}["']?[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)""")
-_COOKIE = re.compile(r"""[cC](?i:ookie): {0,4}[\w.-]{1,64}+=(?P<secret>[A-Za-z0-9%._~+/=|:-]{20,}+)""")
+_BEARER = r"[bB](?i:earer)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{16,}+={0,2})"
+_CURL = r"""-(?:u|-user)[ \t=]{1,2}["']?[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+_COOKIE = r"""[cC](?i:ookie): {0,4}[\w.-]{1,64}+=(?P<secret>[A-Za-z0-9%._~+/=|:-]{20,}+)"""
 
 SHAPES: tuple[Rule, ...] = (
     Rule("private-key", ("PRIVATE KEY",), _PEM, _holds_key),
@@ -107,10 +118,8 @@ SHAPES: tuple[Rule, ...] = (
     *_prefixed("stripe", rf"{_ALNUM}{{16,}}+", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
     *_prefixed("stripe", r"[A-Za-z0-9+/=]{24,}+", "whsec_", check=_is_mixed),
     *_prefixed("slack", r"[A-Za-z0-9-]{16,}+", *(f"xox{c}-" for c in "abeoprs"), "xapp-", check=_has_digit),
-    Rule(
-        "slack-webhook", ("hooks.slack.com",), re.compile(r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{30,}+)")
-    ),
-    Rule("discord", ("/api/webhooks/",), re.compile(rf"/api/webhooks/\d{{10,20}}/(?P<secret>{_WORD}{{50,}}+)")),
+    Rule("slack-webhook", ("hooks.slack.com",), r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{30,}+)"),
+    Rule("discord", ("/api/webhooks/",), rf"/api/webhooks/\d{{10,20}}/(?P<secret>{_WORD}{{50,}}+)"),
     *_prefixed("google", rf"{_WORD}{{35}}(?!{_WORD})", "AIza"),
     *_prefixed("google", rf"{_WORD}{{24,}}+", "GOCSPX-", "1//0"),
     *_prefixed("google", r"[A-Za-z0-9_.-]{30,}+", "ya29."),
@@ -125,9 +134,9 @@ SHAPES: tuple[Rule, ...] = (
     *_prefixed("databricks", rf"[0-9a-f]{{32}}{_END}", "dapi"),
     *_prefixed("shopify", rf"[0-9a-fA-F]{{32}}{_END}", "shpat_", "shpca_", "shppa_", "shpss_"),
     *_prefixed("square", rf"{_WORD}{{22,}}+", "sq0atp-", "sq0csp-"),
-    Rule("telegram", (":AA",), re.compile(rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{33}}(?!{_WORD}))")),
+    Rule("telegram", (":AA",), rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{33}}(?!{_WORD}))"),
     *_prefixed("vault", rf"{_WORD}{{24,}}+", "hvs.", "hvb.", "hvr."),
-    Rule("terraform", (".atlasv1.",), re.compile(rf"\.atlasv1\.(?P<secret>{_WORD}{{40,}}+)")),
+    Rule("terraform", (".atlasv1.",), rf"\.atlasv1\.(?P<secret>{_WORD}{{40,}}+)"),
     *_prefixed("linear", rf"{_ALNUM}{{32,}}+", "lin_api_", "lin_oauth_"),
     *_prefixed("notion", rf"{_ALNUM}{{40,}}+", "ntn_", "secret_"),
     *_prefixed("grafana", r"[A-Za-z0-9_=+/]{32,}+", "glsa_", "glc_"),
@@ -145,7 +154,7 @@ SHAPES: tuple[Rule, ...] = (
     *_prefixed("dropbox", rf"{_WORD}{{60,}}+", "sl.", check=_is_mixed),
     *_prefixed("heroku", rf"{_WORD}{{40,}}+", "HRKU-"),
     *_prefixed("flyio", r"[A-Za-z0-9_=+/,]{60,}+", "fm2_", "fm1r_", "fo1_"),
-    Rule("azure-sas", ("sig=",), re.compile(r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{40,}+)")),
+    Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{40,}+)"),
     Rule("url-password", ("://",), _URL, _is_url_password),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
     Rule("bearer", ("earer", "EARER"), _BEARER, lambda match: any(c.isdigit() for c in match["secret"])),
