@@ -36,8 +36,8 @@ from daemon.reconstitute import Reconstitution
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
-_AT_ONCE, _IN_A_HURRY = 200, 50
-"""Messages a commit of the lexical index."""
+_AT_ONCE, _IN_A_HURRY = 500, 50
+"""Messages a commit of the lexical index: many while there is much to do, since each commit costs the same."""
 
 _LONG_S = 3600.0
 _MOMENT_S = 0.5
@@ -249,7 +249,8 @@ class Engine(RecallCalls, FileCalls, StatusCall):
             while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
                 self._go_on()
                 try:
-                    done = self.upkeep.lexical_drain().step(_AT_ONCE if within_s is None else _IN_A_HURRY)
+                    is_much = within_s is None or self.archive.waiting("lexical") > _AT_ONCE
+                    done = self.upkeep.lexical_drain().step(_AT_ONCE if is_much else _IN_A_HURRY)
                 except IndexBroken as error:
                     self._failures += 1
                     self.report("lexical index", error)

@@ -151,7 +151,7 @@ def _made(surface: str) -> tuple[str, str, str, str]:
 
 
 # The same words come again in every message: half of all indexing time was spent on taking them apart anew.
-_tokens_of = lru_cache(maxsize=32768)(_made)
+_tokens_of = lru_cache(maxsize=1 << 17)(_made)
 
 
 # A message stands in its own window and in those of the next ones.
@@ -164,7 +164,7 @@ def _loose_line(line: str) -> str:
     return " ".join(tokens for tokens in found if tokens)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=1 << 17)
 def _stem(word: str) -> str:
     # Pure Python, about 50 microseconds a word: worth remembering. Made per call, because it keeps state.
     return str(snowballstemmer.stemmer("english").stemWord(word))

@@ -30,7 +30,7 @@ TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
 
 _SAID = frozenset(map(str, Kind)) - TOOLS
 _MOST_NAMES = 5
-_DEEPEST_MEANING = 100
+_DEEPEST_MEANING = 200
 """Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 

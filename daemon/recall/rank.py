@@ -41,6 +41,7 @@ _QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`')
 _WORD = re.compile(r"\w+", re.UNICODE)
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _TRIM = ".,;:!?()[]{}<>'\"`…"
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
 _SHAPES = (
     re.compile(r"\w_+\w|^_+\w|\w_+$"),  # snake_case, __dunder__, trailing_
     re.compile(r"[a-z0-9][A-Z]"),  # camelCase, iPhone12Case
@@ -129,7 +130,7 @@ def parse(text: str) -> Query:
 
 
 def _is_name(token: str, bare: str) -> bool:
-    if bare.lower() in {"e.g", "i.e", "and/or"}:
+    if bare.lower() in {"e.g", "i.e", "and/or"} or _ORDINAL.fullmatch(bare):
         return False
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 

@@ -21,6 +21,7 @@ NAMES = {
     "the pre-commit-hook failed": ("pre-commit-hook",),
     "why did we choose a well-known store, e.g. plain files?": (),
     "Wie funktioniert die Suche?": (),
+    "who met on the 18th of May, at 5pm?": (),
 }
 
 
