@@ -97,6 +97,7 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("touch a b", 0, "", ["touch a", "touch b"]),
     ("touch -c a", 0, "", []),
     ("export G=a\n\\rm a", 0, "", ["unclear a", "unclear ."]),  # the grammar misreads it
+    ("cat <<EOF > b.txt\nEOF\n\\rm a", 0, "", ["unclear b.txt", "unclear a", "unclear ."]),
     ("! { bash -c 'echo x > new'\n}", 0, "", ["unclear .", "run ."]),  # here too
     ("time { sh run.sh; }", 0, "", ["unclear run.sh", "run ."]),
     ("ln -s a b", 0, "", ["unclear a", "unclear b", "unclear b/a"]),

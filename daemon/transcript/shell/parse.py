@@ -230,8 +230,6 @@ class _Reader:
         redirects: list[Redirect] = []
         substitutions = [*inner]
         for node, role in items:
-            if self._text(node).startswith("\n"):
-                raise NotUnderstood  # after a declaration the grammar takes "\n\rm a" for more of it
             if role in ("word", "assignment"):
                 (assigned if role == "assignment" and not words else words).append(self._text(node))
             elif role == "redirect":
@@ -312,7 +310,10 @@ class _Reader:
             yield child.start_byte, child.end_byte, False
 
     def _text(self, node: tree_sitter.Node) -> str:
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        text = self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        if text.startswith("\n"):
+            raise NotUnderstood  # after a declaration or a redirection the grammar takes "\n\rm a" for more of it
+        return text
 
 
 def _three(node: tree_sitter.Node) -> tuple[tree_sitter.Node, tree_sitter.Node, tree_sitter.Node]:
