@@ -4,9 +4,10 @@
 
 PATH is the data, which the user supplies (github.com/snap-research/locomo; its licence is non-commercial, so none of it
 is here): the official `locomo10.json`, one dialogue's file, or a folder of such files. A session of a dialogue becomes
-a recorded session, a turn a message. A question is right at k if a session that holds its evidence is among the first
-k. The figures of the dialogues with even and with odd numbers, counted from 0, stand beside those of all: both were
-looked at when the constants of recall.fuse were chosen, so neither is untouched. Built-in model, no network.
+a recorded session without a title, as the data has none, a turn a message. A question is right at k if a session that
+holds its evidence is among the first k. The figures of the dialogues with even and with odd numbers, counted from 0,
+stand beside those of all: both were looked at when the constants of recall.fuse were chosen, so neither is untouched.
+Built-in model, no network.
 """
 
 from __future__ import annotations
@@ -53,13 +54,12 @@ def _dialogue(data: dict[str, Any]) -> Dialogue:
     spoken = data.get("conversation", data)
     if "qa" not in data or "speaker_a" not in spoken:
         raise SystemExit("no LoCoMo dialogue: it has no qa or no speaker_a; use github.com/snap-research/locomo's data")
-    title = f"{spoken['speaker_a']} and {spoken['speaker_b']}"
     talks = []
     for number in sorted(int(found[1]) for key in spoken if (found := _SESSION.fullmatch(key))):
         turns = spoken[f"session_{number}"]
         if turns:
             created = _moment(spoken[f"session_{number}_date_time"])
-            talks.append(quality.Talk(f"ses_{number}", title, created, tuple(_text(turn) for turn in turns)))
+            talks.append(quality.Talk(f"ses_{number}", "", created, tuple(_text(turn) for turn in turns)))
     questions = [
         quality.Question(str(one["question"]), frozenset(_sessions(one["evidence"])))
         for one in data["qa"]

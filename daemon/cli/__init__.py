@@ -51,10 +51,10 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
         return 0
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "reconstitute"
-        _say(f"{error.format_message().rstrip('.')}; see: {command.partition(' :')[0]} --help")
+        _say(f"{_in_one_line(error).rstrip('.')}; see: {command.partition(' :')[0]} --help")
         return USAGE
     except click.ClickException as error:
-        _say(error.format_message())
+        _say(_in_one_line(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
@@ -67,6 +67,10 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
     except Exception as error:  # noqa: BLE001 - the last resort: what is not ours is a fault of ours
         return _fault(error, arguments)
     return answer if isinstance(answer, int) else 0
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    return " ".join(error.format_message().split())
 
 
 def _say(message: str) -> None:

@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -18,7 +18,8 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.progress import progress
-from daemon.cli.settings import NOTHING, Settings, absolute
+from daemon.cli.settings import NOTHING, Settings, absolute, as_project
+from daemon.control.protocol import silent
 from daemon.errors import OutputRefused
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ _MOST_SHOWN = 20
     required=True,
     help="Sessions as JSON lines, as chat messages for a model, or as a document.",
 )
-@click.option("--session", metavar="ID", default="", help="Only this session.")
-@click.option("--project", metavar="ID|DIR", default="", help="Only this project, by its id or its folder.")
-@click.option("--path", metavar="PATH", default="", help="Only sessions that touched this file or folder.")
+@click.option("--session", metavar="ID", default=None, help="Only this session.")
+@click.option("--project", metavar="ID|DIR", default=None, help="Only this project, by its id or its folder.")
+@click.option("--path", metavar="PATH", default=None, help="Only sessions that touched this file or folder.")
 @click.option(
-    "--since", metavar="WHEN", default="", help="Only sessions with something since: 2026-05-31, 7d, 30d ago."
+    "--since", metavar="WHEN", default=None, help="Only sessions with something since: 2026-05-31, 7d, 30d ago."
 )
-@click.option("--until", metavar="WHEN", default="", help="Only sessions with something until then.")
+@click.option("--until", metavar="WHEN", default=None, help="Only sessions with something until then.")
 @click.option(
     "--results",
     type=click.Choice(["summary", "full", "none"]),
@@ -51,10 +52,10 @@ _MOST_SHOWN = 20
 )
 @click.option("--deleted/--no-deleted", default=True, help="With what OpenCode has deleted; that is the default.")
 @click.option("--raw", is_flag=True, help="With the secrets in it.")
-@click.option("--output", metavar="FILE", default="", help="Write this file; without it to stdout.")
+@click.option("--output", metavar="FILE", default=None, help="Write this file; without it to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="With --output: say in JSON what was written.")
 @click.pass_obj
-def command(settings: Settings, /, *, output: str, as_json: bool, **asked: Any) -> int:
+def command(settings: Settings, /, *, output: str | None, as_json: bool, **asked: Any) -> int:
     """Export sessions whole, in order of time, also those that OpenCode has archived, deleted or lost.
 
     All conditions must hold. Secrets are hidden unless --raw is given. FILE is written beside its place and takes its
@@ -68,10 +69,12 @@ def command(settings: Settings, /, *, output: str, as_json: bool, **asked: Any) 
     """  # noqa: D301 - click's mark for text that is not to be filled
     if as_json and not output:
         raise click.UsageError("--json says what was written into a file; give --output FILE too")
+    _refuse_blanks(output=output, **asked)
     arguments = _arguments(**asked)
     with _File(settings, output) if output else _Stdout() as target:
-        # A bar and the text itself cannot share a terminal.
-        with progress(brief=not output and sys.stdout.isatty()) as step:
+        # A bar and the text itself cannot share a terminal; and who has no terminal is told of errors only.
+        shares = not output and sys.stdout.isatty()
+        with nullcontext(silent) if shares else progress(brief=True) as step:
             answer = settings.ask(
                 lambda service: target.begun(service).export(arguments, take=target.take, progress=step)
             )
@@ -93,23 +96,26 @@ def command(settings: Settings, /, *, output: str, as_json: bool, **asked: Any) 
     return 0 if found else NOTHING
 
 
-def _arguments(*, format_: str, project: str, path: str, **rest: Any) -> Json:
+def _refuse_blanks(**given: str | bool | None) -> None:
+    """An empty shell variable is no filter: without it everything would be exported."""
+    for name, value in given.items():
+        if isinstance(value, str) and not value.strip():
+            raise click.UsageError(
+                f"--{name} is blank; give it a value, or leave it out to export without this condition"
+            )
+
+
+def _arguments(*, format_: str, project: str | None, path: str | None, **rest: Any) -> Json:
     """What was asked, as the service takes it; what is not given is left out."""
-    asked = {"format": format_, "project": _project(project), "path": absolute(path) if path else ""} | rest
-    return {name: value for name, value in asked.items() if value not in ("", None)}
-
-
-def _project(project: str) -> str:
-    """An id as it is; a folder as an absolute path: with a slash, a dot or ~, or one that is there."""
-    is_folder = "/" in project or project.startswith((".", "~")) or os.path.isdir(project)
-    return absolute(project) if is_folder and project else project
+    places = {"project": project and as_project(project), "path": path and absolute(path)}
+    return {name: value for name, value in ({"format": format_} | places | rest).items() if value is not None}
 
 
 def _tell(answer: Json, warnings: list[str], name: str) -> None:
     for warning in warnings[:_MOST_SHOWN]:
         terminal.note(warning)
     if not answer["sessions"]:
-        terminal.note("no session matches; `reconstitute status` tells how many there are")
+        terminal.note("no session matches; `reconstitute recall-sessions` lists those there are")
     elif name:
         counted = terminal.count(answer["sessions"], "session"), terminal.count(answer["messages"], "message")
         terminal.say(f"Wrote {counted[0]} with {counted[1]} into {terminal.line(name)}.")

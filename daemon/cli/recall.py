@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import click
@@ -72,8 +71,8 @@ def show_result(result: dict[str, Any]) -> None:
     ]
     rest = " · ".join(fact for fact in facts if fact)
     title = " ".join(str(result.get("sessionTitle") or result.get("sessionID") or "").split())
-    room = max(20, terminal.width() - len(rest) - 3)
-    terminal.say(f"{terminal.bold(textwrap.shorten(title, room, placeholder='…'))} {terminal.dim('· ' + rest)}")
+    room = max(20, terminal.width() - terminal.columns(rest) - 3)
+    terminal.say(f"{terminal.bold(terminal.shorten(title, room))} {terminal.dim('· ' + rest)}")
     places = [str(result[key]) for key in ("directory", "sessionID", "messageID") if result.get(key)]
     terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
     for line in snippet_lines(str(result.get("snippet") or "")):
@@ -88,7 +87,7 @@ def snippet_lines(snippet: str) -> list[str]:
     room = terminal.width() - len(INDENT)
     lines: list[str] = []
     for line in terminal.plain(snippet).expandtabs(4).splitlines():
-        lines += textwrap.wrap(line, room, drop_whitespace=True, replace_whitespace=False, tabsize=4)
+        lines += terminal.wrap(line, room)
     return [*lines[:SNIPPET_LINES], "…"] if len(lines) > SNIPPET_LINES else lines
 
 

@@ -8,7 +8,7 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.recall_options import ask, with_options
-from daemon.cli.settings import NOTHING, Settings, absolute
+from daemon.cli.settings import NOTHING, Settings, absolute, as_project
 
 INDENT = "    "
 
@@ -68,8 +68,8 @@ def timeline(settings: Settings, /, *, anchor: str, as_json: bool, **given: Any)
       reconstitute recall-timeline '3d ago' --kind file
       reconstitute recall-timeline msg_0123456789abcdefghijklmnop --format full
     """  # noqa: D301 - click's mark for text that is not to be filled
-    if given.get("project") and ("/" in given["project"] or given["project"] in (".", "..")):
-        given["project"] = absolute(given["project"])
+    if given.get("project"):
+        given["project"] = as_project(given["project"])
     answer = ask(settings, "recall_timeline", as_json, given, anchor=anchor)
     entries = answer.get("entries") or []
     if not as_json:
@@ -95,7 +95,9 @@ def _show_entry(entry: dict[str, Any]) -> None:
     places = " · ".join(str(part) for part in (title, entry.get("messageID") or entry.get("sessionID")) if part)
     terminal.say(INDENT + terminal.dim(terminal.line(places)))
     rest = text if what else text.partition("\n")[2]
-    for line in rest.splitlines() if rest.strip() and rest != what else ():
+    # The text of a change is its operation and path from the session's directory; what is said already is not repeated.
+    is_said = bool(what) and "\n" not in text and what.endswith(text.removeprefix(f"{entry.get('operation')} "))
+    for line in rest.splitlines() if rest.strip() and not is_said else ():
         terminal.say(INDENT + terminal.plain(line))
 
 

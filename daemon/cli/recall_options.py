@@ -76,7 +76,9 @@ def _option(field: msgspec.structs.FieldInfo, hint: Any) -> Callable[[Callable[.
         choice = click.Choice(get_args(kind), case_sensitive=False)
         return click.option(name, field.name, type=choice, default=None, help=text)
     if get_origin(kind) is list:
-        return click.option(name, field.name, multiple=True, metavar="KIND", help=f"{text} Repeatable.")
+        words = get_args(get_args(kind)[0])
+        said = f"{text} Any of {', '.join(words)}. Repeatable." if words else f"{text} Repeatable."
+        return click.option(name, field.name, multiple=True, metavar="KIND", help=said)
     # Numbers go as text too: the service reads them, keeps them within bounds, and says so.
     return click.option(name, field.name, metavar=_metavar(kind), default=None, help=text)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import click
 
 from daemon.cli import terminal
+from daemon.cli.recall import show_result
+from daemon.cli.recall_messages import show_all
 from daemon.cli.settings import Settings
 
-INDENT = "    "
-SNIPPET_LINES = 8
+_NAMES = {
+    "role": "role", "created": "time", "kind": "kind", "tool": "toolName", "title": "sessionTitle",
+    "session_id": "sessionID", "message_id": "messageID", "directory": "directory", "snippet": "snippet",
+    "terms": "matchedTerms", "deleted": "deleted",
+}  # fmt: skip
 
 
 @click.command()
@@ -45,46 +49,16 @@ def command(settings: Settings, *, words: tuple[str, ...], limit: int, mode: str
         terminal.note(warning)
     hits = answer.get("hits") or []
     for hit in hits:
-        _show_hit(hit)
+        show_result(_as_result(hit))
     if not hits:
         terminal.say(f"Nothing found for {terminal.plain(query)!r}. Other words, or --mode semantic, may find it.")
-    for message in answer.get("messages") or ():
-        _show_message(message)
+    show_all(answer.get("messages") or [])
     if hits and not context:
         terminal.say(
             terminal.dim("For the conversation around these: the same command with --context; for programs: --json.")
         )
 
 
-def _show_hit(hit: dict[str, Any]) -> None:
-    kind = "/".join(str(hit[key]) for key in ("kind", "tool") if hit.get(key))
-    facts = [str(hit.get("role", "")), terminal.moment(hit.get("created")), kind]
-    if hit.get("deleted"):
-        facts.append("deleted in OpenCode")
-    title = " ".join(str(hit.get("title") or hit.get("session_id", "")).split())
-    rest = " · ".join(fact for fact in facts if fact)
-    room = max(20, terminal.width() - len(rest) - 3)
-    terminal.say(f"{terminal.bold(textwrap.shorten(title, room, placeholder='…'))} {terminal.dim('· ' + rest)}")
-    for line in _lines(str(hit.get("snippet", ""))):
-        terminal.say(INDENT + terminal.mark(line, hit.get("terms")))
-    terminal.say()
-
-
-def _lines(snippet: str) -> list[str]:
-    """The snippet folded to the terminal; its own line breaks and indentation stay, empty lines go."""
-    room = terminal.width() - len(INDENT)
-    lines: list[str] = []
-    for line in terminal.plain(snippet).expandtabs(4).splitlines():
-        lines += textwrap.wrap(line, room, drop_whitespace=True, replace_whitespace=False, tabsize=4)
-    return [*lines[:SNIPPET_LINES], "…"] if len(lines) > SNIPPET_LINES else lines
-
-
-def _show_message(message: dict[str, Any]) -> None:
-    name = message.get("tool_name")
-    terminal.say(terminal.bold(f"{message.get('role', '')}{f' ({name})' if name else ''}"))
-    if message.get("content"):
-        terminal.say(textwrap.indent(terminal.plain(message["content"]), INDENT))
-    for call in message.get("tool_calls") or ():
-        function = call.get("function") or {}
-        terminal.say(INDENT + terminal.dim(f"calls {function.get('name', '?')}"))
-    terminal.say()
+def _as_result(hit: dict[str, Any]) -> dict[str, Any]:
+    """A hit of `search` by the names that `recall` has for the same."""
+    return {new: hit.get(old) for old, new in _NAMES.items()}

@@ -31,6 +31,12 @@ def absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
+def as_project(name: str) -> str:
+    """A project's id as it is; a folder as an absolute path: with a slash, a dot or ~, or one that is there."""
+    is_folder = "/" in name or name.startswith((".", "~")) or os.path.isdir(name)
+    return absolute(name) if is_folder and name else name
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options before the command's name."""

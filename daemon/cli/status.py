@@ -87,8 +87,7 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
 
 def _cut(text: str, indent: int) -> str:
     """`text` on one line of the terminal behind `indent` columns."""
-    words, room = " ".join(terminal.plain(text).split()), terminal.width() - indent
-    return words if len(words) <= room else words[: room - 1] + "…"
+    return terminal.shorten(terminal.plain(text), terminal.width() - indent)
 
 
 def _waiting(answer: dict[str, Any]) -> Iterator[str]:

@@ -10,13 +10,19 @@ import os
 import re
 import shutil
 import sys
-import textwrap
+import unicodedata
 from datetime import datetime
 from typing import Any
 
 import click
 
 from daemon.redact import for_terminal
+
+_WIDE = (
+    "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
+)
+_PIECES = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
+"""Spaces, single characters of scripts that are written without any, and words."""
 
 
 def is_colourful() -> bool:
@@ -71,14 +77,66 @@ def width() -> int:
 
 def fold(text: str, indent: str, hanging: str = "") -> str:
     """`text` filled to the width, every line after `indent`, those after the first after `hanging` too."""
-    return textwrap.fill(
-        plain(text),
-        width(),
-        initial_indent=indent,
-        subsequent_indent=indent + hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    words, rest = " ".join(plain(text).splitlines()), columns(indent + hanging)
+    first, *more = wrap(words, width() - columns(indent), width() - rest, breaks_words=False) or [""]
+    return "\n".join([indent + first, *(indent + hanging + one for one in more)])
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal `text` takes: two for each wide character, none for what only marks another.
+
+    >>> columns("a"), columns("日本"), columns("e\u0301")
+    (1, 4, 1)
+    """
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def wrap(text: str, room: int, later: int | None = None, *, breaks_words: bool = True) -> list[str]:
+    """`text` in lines of at most `room` columns (`later` for all but the first), broken at spaces and wide characters.
+
+    The indentation of the first line stays. A word that is too long for a line is broken, or stands out.
+    """
+    lines, line = list[str](), ""
+    for piece in _PIECES.findall(text):
+        most = room if not lines or later is None else later
+        if piece.isspace():
+            line += piece if line or not lines else ""
+            continue
+        if line.strip() and columns(line + piece) > most:
+            lines.append(line.rstrip())
+            line, most = "", room if later is None else later
+        line += piece
+        while breaks_words and columns(line) > most:
+            head = _head(line, most)
+            lines.append(head)
+            line, most = line[len(head) :], room if later is None else later
+    return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def shorten(text: str, room: int) -> str:
+    """`text` on one line of at most `room` columns; where it is longer, it ends in an ellipsis, after a word."""
+    words = " ".join(text.split())
+    if columns(words) <= room:
+        return words
+    head = _head(words, room - 1)
+    is_whole = words[len(head)].isspace() or _columns(head[-1]) > 1
+    return (head if is_whole else head.rpartition(" ")[0] or head).rstrip() + "…"
+
+
+def _head(text: str, room: int) -> str:
+    """As much of `text` as fits, at least a character."""
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns(character)
+        if used > room and place:
+            return text[:place]
+    return text
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def moment(ms: Any) -> str:

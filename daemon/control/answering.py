@@ -23,6 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from daemon.control.protocol import FileContent, Progress, Take, TakeText
 from daemon.errors import BadRequest, ReconstituteError, Retry, Skip
 from daemon.model import Json
+from daemon.redact import redact
 
 BODY_BYTES = 1 << 20
 READ_SECONDS = 5.0
@@ -215,7 +216,8 @@ def _encode(value: Json) -> bytes:
 
 def error_bytes(error: BaseException) -> bytes:
     if isinstance(error, ReconstituteError):
-        kind, message, code = type(error).__name__, str(error), error.exit_code
+        # What was wrong with a call is told in its own words, and these may hold a secret.
+        kind, message, code = type(error).__name__, redact(str(error)), error.exit_code
     else:
         # Another exception's text may quote a message: the log has it, redacted.
         kind, code = "ReconstituteError", ReconstituteError.exit_code

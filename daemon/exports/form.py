@@ -53,11 +53,6 @@ def shortened(value: Any) -> Any:
         return value
 
 
-def is_binary(url: Any) -> bool:
-    """Whether it is a base64 data URL."""
-    return isinstance(url, str) and _BINARY.match(url) is not None
-
-
 def cut(text: str, most: int) -> str:
     """`text` on one line of at most `most` characters."""
     text = " ".join(text[: 8 * most].split())

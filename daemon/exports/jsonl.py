@@ -57,6 +57,7 @@ def message(said: Said, *, with_calls: bool = True) -> Json:
         "completed": iso(said.completed),
         "provider": said.provider,
         "agent": said.agent,
+        "orphan": said.orphan,
         "deleted": iso(said.deleted),
         "deleted_parts": list(said.gone),
     }

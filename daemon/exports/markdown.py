@@ -40,6 +40,7 @@ def _message(said: Said) -> Iterator[str]:
         _NAMES.get(said.role) or heading(said.role),
         iso(said.created) or "unknown time",
         code(said.model) if said.model else "",
+        "its own record is gone" if said.orphan else "",
         "deleted in OpenCode" if said.deleted is not None else "",
     ]
     yield f"## {' · '.join(fact for fact in facts if fact)}\n\n"

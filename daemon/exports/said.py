@@ -68,7 +68,10 @@ Item: TypeAlias = Text | Thought | ToolCall | Other
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message. Times are epoch ms, 0 or None where there is none; `gone` are the parts that its source dropped."""
+    """A message. Times are epoch ms, 0 or None where there is none; `gone` are the parts that its source dropped.
+
+    An `orphan` was made up for parts whose own message its source no longer had; when it was completed nobody knows.
+    """
 
     id: str
     role: str
@@ -83,18 +86,20 @@ class Said:
     deleted: int | None
     gone: tuple[str, ...]
     items: tuple[Item, ...]
+    orphan: bool = False
 
 
 def said(message: Message, *, results: Results, clean: Clean, deleted: int | None, gone: tuple[str, ...]) -> Said:
     """`message` taken apart; with results "none" its tool calls are left out."""
     data = message.data
     model = records.table(data.get("model"))  # of a prompt: the one it is meant for
+    orphan = data.get("orphan") is True
     name = records.text(data.get("modelID")) or first_text(model, ("modelID", "id")) or records.text(data.get("model"))
     return Said(
         id=message.id,
         role=clean(message.role),
         created=message.created,
-        completed=message.completed,
+        completed=None if orphan else message.completed,
         model=clean(name),
         provider=clean(records.text(data.get("providerID")) or records.text(model.get("providerID"))),
         agent=clean(records.text(data.get("agent"))),
@@ -104,6 +109,7 @@ def said(message: Message, *, results: Results, clean: Clean, deleted: int | Non
         deleted=deleted,
         gone=gone,
         items=tuple(item for part in message.parts if (item := _item(part, message, results, clean)) is not None),
+        orphan=orphan,
     )
 
 

@@ -10,9 +10,9 @@ import bisect
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from daemon.archive import Archive
+from daemon.archive.touching import names, touches
 from daemon.errors import BadRequest
 from daemon.exports import Export
 from daemon.moments import parse_time
@@ -57,7 +57,8 @@ def _tests(archive: Archive, asked: Export, now: int) -> Iterator[Callable[[_Row
         first, last = since or 0, _NEVER if until is None else until
         yield lambda row: _is_active(archive, row, first, last)
     if asked.path:
-        touched = _touched(archive, _absolute(asked.path, "path"))
+        known = names(archive.files, _absolute(asked.path, "path"))
+        touched = {edit.session_id for edit, _ in touches(archive.files, known)}
         yield lambda row: row.id in touched
 
 
@@ -80,7 +81,9 @@ def _row(archive: Archive, session_id: str) -> _Row:
     if session is not None:
         return _Row(session.created, session.id, session.updated, session.project_id, session.directory)
     if not ids:
-        raise BadRequest(f"session {session_id!r}: not in the archive; `reconstitute search` finds sessions")
+        raise BadRequest(
+            f"session {session_id!r}: not in the archive; `reconstitute recall-sessions` lists those that are"
+        )
     return _Row(_created(archive, ids[0]), session_id, _created(archive, ids[-1]), "", "")
 
 
@@ -105,16 +108,6 @@ def _is_active(archive: Archive, row: _Row, since: int, until: int) -> bool:
 def _created(archive: Archive, message_id: str) -> int:
     state = archive.state(message_id)
     return int(state["created"]) if state is not None else 0
-
-
-def _touched(archive: Archive, path: str) -> set[str]:
-    """Sessions with a recorded change or observation of the path, under any of its names, or of anything beneath it."""
-    files = archive.files
-    return {
-        edit.session_id
-        for name in _names(archive, path)
-        for edit in chain(files.edits(name) if name != "/" else (), files.beneath(name))
-    }
 
 
 def _names(archive: Archive, path: str) -> set[str]:

@@ -67,8 +67,8 @@ class VectorRow:
 class Match:
     """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better.
 
-    `terms` are the words of the query that it holds; `near` the (asked, found) pairs where it only holds a spelling
-    near to one.
+    `terms` are the words of the query that it holds, of a long run of Chinese or the like the longest stretch; `near`
+    the (asked, found) pairs where it only holds a spelling near to one.
     """
 
     message_id: str
@@ -91,7 +91,7 @@ class LexicalIndex(Protocol):
         """Forget these messages; durable on return."""
 
     def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        """Best parts for the words of `query` in any order, best first, at most one per part."""
+        """Best parts for the words of `query` in any order, best first, at most one per part and kind."""
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
         """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""

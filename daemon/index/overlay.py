@@ -8,10 +8,12 @@ messages are the newest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from daemon.index import Entry, Filters, LexicalIndex, Match
+from daemon.index import Entry, Filters, LexicalIndex, Match, tokens
+
+_PART = 0.5  # of a term that is held in part only
 
 
 class Overlay:
@@ -32,15 +34,15 @@ class Overlay:
 
     def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """See LexicalIndex."""
-        return self._ranked(lambda index, most: index.search(query, filters, most), limit)
+        return self._ranked(lambda index, most: index.search(query, filters, most), query, limit)
 
     def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """See LexicalIndex."""
-        return self._ranked(lambda index, most: index.windows(query, filters, most), limit)
+        return self._ranked(lambda index, most: index.windows(query, filters, most), query, limit)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """See LexicalIndex."""
-        return self._ranked(lambda index, most: index.fuzzy(query, filters, most), limit)
+        return self._ranked(lambda index, most: index.fuzzy(query, filters, most), query, limit)
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
         """See LexicalIndex."""
@@ -82,12 +84,13 @@ class Overlay:
     def _newest(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
         return self._both(ask, limit)[:limit]
 
-    def _ranked(self, ask: Callable[[LexicalIndex, int], list[Match]], limit: int) -> list[Match]:
+    def _ranked(self, ask: Callable[[LexicalIndex, int], list[Match]], query: str, limit: int) -> list[Match]:
         own = ask(self._fresh, limit)
         rest = self._rest(ask, limit)
         if own and rest:
-            most = max((len(match.terms) for match in rest), default=0) or 1
-            share = min(1.0, max(len(match.terms) for match in own) / most)
+            asked = {term.text for term in tokens.terms(query)}
+            most = max(_held(match, asked) for match in rest) or 1
+            share = min(1.0, max(_held(match, asked) for match in own) / most)
             scale = share * rest[0].score / own[0].score if own[0].score > 0 else 1.0
             own = [replace(match, score=match.score * scale) for match in own]
         return sorted([*own, *rest], key=lambda match: -match.score)[:limit]
@@ -102,3 +105,7 @@ class Overlay:
         if len(left) < len(found) == limit:  # what was taken out may have pushed others out
             left = [match for match in ask(self._index, limit * 2) if match.message_id not in self._shadowed]
         return left[:limit]
+
+
+def _held(match: Match, asked: Collection[str]) -> float:
+    return sum(1.0 if term in asked else _PART for term in match.terms)

@@ -29,6 +29,8 @@ _HERE = {
     "type": "string",
     "description": "The directory you work in, where it is not the one this server was started in.",
 }
+_NOWHERE = frozenset({"recall_get", "recall_context"})
+"""Calls whose answer is the same wherever one stands."""
 
 
 def _d(description: str) -> Meta:
@@ -95,7 +97,7 @@ class Tool:
 def tools() -> list[Tool]:
     """All tools, in the order in which an agent should consider them."""
     return [
-        Tool(name, f"{_doc(schema)} {WHEN[name]} {DATA}", _schema(schema), writes=name == "reconstitute")
+        Tool(name, f"{_doc(schema)} {WHEN[name]} {DATA}", _schema(name, schema), writes=name == "reconstitute")
         for name, schema in (CALLS | FILE_TOOLS).items()
     ]
 
@@ -107,18 +109,34 @@ def call(service: Service, name: str, arguments: Json, here: str) -> Json:
         BadRequest: an unknown tool, arguments that make no sense.
         ReconstituteError: whatever the service raises.
     """
-    given, schema = dict(arguments), (CALLS | FILE_TOOLS).get(name)
+    given, name = dict(arguments), name.replace("-", "_")
+    schema = (CALLS | FILE_TOOLS).get(name)
+    if schema is None:
+        reading.read(name, given, CALLS | FILE_TOOLS)  # says which tools there are
     for key in (DIRECTORY, "path"):
         if isinstance(given.get(key), str) and given[key].strip():
             given[key] = _absolute(given[key], here)
             here = given[key] if key == DIRECTORY else here
-    if schema is not None and DIRECTORY not in schema.__struct_fields__:
+    if name == "recall_timeline":
+        _narrow(given, here)
+    if schema is not None and DIRECTORY not in schema.__struct_fields__ and name not in _NOWHERE:
         given.pop(DIRECTORY, None)
     if name not in FILE_TOOLS:
         return service.recall(name, given, here=here)
     wanted, warnings = reading.read(name, given, FILE_TOOLS)
     answer = _about_file(service, wanted)
     return {**answer, "warnings": [*warnings, *answer.get("warnings", ())]}
+
+
+def _narrow(given: Json, here: str) -> None:
+    """A folder that is named as `project` becomes an absolute path; without a project `directory` is the one."""
+    project = given.get("project")
+    if isinstance(project, str) and project.strip():
+        project = project.strip()
+        is_folder = "/" in project or project.startswith((".", "~")) or os.path.isdir(os.path.join(here, project))
+        given["project"] = _absolute(project, here) if is_folder else project
+    elif project is None or isinstance(project, str):
+        given |= {"project": here} if str(given.get(DIRECTORY) or "").strip() else {}
 
 
 def _about_file(service: Service, wanted: Struct) -> Json:
@@ -161,11 +179,12 @@ def _doc(schema: type[Struct]) -> str:
     return " ".join((schema.__doc__ or "").split())
 
 
-def _schema(schema: type[Struct]) -> Json:
+def _schema(name: str, schema: type[Struct]) -> Json:
     _, components = msgspec.json.schema_components([schema])
     described: Json = components[schema.__name__]
-    properties = {name: _plain(name, field) for name, field in described["properties"].items()}
-    properties.setdefault(DIRECTORY, _HERE)
+    properties = {key: _plain(key, field) for key, field in described["properties"].items()}
+    if name not in _NOWHERE:
+        properties.setdefault(DIRECTORY, _HERE)
     required = {"required": described["required"]} if described.get("required") else {}
     return {"type": "object", "properties": properties, **required}
 

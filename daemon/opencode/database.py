@@ -22,7 +22,9 @@ from daemon.opencode.journal import Journal
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""
 
-_NO_ROW = 0
+_NO_ROW = (0, None)
+_RECENT = 64
+"""Rows that are looked at once more where the newest row is gone: its number is given to the next one."""
 
 
 class Database:
@@ -40,7 +42,8 @@ class Database:
         self._clock = clock
         self.name = f"db:{connection.path}"
         self._version: tuple[int, int, int] | None = None
-        self._last_row = {"message": _NO_ROW, "part": _NO_ROW}
+        self._last_row: dict[str, tuple[int, Any]] = {"message": _NO_ROW, "part": _NO_ROW}
+        self._counts = {"session": 0, "message": 0}
         self._events: dict[str, int] = {}
         self._updated = 0
         self._hot: dict[str, float] = {}
@@ -56,34 +59,66 @@ class Database:
     # -- what may have changed -----------------------------------------------------------------------------------
 
     def touched(self) -> Iterable[str] | None:
-        """See Source. New rows by rowid, moved event numbers, touched sessions, and whatever was hot a while ago."""
+        """See Source. New rows by rowid, moved event numbers, touched sessions, and whatever was hot a while ago.
+
+        None also where rows are gone and the journal does not say whose.
+        """
         version = self._connection.data_version()
         if version == self._version:
             return ()
-        first = self._version is None or version[1:] != self._version[1:]
-        found = self._fresh()
-        self._version = version
-        if first or found is None:
-            return None
-        now = self._clock()
-        self._hot |= dict.fromkeys(found, now)
-        self._hot = {session: seen for session, seen in self._hot.items() if now - seen < _HOT_S}
-        return list(self._hot)
-
-    def _fresh(self) -> set[str] | None:
         if not self._connection.columns("part") or not self._connection.columns("message"):
+            self._version = version
             return None
+        first = self._version is None or version[1:] != self._version[1:]
+        told = self._told()
+        is_less = self._has_less()
+        found = told.union(*(self._added(table) for table in self._last_row), self._altered())
+        self._version = version
+        if not first:
+            now = self._clock()
+            self._hot |= dict.fromkeys(found, now)
+            self._hot = {session: seen for session, seen in self._hot.items() if now - seen < _HOT_S}
+        return None if first or (is_less and not told) else list(self._hot)
+
+    def _told(self) -> set[str]:
+        """The sessions of which the journal has new lines."""
         found: set[str] = set()
-        for table in self._last_row:
-            sql = f"SELECT session_id, max(rowid) FROM {table} WHERE rowid > ? GROUP BY session_id"  # noqa: S608
-            for session_id, row in self._connection.rows(sql, (self._last_row[table],)):
-                found.add(_text(session_id))
-                self._last_row[table] = max(self._last_row[table], row)
         if self._connection.columns("event_sequence"):
             for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
                 if self._events.get(_text(session_id)) != number:
                     self._events[_text(session_id)] = number
                     found.add(_text(session_id))
+        return found
+
+    def _has_less(self) -> bool:
+        """Whether a table has lost rows: it has fewer, or its newest row is gone, though others may have come.
+
+        Parts are not counted, there are too many; they go with their messages.
+        """
+        is_less = False
+        for table, before in self._counts.items():
+            ((count,),) = self._connection.rows(f"SELECT count(*) FROM {table}")  # noqa: S608
+            is_less |= count < before
+            self._counts[table] = count
+        for table, (row, id_) in self._last_row.items():
+            if row and self._connection.rows(f"SELECT id FROM {table} WHERE rowid = ?", (row,)) != [(id_,)]:  # noqa: S608
+                is_less = True
+                ((newest,),) = self._connection.rows(f"SELECT max(rowid) FROM {table}")  # noqa: S608
+                self._last_row[table] = (max(0, min(row, newest or 0) - _RECENT), None)
+        return is_less
+
+    def _added(self, table: str) -> set[str]:
+        """The sessions with rows behind the last one that was seen."""
+        found: set[str] = set()
+        sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"  # noqa: S608
+        for session_id, row, id_ in self._connection.rows(sql, (self._last_row[table][0],)):
+            found.add(_text(session_id))
+            self._last_row[table] = max(self._last_row[table], (row, id_), key=lambda last: last[0])
+        return found
+
+    def _altered(self) -> set[str]:
+        """The sessions whose own row was touched."""
+        found: set[str] = set()
         sql = "SELECT id, time_updated FROM session WHERE time_updated >= ?"
         for session_id, updated in self._connection.rows(sql, (self._updated,)):
             found.add(_text(session_id))

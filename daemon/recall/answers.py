@@ -14,7 +14,7 @@ from daemon.model import Json, Kind, Message, Part
 from daemon.recall.catalog import Row
 from daemon.recall.filters import Place
 from daemon.recall.group import Find
-from daemon.recall.rank import Query
+from daemon.recall.rank import Query, Tier, split
 from daemon.recall.snippet import one_line, snippet
 from daemon.records import table, text
 from daemon.redact import redact
@@ -144,8 +144,9 @@ def _confidence(find: Find, looks: Looks) -> str:
         return "low"
     if find.mode in {"literal", "regex"}:
         return "high"
-    held = {word for term in find.terms for word in term.lower().split()}
-    asked = {word.lower() for name in looks.words for word in name.split()}
+    held, asked = split(find.terms), split(looks.words)
+    if find.mode in {"smart", "hybrid"} and find.grade == Tier.WHOLE:
+        held |= split(looks.query.named)
     if held >= asked and not find.near:
         return "high"
     return "medium" if find.grade == 0 and 2 * len(held & asked) >= len(asked) else "low"
@@ -213,7 +214,7 @@ def _snippet(find: Find, part: Part | None, looks: Looks) -> str:
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
         shown = redact(whole[:_SHOWN_TEXT])
         shown = shown if len(whole) <= _SHOWN_TEXT else shown[:-_MARGIN]
-    exact = [looks.query.text.strip()] if find.mode == "literal" else []
+    exact = [looks.query.text] if find.mode == "literal" else []
     near = [there for _, there in find.near]
     return redact(snippet(shown, [*exact, *find.terms, *near, *looks.words], looks.width))
 

@@ -22,7 +22,7 @@ from daemon.recall.catalog import Catalog, Row
 from daemon.recall.expand import Expansion, expand
 from daemon.recall.filters import Scope, resolve
 from daemon.recall.group import Find
-from daemon.recall.order import Archived, ordered
+from daemon.recall.order import Archived, held, ordered
 from daemon.recall.rank import Query
 from daemon.recall.snippet import counted
 from daemon.redact import redact
@@ -31,6 +31,8 @@ BUDGET_S = 2.0
 """Seconds that all searching of one question may take."""
 
 _NEAR_MISSES = 20
+_SHARE_OF_HELP = 0.01
+"""The part of the budget that looking for hints may always take, 20 ms; else as long as the answer has taken."""
 _DEPTH_OF_GROUPS = 200
 """Candidates for results that stand for many: a session that has several good messages should show all of them."""
 _ONE_BY_ONE = ("part", "message")
@@ -56,6 +58,7 @@ class _Looked:
     warnings: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     held: set[str] = field(default_factory=set)
+    frequencies: dict[str, int] = field(default_factory=dict)
     is_inside: bool = False
     is_full: bool = False
     rounds: int = 0
@@ -86,7 +89,8 @@ def answer(room: Room, asked: Asked, here: str, now: int) -> Json:
 class _Asking:
     def __init__(self, room: Room, asked: Asked, here: str, now: int) -> None:
         self._room, self._asked, self._now = room, asked, now
-        self._deadline = time.monotonic() + room.budget_s
+        self._began = time.monotonic()
+        self._deadline = self._began + room.budget_s
         self._rows: Mapping[str, Row] = room.catalog.rows()
         self._scope: Scope = resolve(asked, self._rows, here, now)
         self._query = Query(asked.query) if asked.match == "regex" else rank.parse(asked.query)
@@ -104,7 +108,7 @@ class _Asking:
         ]
         expansion = expand(self._room.archive, self._rows, asked, [find for find, _ in shown])
         results = [made for _, made in shown]
-        missing = hints.absent(self._query, looked.held)
+        missing = self._missing(looked, page)
         warnings = self._warnings(looked, page, results, missing) + expansion.warnings
         notes, suggestions, misses = self._help(page, missing)
         body: Json = {
@@ -150,7 +154,7 @@ class _Asking:
             looked.warnings.append(f"meaning was not searched: {redact(str(error))}")
             looked.states["semantic"] = "failed"
         else:
-            looked.fallback = "semantic"
+            looked.fallback = "semantic" if looked.finds else ""
 
     def _round(self, looked: _Looked, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
@@ -175,7 +179,9 @@ class _Asking:
         looked.states |= found.states
         looked.warnings += [warning for warning in found.warnings if warning not in looked.warnings]
         looked.late += [late for late in found.late if late not in looked.late]
-        looked.held |= {word.lower() for terms in found.terms().values() for word in terms}
+        looked.held |= held(self._query, found)
+        for term, count in found.facts.frequencies.items():
+            looked.frequencies[term.lower()] = max(count, looked.frequencies.get(term.lower(), 0))
         looked.candidates += sum(self._known[i] is not None for i in found.best())
         looked.gone += sum(self._known[i] is None for i in found.best())
         seen = {find.key(asked.group) for find in looked.finds}
@@ -187,7 +193,10 @@ class _Asking:
         ]
 
     def _finds(self, found: Found, mode: str, needed: int) -> list[Find]:
-        """Candidates as results: ordered, one a group, the first page diverse."""
+        """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
+        return group.falling(self._arranged(found, mode, needed))
+
+    def _arranged(self, found: Found, mode: str, needed: int) -> list[Find]:
         archived = {i: about for i in found.best() if (about := self._about(i)) is not None}
         if mode == "semantic" and self._asked.match == "smart":  # nobody asked for likeness: only what is near enough
             near = found.near()
@@ -227,8 +236,14 @@ class _Asking:
 
     # -- what is said beside it ----------------------------------------------------------------------------------
 
+    def _missing(self, looked: _Looked, page: Sequence[Find]) -> hints.Missing:
+        """What of the query was not found; nothing where the results hold it as it stands."""
+        if page and self._asked.match in {"literal", "regex"}:
+            return hints.Missing()
+        return hints.absent(self._query, looked.held, looked.frequencies)
+
     def _warnings(
-        self, looked: _Looked, page: Sequence[Find], results: Sequence[Json], missing: Sequence[str]
+        self, looked: _Looked, page: Sequence[Find], results: Sequence[Json], missing: hints.Missing
     ) -> list[str]:
         said = [*self._scope.warnings, *looked.warnings]
         if looked.late:
@@ -248,6 +263,7 @@ class _Asking:
                 missing,
                 is_inside=looked.is_inside,
                 is_limited=bool(self._scope.limited_by),
+                is_sure=looked.states.get("lexical") == "used" and not looked.late,
             )
         if looked.gone:
             gone = counted(looked.gone, "indexed message")
@@ -261,33 +277,46 @@ class _Asking:
             said.append(f"{counted(behind, 'archived message')} still waiting to be indexed")
         return list(dict.fromkeys(said))
 
-    def _help(self, page: Sequence[Find], missing: Sequence[str]) -> tuple[list[str], list[Json], list[Json]]:
-        """(warnings, suggestions, near misses): only where there is little or nothing by words."""
+    def _help(self, page: Sequence[Find], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+        """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
         asked, scope = self._asked, self._scope
+        now = time.monotonic()
+        until = min(self._deadline, now + max(_SHARE_OF_HELP * self._room.budget_s, now - self._began))
         notes, suggestions = hints.emptied(asked, scope, self._rows)
-        is_weak = not any(find.is_by_words for find in page) or (self._query.is_exact and bool(missing))
+        is_weak = not any(find.is_by_words for find in page) or (self._query.is_exact and bool(missing.parts))
         if notes:
-            return notes, suggestions, self._near_misses()
+            return notes, suggestions, self._near_misses(until)
+        if page and not is_weak:
+            return notes, self._spelt(missing.unwritten, until), []
         if not is_weak or (page and asked.match in {"semantic", "regex"}):
             return notes, suggestions, []
-        if asked.match != "regex":
-            suggestions += hints.spelt(missing, lambda word: self._room.candidates.spellings(word, 3), self._query)
+        suggestions += self._spelt(missing.parts, until)
         if page:
             return notes, suggestions, []
         suggestions += hints.limiting(asked, scope, len(self._rows)) + hints.other_mode(asked, self._query)
-        return notes, suggestions, self._near_misses()
+        return notes, suggestions, self._near_misses(until)
 
-    def _near_misses(self) -> list[Json]:
-        """Sessions that hold the words outside the filters; else such that hold nearly such words."""
-        if self._is_over() or self._asked.match == "regex":
+    def _spelt(self, missing: Sequence[str], until: float) -> list[Json]:
+        if self._asked.match in {"regex", "semantic"}:
             return []
-        if self._scope.limited_by:
-            found = self._room.candidates.gather(self._query, "smart", Filters(), _NEAR_MISSES, deadline=self._deadline)
-            reason = f"holds it, but is outside the filters ({', '.join(self._scope.limited_by)})"
-        else:
-            found = self._room.candidates.gather(self._query, "fuzzy", Filters(), _NEAR_MISSES, deadline=self._deadline)
-            reason = "holds words that are spelt nearly so, or some of the words"
-        return hints.near_misses(self._finds(found, "fuzzy", _NEAR_MISSES), self._rows, reason)
+        return hints.spelt(missing, lambda word: self._room.candidates.spellings(word, 3, until), self._asked)
+
+    def _near_misses(self, until: float) -> list[Json]:
+        """Sessions that hold it outside the filters, in the mode asked for; else such that hold nearly such words."""
+        asked, scope = self._asked, self._scope
+        if time.monotonic() >= until or (asked.match == "regex" and not scope.limited_by):
+            return []
+        mode = {"hybrid": "smart", "semantic": "smart"}.get(asked.match, asked.match) if scope.limited_by else "fuzzy"
+        try:
+            found = self._room.candidates.gather(self._query, mode, Filters(), _NEAR_MISSES, deadline=until)
+        except ReconstituteError:  # the owner of the index was told; a hint is no reason to fail
+            return []
+        outside = f", but is outside the filters ({', '.join(scope.limited_by)})" if scope.limited_by else ""
+        return hints.near_misses(
+            self._finds(found, mode, _NEAR_MISSES),
+            self._rows,
+            lambda find: hints.held_by(find, self._query, mode) + outside,
+        )
 
     def _degraded(self, looked: _Looked, expansion: Expansion) -> str:
         """The gravest of what went less well than asked."""

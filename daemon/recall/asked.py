@@ -2,9 +2,9 @@
 
 Names and meaning are those of OpenCode's recall plugin, which agents know: `recall`, `recall_get`, `recall_context`,
 `recall_messages`, `recall_sessions`; `recall_timeline` and `recall_files` are ours. Clients send what they like, so
-`read` is lenient where nothing can go wrong (a number as text, a blank, a limit that is too large: kept within bounds,
-with a warning) and strict where an answer would be to another question (an unknown mode, a time that cannot be read).
-Light to load: the command line and the MCP server describe the calls without opening anything.
+`reading.read` is lenient where nothing can go wrong (a number as text, a blank, a limit that is too large: kept within
+bounds, with a warning) and strict where an answer would be to another question (an unknown mode, a time that cannot be
+read). Light to load: the command line and the MCP server describe the calls without opening anything.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Recall(Struct, frozen=True, kw_only=True):
         Expand, _a("Add the best results in full (message), with neighbours (context), or as chat messages (messages).")
     ] = "none"
     expandResults: Annotated[int, _a("How many results to expand.", minimum=1, maximum=10)] = 1  # noqa: N815
-    window: Annotated[int | Literal["auto"], _a("Messages on each side for expand=context, or auto.")] = 3
+    window: Annotated[
+        int | Literal["auto"], _a("Messages on each side for expand=context, or auto.", minimum=0, maximum=50)
+    ] = 3
     expandBudgetMessages: Annotated[  # noqa: N815
         int, _a("Messages of all expansions.", minimum=1, maximum=200)
     ] = 30

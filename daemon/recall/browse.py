@@ -28,11 +28,13 @@ _NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
 def get(archive: Archive, asked: RecallGet) -> Json:
     """``{ok, message, parts, context, warnings}``: one message in full (shown.item).
 
+    `message` has ``orphan: true`` where its own record was gone and only its parts were found.
+
     Raises:
         BadRequest: the message is not in the archive.
     """
     message, warnings = _found(archive, asked.messageID, asked.sessionID)
-    shown = item(message, max_chars=asked.maxChars, deleted=archive.is_deleted(message.id))
+    shown = _item(archive, message, asked.maxChars)
     return {"ok": True, **shown, "context": _context(archive, message.session_id), "warnings": warnings}
 
 
@@ -123,9 +125,11 @@ def sessions(archive: Archive, catalog: Catalog, asked: RecallSessions, here: st
     rows = catalog.rows()
     warnings: list[str] = []
     place = _place(rows, asked, here, warnings)
-    fitting = [row for row in rows.values() if place(row) and _fits(row, asked)]
+    there = [row for row in rows.values() if place(row)]
+    fitting = [row for row in there if _fits(row, asked)]
     fitting.sort(key=lambda row: (-row.updated, -row.created, row.id))
     page = fitting[asked.offset : asked.offset + asked.limit]
+    warnings += _why_empty(rows, asked, there=len(there), fitting=len(fitting))
     return {
         "ok": True,
         "sessions": [_listed(archive, row) for row in page],
@@ -150,6 +154,19 @@ def _place(rows: Mapping[str, Row], asked: RecallSessions, here: str, warnings: 
     }
     is_there = ways[asked.within]
     return (lambda row: is_there(row) and place.is_project(row)) if asked.scope == "project" else is_there
+
+
+def _why_empty(rows: Mapping[str, Row], asked: RecallSessions, *, there: int, fitting: int) -> list[str]:
+    """What was asked for and is nowhere, where a list without it would only look short."""
+    project, directory = asked.projectID.strip(), asked.directory.strip()
+    said = []
+    if project and not any(row.project_id == project for row in rows.values()):
+        said.append(f"project {redact(project)!r} is not in the archive; each session of the list names its own")
+    if directory and not there:
+        said.append(f"no recorded session is of {redact(directory)} (within {asked.within}, scope {asked.scope})")
+    if asked.offset >= fitting > 0:
+        said.append(f"offset {asked.offset} is behind the last of {counted(fitting, 'session')}")
+    return said
 
 
 def _fits(row: Row, asked: RecallSessions) -> bool:
@@ -213,10 +230,12 @@ def _session(archive: Archive, catalog: Catalog, session_id: str, here: str) -> 
 def _items(archive: Archive, ids: Sequence[str], max_chars: int, center: str = "") -> list[Json]:
     found = (archive.message(message_id) for message_id in ids)
     return [
-        item(message, max_chars=max_chars, center=message.id == center, deleted=archive.is_deleted(message.id))
-        for message in found
-        if message is not None
+        _item(archive, message, max_chars, is_center=message.id == center) for message in found if message is not None
     ]
+
+
+def _item(archive: Archive, message: Message, max_chars: int, *, is_center: bool = False) -> Json:
+    return item(message, max_chars=max_chars, center=is_center, deleted=archive.is_deleted(message.id))
 
 
 def _context(archive: Archive, session_id: str) -> Json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from daemon.embed import Embedder
@@ -21,8 +21,14 @@ from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
 from daemon.redact import redact
 
-WORDS = ("named", "phrase", "lexical", "tools")
-"""The lists of what was found by words, the one to show a message by first."""
+WORDS = ("named", "phrase", "lexical", "tools", "printed")
+"""The lists of what was found by words, the one to show a message by first.
+
+Of names and phrases, which come newest first, what tools printed has lists of its own (tools, printed): it would crowd
+out what was said.
+"""
+STANDING = ("named", "tools", "phrase", "printed")
+"""The lists of what holds a name or phrase as it stands; in `named` and `tools` perhaps inside a longer one."""
 NEAR = ("windows", "semantic")
 """The lists whose messages need not hold a word of the query themselves."""
 _ALL = (*WORDS, *NEAR)
@@ -30,6 +36,8 @@ TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
 
 _SAID = frozenset(map(str, Kind)) - TOOLS
 _MOST_NAMES = 5
+_LEAST_SAID = 20
+"""Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
 _DEEPEST_MEANING = 200
 """Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
@@ -58,9 +66,12 @@ class Found:
         return best
 
     def terms(self) -> dict[str, list[str]]:
-        """The words of the query that each message found by words holds."""
+        """The words of the query that the word index found in each message.
+
+        What holds a name as it stands may hold it inside a longer one, which is another name: that is not said here.
+        """
         terms: dict[str, list[str]] = {}
-        for match in (match for name in WORDS for match in self.lists.get(name, [])):
+        for match in self.lists.get("lexical", []):
             terms.setdefault(match.message_id, []).extend(match.terms)
         return terms
 
@@ -69,7 +80,11 @@ class Found:
         scores: dict[str, float] = {}
         for match in self.lists.get("semantic", []):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
-        return rank.similar(scores, self.terms())
+        return rank.similar(scores, self.by_words())
+
+    def by_words(self) -> set[str]:
+        """The messages that hold a word of the query, be it inside a longer one."""
+        return {match.message_id for name in WORDS for match in self.lists.get(name, [])}
 
     def texts(self) -> dict[str, list[str]]:
         """The texts of each message's matches, each once."""
@@ -129,7 +144,7 @@ class Candidates:
 
         def regex(found: Found) -> None:
             within_s = max(0.05, deadline - time.monotonic()) if deadline else 60.0
-            found.lists["named"], all_seen = self._lexical.regex(asked.text.strip(), filters, depth, within_s * 0.9)
+            found.lists["named"], all_seen = self._lexical.regex(asked.text, filters, depth, within_s * 0.9)
             if not all_seen and len(found.lists["named"]) < depth:
                 found.late.append("not all texts were looked at")
 
@@ -144,13 +159,20 @@ class Candidates:
             questions["semantic"] = by_meaning
         return self._all(questions, deadline)
 
-    def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
-        """Words of the index that are spelt nearly as `word`; none where the index fails, which is reported."""
-        try:
-            return self._lexical.spellings(word, limit)
-        except Exception as error:  # noqa: BLE001 - a suggestion is no reason to fail; the owner is told
-            self._on_failure("lexical", error)
-            return []
+    def spellings(self, word: str, limit: int, deadline: float) -> list[tuple[str, int]]:
+        """Words of the index that are spelt nearly as `word`; none where it is late, or fails, which is reported.
+
+        `deadline` is on time.monotonic's clock.
+        """
+        near: list[tuple[str, int]] = []
+        if _is_over(deadline):
+            return near
+        asking = _Question("lexical", lambda _found: near.extend(self._lexical.spellings(word, limit)))
+        asking.start()
+        asking.join(max(0.0, deadline - time.monotonic()))
+        if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
+            self._on_failure("lexical", asking.error)
+        return list(near)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -199,32 +221,58 @@ class Candidates:
         self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
     ) -> None:
         found.facts = self._facts(asked)
-        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth)
+        found.lists["lexical"] = self._ranked(asked, filters, depth)
         held = {term for match in found.lists["lexical"] for term in match.terms}
-        named: list[Match] = []
         for name in asked.named[:_MOST_NAMES]:
-            if name not in held and not _is_over(deadline):  # the word index knows whole names; this finds all else
-                named += self._lexical.literal(name, filters, depth)
-        if named:
-            found.lists["named"] = named
-        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]) and not _is_over(deadline):
-            as_it_stands = self._lexical.literal(asked.phrase, filters, depth)
-            whole = [match for match in as_it_stands if rank.stands_in(asked.phrase, match.text)]
-            found.lists["phrase"] = whole
-            found.is_inside = bool(as_it_stands) and not whole
+            if name not in held:  # the word index knows whole names; this finds all else
+                for list_, matches in self._standing(name, ("named", "tools"), filters, depth, deadline):
+                    found.lists[list_] = [*found.lists.get(list_, []), *matches]
+        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]):
+            # The word index finds content words that stand together too, and more of what tools printed helps nobody:
+            # only of what was said every text counts. A phrase with stop words is found nowhere else.
+            is_found = bool(found.lists["lexical"]) and len(asked.words) == len(asked.phrase.split())
+            inside = False
+            for list_, matches in self._standing(asked.phrase, ("phrase", "printed"), filters, depth, deadline):
+                found.lists[list_] = [match for match in matches if rank.stands_in(asked.phrase, match.text)]
+                inside |= bool(matches)
+                if is_found or len(found.lists[list_]) >= depth:
+                    break
+            found.is_inside = inside and not found.lists.get("phrase") and not found.lists.get("printed")
         is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
         if is_wide and not is_narrow and not _is_over(deadline):
             found.lists["windows"] = self._lexical.windows(asked.text, filters, depth)
 
+    def _ranked(self, asked: Query, filters: Filters, depth: int) -> list[Match]:
+        """The best parts for the words, some of what was said among them however many printed texts have the words."""
+        best = self._lexical.search(asked.text, filters, depth)
+        said = sum(match.kind not in TOOLS for match in best)
+        if len(best) < depth or said >= _LEAST_SAID or filters.kinds or filters.tool:
+            return best
+        narrowed = replace(filters, kinds=tuple(sorted(_SAID)))
+        known = {(match.message_id, match.part_id, match.kind) for match in best}
+        more = self._lexical.search(asked.text, narrowed, _LEAST_SAID)
+        best += [match for match in more if (match.message_id, match.part_id, match.kind) not in known]
+        return sorted(best, key=lambda match: -match.score)
+
     def _literal(self, found: Found, asked: Query, filters: Filters, depth: int, is_wide: bool) -> None:
-        text = asked.text.strip()
         if not is_wide:
-            found.lists["named"] = self._lexical.literal(text, filters, depth)
+            found.lists["named"] = self._lexical.literal(asked.text, filters, depth)
             return
-        for name, kinds in (("named", _SAID), ("tools", TOOLS)):
+        for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, None):
+            found.lists[list_] = matches
+
+    def _standing(
+        self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float | None
+    ) -> Iterator[tuple[str, list[Match]]]:
+        """What holds `text` as it stands, newest first, each list with its name; nothing more once the time is over.
+
+        What was said, and apart from it what tools were given and printed.
+        """
+        for list_, kinds in zip(lists, (_SAID, TOOLS), strict=True):
             chosen = kinds & set(filters.kinds) if filters.kinds else kinds
-            if chosen:
-                found.lists[name] = self._lexical.literal(text, replace(filters, kinds=tuple(sorted(chosen))), depth)
+            if chosen and not _is_over(deadline):
+                narrowed = replace(filters, kinds=tuple(sorted(chosen)))
+                yield list_, self._lexical.literal(text, narrowed, depth)
 
     def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int) -> None:
         index = self._semantic()

@@ -1,16 +1,18 @@
 """Hits become a `messages[]` array for a model: the hits with their surroundings, whole messages only.
 
-Guarantees: nothing twice, sessions by time and within each the conversation's order, a message's replay list never
-split (so a tool call keeps its result), never more than the budget, and every string redacted on the way out. Where
-the budget is short the least relevant hits go first, then the farthest neighbours; no message is ever cut.
+Guarantees: nothing twice, not even what forks of a session have copied of it; sessions by time and within each the
+conversation's order, a message's replay list never split (so a tool call keeps its result), never more than the budget,
+and every string redacted on the way out. Where the budget is short the least relevant hits go first, then the farthest
+neighbours; no message is ever cut.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from daemon.archive import Archive
 from daemon.model import Hit, OllamaMessage
@@ -25,6 +27,11 @@ _FRAME_TOKENS = 4
 """What a chat template puts around a message: its role and its ends."""
 
 _AS_THEY_ARE = frozenset({"role", "images"})
+_Telling: TypeAlias = tuple[str, int]
+"""Role, time and replay of a message, as JSON, and how often its session had said just this before.
+
+A fork of a session has copies of its messages, under new ids: by this they are the same.
+"""
 _NOT_LATIN = re.compile("[^\x00-\u024f]")
 
 
@@ -88,10 +95,12 @@ class _Taken:
     def __init__(self, archive: Archive, chars: int | None, tokens_: int | None) -> None:
         self._archive = archive
         self._chars, self._tokens = chars, tokens_
-        self._replays: dict[str, list[OllamaMessage]] = {}
+        self._replays: dict[_Telling, list[OllamaMessage]] = {}
+        self._told: dict[str, _Telling] = {}
+        self._said: Counter[tuple[str, str]] = Counter()
 
     def __contains__(self, message_id: str) -> bool:
-        return message_id in self._replays
+        return message_id in self._told
 
     def grow(self, order: Sequence[str], place: int, before: int, after: int) -> None:
         """Take the message at `place`, then its neighbours, the nearest first, on each side until one does not fit."""
@@ -105,21 +114,29 @@ class _Taken:
                     side.clear()
 
     def _take(self, message_id: str) -> bool:
-        if message_id in self._replays:
+        if message_id in self._told:
             return True
         message = self._archive.message(message_id)
         entries = [] if message is None else clean_replay(message, self._archive.replay(message_id))
+        said = _json([message.role, message.created, entries]) if message is not None else message_id
+        session_id = message.session_id if message is not None else ""
+        telling = (said, self._said[said, session_id])
+        if telling in self._replays:  # a copy is shown once, and has its room already
+            entries = []
         chars = self._chars if self._chars is None else self._chars - sum(len(_json(entry)) for entry in entries)
         left = self._tokens if self._tokens is None else self._tokens - sum(map(tokens, entries))
         if (chars is not None and chars < 0) or (left is not None and left < 0):
             return False
         self._chars, self._tokens = chars, left
-        self._replays[message_id] = entries
+        self._told[message_id] = telling
+        self._said[said, session_id] += 1
+        self._replays.setdefault(telling, entries)
         return True
 
     def messages(self, ordered: Iterable[str]) -> list[OllamaMessage]:
-        """What was taken, in this order."""
-        return [entry for message_id in ordered if message_id in self._replays for entry in self._replays[message_id]]
+        """What was taken, in this order; what a fork has copied of its session stands where it comes first."""
+        tellings = dict.fromkeys(self._told[message_id] for message_id in ordered if message_id in self._told)
+        return [entry for telling in tellings for entry in self._replays[telling]]
 
 
 def _by_time(archive: Archive, session_ids: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ what was left out. Whatever is shown comes from `shown` and `context`, which red
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ _AUTO_MOST = 12
 _LEAST_CHARS = 200
 """A message of which less than this could be shown is left out."""
 _LEAST_PART = 40
+_UNBOUNDED = 1 << 62
 _MARKS = 3 * len(shown.TRUNCATED)
 """A part has up to three texts, each with a mark where it was cut."""
 
@@ -184,9 +186,19 @@ def _is_prompt(archive: Archive, message_id: str) -> bool:
 
 def _as_messages(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequence[Find]) -> Expansion:
     hits = [_hit(find, rows.get(find.session_id)) for find in finds]
-    side = asked.window if isinstance(asked.window, int) else 3
-    side = min(side, max(0, (asked.expandBudgetMessages // max(1, len(hits)) - 1) // 2))
-    made = window(archive, hits, side, side, asked.expandBudgetChars, budget_tokens=asked.expandBudgetTokens or None)
+    side = max(0, min(asked.window, 50)) if isinstance(asked.window, int) else 3
+    orders = [archive.message_ids(find.session_id) for find in finds]
+    spans = [
+        (order, order.index(find.message_id) if find.message_id in order else -1)
+        for order, find in zip(orders, finds, strict=True)
+    ]
+    kept, before, after = _sides(spans, side, asked.expandBudgetMessages)
+    left_out = len(_union(spans, side, side)) - len(_union(spans[:kept], before, after))
+    made = window(archive, hits[:kept], before, after, _UNBOUNDED)
+    budget_tokens = asked.expandBudgetTokens or None
+    fits = _fits(made, asked.expandBudgetChars, budget_tokens)
+    if not fits:
+        made = window(archive, hits[:kept], before, after, asked.expandBudgetChars, budget_tokens=budget_tokens)
     expansion = Expansion()
     if not made:
         expansion.is_short = True
@@ -206,7 +218,44 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds
             "tokens": sum(tokens(entry) for entry in made),
         }
     )
+    if left_out or not fits:
+        expansion.is_short = True
+        said = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
+        expansion.warnings.append(
+            f"expansion: {said}, to stay within expandBudgetMessages {asked.expandBudgetMessages}, expandBudgetChars "
+            f"{asked.expandBudgetChars} and expandBudgetTokens {asked.expandBudgetTokens or 'without limit'}; "
+            "recall_context shows them"
+        )
     return expansion
+
+
+def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> tuple[int, int, int]:
+    """How many of the spans, and how many messages before and after each, at most `side`, are no more than `most`.
+
+    A span is a session's messages and the place of one of them. What one side has no use for the other may have.
+    """
+    kept = len(spans)
+    while kept > 1 and len(_union(spans[:kept], 0, 0)) > most:
+        kept -= 1
+    before = after = 0
+    for step in range(1, side + 1):
+        if before == step - 1 and len(_union(spans[:kept], step, after)) <= most:
+            before = step
+        if after == step - 1 and len(_union(spans[:kept], before, step)) <= most:
+            after = step
+    return kept, before, after
+
+
+def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) -> set[str]:
+    """The messages that the spans have with so many neighbours."""
+    return {one for order, place in spans if place >= 0 for one in order[max(0, place - before) : place + after + 1]}
+
+
+def _fits(made: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:
+    """Whether messages for a model are within both budgets, measured as context.window does."""
+    if sum(len(json.dumps(entry, ensure_ascii=False)) for entry in made) > chars:
+        return False
+    return budget_tokens is None or sum(tokens(entry) for entry in made) <= budget_tokens
 
 
 def _hit(find: Find, row: Row | None) -> Hit:

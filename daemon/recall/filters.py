@@ -51,6 +51,8 @@ class Place:
     def is_project(self, row: Row) -> bool:
         """Whether a session is of the same project; outside repositories: of the same directory."""
         if self.project_id in NO_PROJECT:
+            if self.directory == "/":  # everything is beneath it: that makes it nobody's project
+                return _normal(row.directory) == "/"
             return is_within(row.directory, self.directory)
         return row.project_id == self.project_id
 
@@ -260,8 +262,11 @@ def _directory_steps(asked: asking.Recall, place: Place | None) -> list[tuple[st
 
 
 def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
-    """The session updated last in `directory`, else in its nearest parent that has one; sub-agents' only if alone."""
-    above = {name: depth for depth, name in enumerate(_above(directory))}
+    """The session updated last in `directory`, else in its nearest parent that has one; sub-agents' only if alone.
+
+    The root is no parent: what was done there has nothing to do with everything beneath it.
+    """
+    above = {name: depth for depth, name in enumerate(_above(directory)) if name != "/" or not depth}
     found = [row for row in rows.values() if _normal(row.directory) in above]
     return min(
         found,

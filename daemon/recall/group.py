@@ -128,6 +128,15 @@ def diverse(finds: Sequence[Find], page: int) -> list[Find]:
     return shown + waiting
 
 
+def falling(finds: Sequence[Find]) -> list[Find]:
+    """`finds` as they stand, none with a higher score than the one before it: the last thing done to an order."""
+    ceiling, made = 1.0, []
+    for find in finds:
+        ceiling = min(ceiling, find.score)
+        made.append(find if find.score == ceiling else replace(find, score=ceiling))
+    return made
+
+
 def _next(waiting: Sequence[Find], counts: dict[str, int], most: int) -> int:
     first = waiting[0]
     if counts.get(first.session_id, 0) < most:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from daemon.index import Match
 from daemon.model import Kind
 from daemon.recall import fuse, rank
-from daemon.recall.candidates import TOOLS, Found
+from daemon.recall.candidates import STANDING, TOOLS, Found
 from daemon.recall.group import Find
 from daemon.recall.rank import Fused, Hold, Query, Tier
 
@@ -60,13 +60,12 @@ def ordered(
     for grade, fused in graded:
         about = archived[fused.message_id]
         parts = matches[fused.message_id]
-        share = _SHARE.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0) * (_NEAR_SHARE if parts[0].near else 1.0)
+        is_near = bool(parts[0][0].near)
+        share = _SHARE.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0) * (_NEAR_SHARE if is_near else 1.0)
         score = fused.score if mode == "semantic" else fused.score / top * share
         ceiling = min(ceiling, max(score, 0.0))
-        best = max((match.score for match in parts), default=0.0)
-        is_weighed = best > 0 and mode in {"smart", "hybrid"}
-        for match in parts:
-            part_share = min(1.0, max(0.1, match.score / best)) if is_weighed else 1.0
+        for match, weight in parts:
+            part_share = weight if mode in {"smart", "hybrid"} else 1.0
             finds.append(
                 Find(
                     message_id=fused.message_id,
@@ -101,10 +100,7 @@ def _fused(
     facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
     made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
     fused = [Fused(one.message_id, one.score, one.sources) for one in made]
-    known = {one.message_id for one in fused}
-    for name in ("named", "phrase"):  # what the word index cannot find: it holds what was asked for as it stands
-        fused += [Fused(i, fuse.COVERAGE, (name,)) for i in found.ids(name) if i in archived and i not in known]
-        known.update(found.ids(name))
+    fused = _with_standing(fused, found, archived)
     fused.sort(
         key=lambda one: (
             -round(one.score, 12),
@@ -123,49 +119,112 @@ def _fused(
     return [(0, one) for one in fused]
 
 
+def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -> list[Fused]:
+    """With what holds a name or phrase as it stands, which the word index cannot always find.
+
+    A message known by its meaning or its neighbours alone is then one found by words.
+    """
+    by_id = {one.message_id: one for one in fused}
+    for name in STANDING:
+        for i in found.ids(name):
+            if i in archived:
+                one = by_id.get(i, Fused(i, 0.0, ()))
+                is_new = not {"lexical", *STANDING} & set(one.sources)
+                by_id[i] = Fused(i, one.score + (fuse.COVERAGE if is_new else 0.0), (*one.sources, name))
+    return list(by_id.values())
+
+
 def _tier(asked: Query, found: Found) -> Callable[[Fused], int]:
     """How well a message holds the names; the word index knows of whole names, the text is read for the rest."""
-    terms, read, named = found.terms(), _Reader(found), set(found.ids("named"))
+    terms, read, standing = found.terms(), _Reader(found), {*found.ids("named"), *found.ids("tools")}
 
     def tier(one: Fused) -> int:
-        held = set(terms.get(one.message_id, ()))
-        left = tuple(name for name in asked.named if name not in held)
+        known = set(terms.get(one.message_id, ()))
+        left = tuple(name for name in asked.named if name not in known or rank.is_plain(name))
         if not left:
             return Tier.WHOLE
-        best = rank.tier(replace(asked, named=left), read.text(one.message_id))
+        text = read.text(one.message_id)
+        if not text:  # too long to be looked through: the word index is believed
+            left = tuple(name for name in left if name not in known)
+        best = rank.tier(replace(asked, named=left), text)
         if best > Tier.SOME and len(left) < len(asked.named):
             return Tier.SOME
-        return Tier.INSIDE if best is Tier.NONE and one.message_id in named else best
+        return Tier.INSIDE if best is Tier.NONE and one.message_id in standing else best
 
     return tier
 
 
 def _hold(asked: Query, found: Found) -> Callable[[Fused], int]:
-    phrase, terms, read = set(found.ids("phrase")), found.terms(), _Reader(found)
+    hold = holding(asked, found)
+    return lambda one: hold(one.message_id)
 
-    def hold(one: Fused) -> int:
-        held = terms.get(one.message_id, ())
-        has_phrase = one.message_id in phrase
-        if not has_phrase and held and " " not in asked.phrase:
-            has_phrase = rank.stands_in(asked.phrase, read.text(one.message_id))
-        return Hold(rank.hold(asked, has_phrase, held))
+
+def holding(asked: Query, found: Found) -> Callable[[str], Hold]:
+    """How well a message, by its id, holds a short query.
+
+    The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
+    printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
+    """
+    said, printed = set(found.ids("phrase")), set(found.ids("printed"))
+    terms, read = found.terms(), _Reader(found)
+
+    def hold(message_id: str) -> Hold:
+        held = terms.get(message_id, ())
+        has_phrase = message_id in said or (
+            bool(held) and rank.stands_in(asked.phrase, read.text(message_id, with_tools=False))
+        )
+        best = rank.hold(asked, has_phrase, held)
+        return min(best, Hold.ALL) if message_id in printed else best
 
     return hold
 
 
+def held(asked: Query, found: Found) -> set[str]:
+    """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
+    words = {term.lower() for terms in found.terms().values() for term in terms}
+    words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in found.lists.get(name, [])[:1]}
+    for name in asked.named:
+        if name.lower() in words and not rank.is_plain(name):
+            continue
+        words.discard(name.lower())
+        if _stands_whole(Query(name, (name,)), found):
+            words.add(name.lower())
+    return words
+
+
+def _stands_whole(name: Query, found: Found) -> bool:
+    left = MOST_READ
+    for match in (match for list_ in ("lexical", "named", "tools") for match in found.lists.get(list_, [])):
+        left -= len(match.text)
+        if left < 0:
+            return False
+        if rank.tier(name, match.text) is Tier.WHOLE:
+            return True
+    return False
+
+
 class _Reader:
-    """The matched texts of a message, until enough has been read."""
+    """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
 
     def __init__(self, found: Found) -> None:
-        self._texts = found.texts()
-        self._left = MOST_READ
+        self._said: dict[str, dict[str, None]] = {}
+        self._printed: dict[str, dict[str, None]] = {}
+        self._left = {True: MOST_READ, False: MOST_READ}
+        for match in (match for matches in found.lists.values() for match in matches):
+            texts = self._printed if match.kind in TOOLS else self._said
+            texts.setdefault(match.message_id, {})[match.text] = None
 
-    def text(self, message_id: str) -> str:
-        """Empty where too much was read already."""
-        text = "\n".join(self._texts.get(message_id, ()))
-        if len(text) > self._left:
+    def text(self, message_id: str, *, with_tools: bool = True) -> str:
+        """Without those of which too much was read already."""
+        texts = [self._read(self._said, message_id), self._read(self._printed, message_id) if with_tools else ""]
+        return "\n".join(text for text in texts if text)
+
+    def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
+        is_said = texts is self._said
+        text = "\n".join(texts.get(message_id, ()))
+        if len(text) > self._left[is_said]:
             return ""
-        self._left -= len(text)
+        self._left[is_said] -= len(text)
         return text
 
 
@@ -197,17 +256,27 @@ def _printed_only(found: Found) -> frozenset[str]:
     return frozenset(every - said)
 
 
-def _matches(found: Found) -> dict[str, list[Match]]:
-    """Each message's matches, one a part, the one to show first; what words found before what meaning found."""
-    kept: dict[str, dict[tuple[str, str], Match]] = {}
-    for name in ("lexical", "named", "phrase", "tools"):
+def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
+    """Each message's matches, one a part, the one to show first; what words found before what meaning found.
+
+    Each with its share, 0.1 to 1, of what the first is worth; falling. Only the word index's scores tell how good a
+    part is: those of the literal lists are times.
+    """
+    kept: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
+    for name in ("lexical", *STANDING):
         for match in found.lists.get(name, []):
-            kept.setdefault(match.message_id, {}).setdefault((match.part_id, match.kind), match)
+            parts = kept.setdefault(match.message_id, {})
+            first, last = (
+                next(iter(parts.values()), (match, 1.0))[0],
+                min((share for _, share in parts.values()), default=1.0),
+            )
+            share = match.score / first.score if name == "lexical" and first.score > 0 else last
+            parts.setdefault((match.part_id, match.kind), (match, min(last, max(0.1, share))))
     best = {message_id: list(parts.values()) for message_id, parts in kept.items()}
     for name in ("semantic", "windows"):
         for match in found.lists.get(name, []):
             if match.message_id not in best:
-                best[match.message_id] = [replace(match, terms=())]
+                best[match.message_id] = [(replace(match, terms=()), 1.0)]
     return best
 
 
@@ -234,7 +303,8 @@ _SAYS = {
     "lexical": "by words place",
     "named": "by its name place",
     "phrase": "by the phrase place",
-    "tools": "in tools place",
+    "tools": "by its name in tools place",
+    "printed": "by the phrase in tools place",
     "windows": "by its neighbours place",
     "semantic": "by meaning place",
 }

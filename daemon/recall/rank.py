@@ -211,6 +211,16 @@ def _phrase(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
 
 
+def split(terms: Iterable[str]) -> set[str]:
+    """The words of `terms` in lower case, cut as `parse` cuts a query: ``foo-bar`` is foo and bar."""
+    return {word for term in terms for word in _WORD.findall(term.lower())}
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name is an ordinary word, such as a quoted one: the word index also finds its other forms."""
+    return name.isalpha() and (name.islower() or name.isupper() or name.istitle())
+
+
 def best_first(order: Sequence[Item], grade: Callable[[Item], int], needed: int) -> list[tuple[int, Item]]:
     """`order` with better grades before worse ones, order kept within; a grade of 0 is the best there is.
 
@@ -231,7 +241,7 @@ def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
     """How well a message holds a short query: `terms` are the words of it that the word index found there."""
     if has_phrase:
         return Hold.PHRASE
-    held = {word for term in terms for word in _WORD.findall(term.lower())}
+    held = split(terms)
     if not held:
         return Hold.NONE
     return Hold.ALL if held.issuperset(query.words) else Hold.SOME
@@ -261,7 +271,7 @@ def fuse(lists: Mapping[str, Sequence[str]], weights: Mapping[str, float], newer
 
 def weights(query: Query, is_partly_embedded: bool = False) -> dict[str, float]:
     """How much each list counts: meaning is a poor guide to a name, and to an archive that has it only in part."""
-    words = {"named": 1.0, "phrase": 0.25}
+    words = {"named": 1.0, "tools": 1.0, "phrase": 0.25, "printed": 0.25}
     if query.is_exact:
         return words | {"lexical": 2.0, "semantic": 0.5}
     return words | {"lexical": 1.0, "semantic": 0.5 if is_partly_embedded else 1.0}

@@ -1,7 +1,8 @@
 """Clients' arguments become what was asked: lenient where nothing can go wrong, strict where everything would.
 
 Agents and scripts send numbers as text, blanks for what they leave out, `session_id` for `sessionID`, limits beyond the
-bounds. All of that is understood, the last with a warning; so is an argument that does not exist. What cannot be
+bounds. All of that is understood, the last with a warning; so is an argument that does not exist, but where without it
+the answer would be about something else (an export of everything): that structure forbids it. What cannot be
 understood (an unknown mode, a list where a number belongs) is BadRequest, naming argument, value and what is allowed.
 The defaults are those of recall.asked, applied here, whatever a client believes them to be.
 """
@@ -29,7 +30,10 @@ _GREATEST = 2**53 - 1
 WORDS = {"kinds": tuple(str(kind) for kind in Kind)}
 """What lists of words may hold where asked.py says only that they are texts."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-_KIN = {"mode": "match", "limit": "results", "count": "results", "tool": "toolName", "text": "query", "id": "messageID"}
+_KIN = {
+    "mode": "match", "limit": "results", "count": "results", "tool": "toolName", "text": "query", "q": "query",
+    "search": "query", "id": "messageID", "message": "messageID", "file": "path", "filename": "path", "folder": "path",
+}  # fmt: skip
 """Names that other tools give to an argument, for the hint."""
 
 
@@ -45,7 +49,8 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
     """The structure of `calls` for `call`, and warnings about what was ignored or changed.
 
     Raises:
-        BadRequest: an unknown call, a required argument that is missing or blank, a value that cannot be understood.
+        BadRequest: an unknown call, a required argument that is missing or blank, a value that cannot be understood; an
+            argument that does not exist, where the structure forbids unknown fields.
     """
     name = call.replace("-", "_") if isinstance(call, str) else ""
     if name not in calls:
@@ -55,14 +60,23 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
     schema: type[Struct] = calls[name]
     fields, warnings = _fields(schema), list[str]()
     values: dict[str, Any] = {}
-    for key, value in _named(arguments, fields, warnings):
+    strange: list[str] = []
+    named = _named(arguments, fields, strange)
+    for odd in strange:
+        near = _near(odd, fields)
+        if schema.__struct_config__.forbid_unknown_fields:
+            raise BadRequest(f"{name}: {_shown(odd)}: there is no such argument; {near or 'use ' + _or(fields)}")
+        warnings.append(f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + near if near else ''}")
+    for key, value in named.items():
         try:
             values[key] = _fit(value, fields[key].type, key, warnings)
         except _Unfit as reason:
             raise BadRequest(f"{name}: {key}: {_shown(value)} is not understood; use {reason}") from None
     for key, field in fields.items():
         if field.required and key not in values:
-            raise BadRequest(f"{name}: {key} is missing or blank; give it, and leave out what you do not need")
+            given = [odd for odd in strange if _near(odd, fields) == _near(key, [key])]
+            hint = f"; {_shown(given[0])}: did you mean {key}?" if given else ""
+            raise BadRequest(f"{name}: {key} is missing or blank; give it, and leave out what you do not need{hint}")
     return _made(name, schema, values), warnings
 
 
@@ -80,8 +94,8 @@ def _fields(schema: type[Struct]) -> dict[str, inspect.Field]:
     return {field.encode_name: field for field in described.fields}  # type: ignore[attr-defined]
 
 
-def _named(arguments: dict[Any, Any], fields: Iterable[str], warnings: list[str]) -> Iterable[tuple[str, Any]]:
-    """The arguments that say something, by our names; the rest becomes warnings."""
+def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
+    """The arguments that say something, by our names; those that do not exist go into `strange`."""
     folded = {_folded(name): name for name in fields}
     found: dict[str, Any] = {}
     for key, value in arguments.items():
@@ -89,11 +103,10 @@ def _named(arguments: dict[Any, Any], fields: Iterable[str], warnings: list[str]
             continue
         name = key if key in folded.values() else folded.get(_folded(str(key)))
         if name is None:
-            near = _near(str(key), folded.values())
-            warnings.append(f"{_shown(key)}: there is no such argument, it was ignored{'; ' + near if near else ''}")
+            strange.append(str(key))
         elif name not in found or key == name:
             found[name] = value
-    return found.items()
+    return found
 
 
 def _fit(value: Any, kind: inspect.Type, name: str, warnings: list[str]) -> Any:

@@ -19,8 +19,9 @@ from daemon.model import Hit, Json, Session
 from daemon.recall import rank
 from daemon.recall.ask import BUDGET_S, Room, answer
 from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import Candidates, Found
+from daemon.recall.candidates import WORDS, Candidates, Found
 from daemon.recall.catalog import Catalog
+from daemon.recall.order import holding
 from daemon.recall.rank import Query, Tier
 from daemon.recall.snippet import counted, snippet
 from daemon.redact import redact
@@ -142,7 +143,10 @@ class Recall:
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(len(deleted), 'hit')}")
         coverage = self._coverage(found, len(created), deleted) | {"waiting": waiting}
-        warnings += _notes(asked, tiered, limit) if asked.is_exact else _word_notes(asked, mode, found, chosen)
+        is_sure = found.states.get("lexical") == "used"
+        warnings += (
+            _notes(asked, tiered, limit, is_sure=is_sure) if asked.is_exact else _word_notes(asked, mode, found, chosen)
+        )
         warnings += _waiting(coverage, mode)
         return Answer(asked.text, mode, hits, tuple(warnings), coverage, deleted, tuple(found.warnings))
 
@@ -192,9 +196,9 @@ class Recall:
         if message.session_id not in sessions:
             sessions[message.session_id] = self._archive.session(message.session_id)
         session = sessions[message.session_id]
-        terms = (asked.text.strip(),) if mode == "literal" else (*asked.named, *asked.words)
+        terms = (asked.text,) if mode == "literal" else (*asked.named, *asked.words)
         text = match.text or self._text(message.id, match.part_id)
-        sources = {"lexical" if name == "named" else name for name in fused.sources}
+        sources = {"lexical" if name in WORDS else name for name in fused.sources}
         return Hit(
             message_id=message.id,
             session_id=message.session_id,
@@ -242,15 +246,8 @@ def _ranked(
         fused = rank.fuse(lists, rank.weights(asked, is_partly_embedded), created)
         if not asked.is_short:
             return fused
-        phrase, terms = set(lists.get("phrase", ())), found.terms()
-        texts = found.texts() if " " not in asked.phrase else {}
-
-        def held(one: rank.Fused) -> rank.Hold:
-            some = texts.get(one.message_id, ())
-            has_phrase = one.message_id in phrase or any(rank.stands_in(asked.phrase, text) for text in some)
-            return rank.hold(asked, has_phrase, terms.get(one.message_id, ()))
-
-        return sorted(fused, key=held)
+        hold = holding(asked, found)
+        return sorted(fused, key=lambda one: hold(one.message_id))
     name = "named" if mode == "literal" else "semantic"
     scores: dict[str, float] = {}
     for match in found.lists.get(name, []):
@@ -259,15 +256,19 @@ def _ranked(
     return [rank.Fused(message_id, scores[message_id], (mode,)) for _, _, message_id in sorted(newest_first)]
 
 
-def _notes(asked: Query, tiered: Sequence[tuple[int, rank.Fused]], limit: int) -> list[str]:
-    """What must be said so that nobody takes another name for the one that was asked for."""
+def _notes(asked: Query, tiered: Sequence[tuple[int, rank.Fused]], limit: int, *, is_sure: bool) -> list[str]:
+    """What must be said so that nobody takes another name for the one that was asked for.
+
+    `is_sure`: all texts were searched for it.
+    """
     named = ", ".join(repr(redact(name)) for name in asked.named)
     chosen = tiered[:limit]
     best = min((tier for tier, _ in tiered if tier >= 0), default=Tier.NONE)
     without = sum(tier == Tier.NONE for tier, _ in chosen)
     if best == Tier.NONE:
         rest = "these hits are only similar" if chosen else "mode semantic finds what is only similar"
-        return [f"nothing recorded contains {named}; {rest}"]
+        nothing = "nothing recorded contains" if is_sure else "nothing that could be searched contains"
+        return [f"{nothing} {named}; {rest}"]
     notes = []
     if best == Tier.SOME:
         notes.append(f"no message contains all of {named}")
@@ -282,8 +283,7 @@ def _word_notes(asked: Query, mode: str, found: Found, chosen: Sequence[rank.Fus
     """What must be said when no text, or only meaning, has what a query of plain words asks for."""
     if mode != "hybrid" or found.states.get("lexical") != "used":
         return []
-    held = {word for terms in found.terms().values() for term in terms for word in term.lower().split()}
-    if not held:
+    if not found.by_words():
         words = ", ".join(repr(redact(word)) for word in asked.phrase.split() or asked.words) or "a word of the query"
         if found.is_inside:
             return [f"{words} occurs only inside longer words; mode literal finds it there"]

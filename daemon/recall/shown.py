@@ -24,7 +24,7 @@ _ALL = 1 << 60
 
 
 def item(message: Message, *, max_chars: int = 0, center: bool = False, deleted: bool = False) -> Json:
-    """``{message: {id, role, time, agent?, model?, error?, deleted?}, parts: [...], center?}``; times are epoch ms.
+    """``{message: {id, role, time (epoch ms), agent?, model?, error?, deleted?, orphan?}, parts: [...], center?}``.
 
     A part is ``{id, type, pruned, content?, toolName?, title?, status?, input?, output?, error?}``; `pruned` says that
     OpenCode no longer shows the output to the model. `max_chars` above 0: at most so many characters of each part, the
@@ -41,6 +41,8 @@ def item(message: Message, *, max_chars: int = 0, center: bool = False, deleted:
     head |= {name: _cut(redact(value), max_chars or _ALL) for name, value in named.items() if value}
     if deleted:
         head["deleted"] = True
+    if message.data.get("orphan") is True:  # made up for parts whose message OpenCode had removed
+        head["orphan"] = True
     shown: Json = {"message": head, "parts": [_part(part, max_chars or _ALL) for part in message.parts]}
     return shown | ({"center": True} if center else {})
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from daemon.archive import Archive
+from daemon.archive.touching import CHANGES
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, Match
-from daemon.model import FileEdit, Json, Kind, Message, Operation
+from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
 from daemon.moments import parse_time
 from daemon.recall.asked import RecallTimeline
 from daemon.recall.catalog import Catalog, Row
@@ -27,14 +28,6 @@ from daemon.records import text
 from daemon.redact import redact
 from daemon.transcript.edits import edits
 
-CHANGES = frozenset(
-    {
-        Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH, Operation.DELETE, Operation.MOVE,
-        Operation.COPY, Operation.TOUCH,
-    }
-)  # fmt: skip
-"""What alters a file; everything else only shows one, or may have altered something."""
-
 LINE = 160
 """Characters of an entry's text in the index format."""
 MOST_CALLS = 2_000
@@ -43,6 +36,8 @@ _PAGE = 64
 
 _LONGEST_CALL_MS = 900_000
 """How long after its message's beginning a call may end and its change still be found in its place."""
+_PROMPTS = (Kind.PROMPT, Kind.TASK)
+"""What prompts are made of; a prompt may be a task for a sub-agent and nothing else."""
 _RANKS = {"session": 0, "prompt": 1, "answer": 2, "file": 3}
 _NO_CHANGE = frozenset({"read", "glob", "grep", "list", "ls", "webfetch", "websearch", "todowrite", "todoread", "lsp"})
 """OpenCode's tools that change no file: their records are not opened."""
@@ -95,8 +90,8 @@ class _Walk:
 
     def __init__(self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], asked: RecallTimeline) -> None:
         self._archive, self._lexical, self._rows, self._asked = archive, lexical, rows, asked
-        self._chosen = _chosen(rows, asked)
         self.warnings: list[str] = []
+        self._chosen = _chosen(rows, asked, self.warnings)
         self.unread: set[str] = set()
 
     def anchor(self, now: int) -> tuple[Json, _Key, list[_Entry]]:
@@ -155,10 +150,10 @@ class _Walk:
         """Prompts of one millisecond come in any order out of the index, and sorted out of here."""
         same: list[_Entry] = []
         seen: set[str] = set()
-        for match in self._matches(Kind.PROMPT, time + 1 if is_before else time, is_before):
+        for match in self._matches(_PROMPTS, time + 1 if is_before else time, is_before):
             message = None if match.message_id in seen else self._archive.message(match.message_id)
-            if message is None:
-                continue  # another part of the same prompt, or the index is behind
+            if message is None or message.role != "user":
+                continue  # another part of the same prompt, a task that a model gave, or the index is behind
             seen.add(match.message_id)
             entry = _said(message)
             if same and same[0].key[0] != entry.key[0]:
@@ -176,7 +171,7 @@ class _Walk:
         waiting: list[_Entry] = []
         seen: set[str] = set()
         start = time + 1 if is_before else time - _LONGEST_CALL_MS
-        for match in self._matches(Kind.TOOL_INPUT, start, is_before, MOST_CALLS):
+        for match in self._matches((Kind.TOOL_INPUT,), start, is_before, MOST_CALLS):
             state = self._archive.state(match.message_id)
             if state is None or match.message_id in seen:
                 continue
@@ -198,9 +193,9 @@ class _Walk:
             if edit.operation in CHANGES:
                 yield _change(edit, place, session.directory if session is not None else "")
 
-    def _matches(self, kind: Kind, time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
-        """Parts of this kind from `time` outwards, asked for in growing pages; after `most` no more, with a warning."""
-        filters = Filters(session_id=self._asked.sessionID.strip(), sessions=self._chosen, kinds=(str(kind),))
+    def _matches(self, kinds: tuple[Kind, ...], time: int, is_before: bool, most: int | None = None) -> Iterator[Match]:
+        """Parts of these kinds from `time` outwards, in growing pages; after `most` no more, with a warning."""
+        filters = Filters(session_id=self._asked.sessionID.strip(), sessions=self._chosen, kinds=tuple(map(str, kinds)))
         done, limit = 0, _PAGE if most is not None else max(self._asked.depth_before, self._asked.depth_after) + 8
         while True:
             found = self._lexical.nearest(time, filters, limit, before=is_before)
@@ -216,13 +211,17 @@ class _Walk:
             limit *= 2
 
 
-def _chosen(rows: Mapping[str, Row], asked: RecallTimeline) -> frozenset[str] | None:
+def _chosen(rows: Mapping[str, Row], asked: RecallTimeline, warnings: list[str]) -> frozenset[str] | None:
     """The sessions that are asked about; None is all of them."""
     session_id, project = asked.sessionID.strip(), asked.project.strip()
     chosen = None
     if project.startswith("/"):
         folder = absolute(project, "", "project")
         chosen = frozenset(row.id for row in rows.values() if is_within(row.directory, folder))
+        if not chosen:
+            warnings.append(
+                f"no recorded session is of {redact(folder)} or beneath it; recall_sessions lists those there are"
+            )
     elif project:
         chosen = frozenset(row.id for row in rows.values() if row.project_id == project)
         if not chosen:
@@ -239,12 +238,20 @@ def _begun(row: Row) -> _Entry:
 
 
 def _said(message: Message) -> _Entry:
-    """A message as an entry: what was typed, or answered; of a message without words the names of its files."""
+    """A message as an entry: what was typed, or answered; of one without words its tasks and the names of its files."""
     kind = "prompt" if message.role == "user" else "answer"
     spoken = [part for part in message.parts if part.type == "text" and part.data.get("synthetic") is not True]
-    words = [text(part.data.get("text")) for part in spoken] or [text(p.data.get("filename")) for p in message.parts]
+    words = [word for part in spoken if (word := text(part.data.get("text"))).strip()]
+    words = words or [word for part in message.parts for word in _named(part)]
     key = (message.created, _RANKS[kind], message.session_id, message.id, 0, "")
-    return _Entry(key, kind, "\n".join(word for word in words if word.strip()))
+    return _Entry(key, kind, "\n".join(words))
+
+
+def _named(part: Part) -> Iterator[str]:
+    """What a part without a text of its own is about: a task what it is and asks for, a file its name."""
+    keys = ("description", "prompt", "command", "name") if part.type in ("subtask", "agent") else ("filename",)
+    said = dict.fromkeys(text(part.data.get(key)) for key in keys)
+    yield from (word for word in said if word.strip())
 
 
 def _change(edit: FileEdit, place: int, directory: str) -> _Entry:

@@ -6,29 +6,22 @@ the path, from the lexical index. All that is shown is redacted; times are epoch
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from daemon.archive import Archive
+from daemon.archive.touching import CHANGES, MAYBE, READS, Name, names, touches
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex
-from daemon.model import FileEdit, Json, Operation
+from daemon.model import Json
 from daemon.recall.asked import RecallFiles
 from daemon.recall.catalog import Catalog, Row
-from daemon.recall.filters import absolute, is_within
-from daemon.recall.timeline import CHANGES
+from daemon.recall.filters import absolute
 from daemon.redact import redact
 
 MOST_FILES = 20
 """Paths named of a session, those it touched last."""
 
-MOST_NAMES = 32
-"""Former names of a path that are followed."""
-
-_READS = frozenset({Operation.READ, Operation.READ_RANGE})
-_MAYBE = frozenset({Operation.UNCLEAR, Operation.REFUSED})
 _PAGE = 256
 _FOREVER = 1 << 53
 
@@ -56,17 +49,19 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: Re
     says where there are more.
 
     Raises:
-        BadRequest: the path is not absolute.
+        BadRequest: the path is not absolute, or none.
         IndexBroken: `mentions` cannot be answered, the index must be rebuilt.
     """
     path = absolute(asked.path, "", "path")
     if not path:
         raise BadRequest("path is blank: write an absolute path, as /home/you/project")
-    names = _names(archive, path)
-    found = _from_edits(archive, names)
+    if "\0" in path:
+        raise BadRequest(f"path {redact(path)!r}: no path holds a NUL character; leave it out")
+    known = names(archive.files, path)
+    found = _from_edits(archive, known)
     warnings: list[str] = []
     rows = catalog.rows()
-    if asked.mentions and _add_mentions(archive, lexical, rows, names, found, most=asked.limit):
+    if asked.mentions and _add_mentions(archive, lexical, rows, known, found, most=asked.limit):
         warnings.append(f"more sessions mention {redact(path)} than are counted here; raise limit to see them")
     newest = sorted(found, key=lambda one: (-found[one].last, one))
     return {
@@ -78,50 +73,11 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: Re
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
-    """A path that is `now` by today's name; what happened to `old` after `until` was to something else."""
-
-    old: str
-    now: str
-    until: int = _FOREVER
-
-
-def _names(archive: Archive, path: str) -> list[_Name]:
-    """The path; what it, or a folder above it, was moved from; the folders that have become it or a part of it."""
-    names = [_Name(path, path)]
-    for old, new in sorted(archive.files.aliases().items()):
-        if is_within(path, new):
-            names.append(_Name(posixpath.normpath(old + path[len(new.rstrip("/")) :]), path))
-        elif is_within(new, path):
-            names.append(_Name(old, new))
-    for name in names:  # grows: what was moved may have been moved before
-        if len(names) < MOST_NAMES and is_within(path, name.now):
-            known = {one.old for one in names}
-            names += [one for one in _moved_from(archive, name) if one.old not in known]
-    return names
-
-
-def _moved_from(archive: Archive, name: _Name) -> Iterator[_Name]:
-    """What became `name` by a recorded move of it or of a folder above it."""
-    folder = name.old
-    while folder != "/":
-        for edit in archive.files.edits(folder):
-            if edit.operation is not Operation.MOVE or not edit.other or edit.time > name.until:
-                continue
-            goal = posixpath.join(edit.other, posixpath.basename(edit.path)) if edit.into else edit.other
-            if goal != edit.path and is_within(name.old, goal):
-                yield _Name(edit.path + name.old[len(goal.rstrip("/")) :], name.now, edit.time)
-        folder = posixpath.dirname(folder)
-
-
-def _from_edits(archive: Archive, names: Sequence[_Name]) -> dict[str, _Touch]:
+def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:
     """Sessions by what their recorded edits say. A move within the path stands under both its ends and counts once."""
     found: dict[str, _Touch] = {}
     seen: set[tuple[str, str, int]] = set()
-    for edit, path in _edits(archive, names):
-        if edit.operation not in CHANGES | _READS | _MAYBE or not edit.session_id:
-            continue
+    for edit, path in touches(archive.files, known):
         touch = found.setdefault(edit.session_id, _Touch(edit.time, edit.time))
         touch.files[path] = max(edit.time, touch.files.get(path, 0))
         event = (edit.message_id, edit.part_id, edit.number)
@@ -130,34 +86,23 @@ def _from_edits(archive: Archive, names: Sequence[_Name]) -> dict[str, _Touch]:
         seen.add(event)
         touch.first, touch.last = min(touch.first, edit.time), max(touch.last, edit.time)
         touch.changes += edit.operation in CHANGES
-        touch.reads += edit.operation in _READS
-        touch.unclear += edit.operation in _MAYBE
+        touch.reads += edit.operation in READS
+        touch.unclear += edit.operation in MAYBE
     return found
-
-
-def _edits(archive: Archive, names: Iterable[_Name]) -> Iterator[tuple[FileEdit, str]]:
-    """Each edit with the path it is about, by today's name."""
-    for name in names:
-        root, now = name.old.rstrip("/"), name.now.rstrip("/")
-        for edit in chain(archive.files.edits(name.old), archive.files.beneath(name.old)):
-            is_pair = edit.operation in (Operation.MOVE, Operation.COPY)
-            for end in (edit.path, edit.other) if is_pair else (edit.path,):
-                if end and edit.time <= name.until and is_within(end, name.old):
-                    yield edit, now + end[len(root) :] or "/"
 
 
 def _add_mentions(
     archive: Archive,
     lexical: LexicalIndex,
     rows: Mapping[str, Row],
-    names: Sequence[_Name],
+    known: Sequence[Name],
     found: dict[str, _Touch],
     *,
     most: int,
 ) -> bool:
     """Add up to `most` sessions, the latest first, that only mention the path; whether there are more."""
     added = 0
-    for name in dict.fromkeys(name.old for name in names):
+    for name in dict.fromkeys(one.old for one in known):
         left = set(rows) - set(found)
         while left:
             matches = lexical.nearest(_FOREVER, Filters(path=name, sessions=frozenset(left)), _PAGE, before=True)

@@ -19,7 +19,10 @@ from daemon.redact.rules import SHAPES, Rule
 DEEPEST = 100
 """Levels of a JSON value that are walked; no tool's input comes near."""
 
+_STEERING = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+"""Marks of direction, and separators that some terminals take for the end of a line."""
 _TERMINAL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_TERMINAL |= dict.fromkeys(_STEERING)
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
@@ -67,8 +70,9 @@ def _text(value: Any) -> str:
 
 
 def for_terminal(text: str) -> str:
-    """`text` without C0 and C1 controls but newline and tab: no escape sequence reaches a terminal
-    (docs/reliability.md, T2). Lone surrogates, which cannot be printed, become ``?``.
+    """`text` without C0 and C1 controls but newline and tab, and without what turns the reading direction or ends a
+    line elsewhere: no escape sequence reaches a terminal, no name is shown reversed (docs/reliability.md, T2). Lone
+    surrogates, which cannot be printed, become ``?``.
     """
     shown = text.translate(_TERMINAL)
     return shown.encode("utf-8", "replace").decode() if not shown.isascii() else shown
@@ -94,7 +98,8 @@ def _apply(rule: Rule, text: str) -> str:
         start, end = (edge - match.start() for edge in match.span(group))
         return f"{match[0][:start]}{_marker(rule.kind, match[group])}{match[0][end:]}"
 
-    return rule.pattern.sub(replace, text)
+    made = rule.pattern.sub(replace, text)
+    return text if made == text else made  # where all was refused, the same object
 
 
 def _marker(kind: str, secret: str) -> str:

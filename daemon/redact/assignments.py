@@ -49,7 +49,9 @@ _REFERENCE = re.compile(
 )
 _PLACEHOLDER = re.compile(r"\{\{|\}|redacted|placeholder|change[-_]?me|your[-_]|xxx|\*\*\*|\.\.\.|…|process\.env")
 _TYPE = re.compile(
-    r"(?:int|uint|float|utf|base|sha|md|oauth|jwt|string|str|bcrypt|argon|\b[iufvsx])[-_]?\d{1,3}", re.IGNORECASE
+    r"(?:int|uint|float|utf|base|sha|md|oauth|jwt|string|str|bcrypt|argon)[-_]?\d{1,3}"
+    r"|\b[iufvsx][-_]?\d{1,3}(?![A-Za-z])",
+    re.IGNORECASE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:[?!]?\.|::|->)[A-Za-z_$][\w$]*+)*+[!?]?\Z")
 _PAIR = re.compile(r"[;?&][\w.-]{0,40}\Z")
@@ -59,6 +61,8 @@ _VERSION = re.compile(r"[\^~>=v]{0,2}\d+\.\d+")
 _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
+_LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#]|\\[nr])")
+_HUMPS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
 _NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "cred")
 
 
@@ -146,11 +150,22 @@ def _is_prose_password(value: str) -> bool:
 
 def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:
     """Whether an unquoted value that could be a variable's name is a secret all the same (YAML, INI)."""
-    if "." in value or any(word in value.lower() for word in _NAME_PARTS):
+    if "." in value:
         return False
-    if len(_DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value:
-        return True
-    end = match.end("bare")
-    ends_line = end == len(text) or text[end] in "\r\n"
-    is_yaml = is_password and match["separator"] == ":" and ends_line and len(value) >= 8
-    return is_yaml and bool(_DIGITS.search(value)) and not _TYPE.search(value)
+    if is_password and match["separator"] in {":", "："} and _LINE_END.match(text, match.end("bare")):
+        return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
+    if any(word in value.lower() for word in _NAME_PARTS):
+        return False
+    return len(_DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value
+
+
+def _is_name(value: str) -> bool:
+    """``user_password2``, ``dbPass1``: several words, one of which means a secret, digits only behind a word."""
+    words = [word for word in _HUMPS.split(value) if word]
+    is_written_so = "_" in value or value[0].islower()
+    return (
+        is_written_so
+        and len(words) > 1
+        and all(_PLAIN_SEGMENT.match(word) for word in words)
+        and any(part in value.lower() for part in _NAME_PARTS)
+    )

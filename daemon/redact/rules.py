@@ -36,17 +36,30 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-def _start(literal: str) -> str:
-    """`literal` where a word starts. A marker of ours before it counts as part of the word, so that a second pass over
-    redacted text sees the same starts as the first did.
+def _start(literal: str, joiners: str = "") -> str:
+    """`literal` where a word starts, or behind one of `joiners`. A marker of ours before it counts as part of the word,
+    so that a second pass over redacted text sees the same starts as the first did.
     """
     text = re.escape(literal)
-    return rf"{text}(?<![A-Za-z0-9_-]{text})(?<![0-9a-f]{{8}}\]{text})"
+    inside = "".join(sorted(set("_-").difference(joiners)))
+    return rf"{text}(?<![A-Za-z0-9{inside}]{text})(?<![0-9a-f]{{8}}\]{text})"
 
 
 def _prefixed(kind: str, body: str, *prefixes: str, check: Check | None = None) -> tuple[Rule, ...]:
     """One rule for each prefix: the prefix at the start of a word, then `body`."""
     return tuple(Rule(kind, (prefix,), _start(prefix) + body, check) for prefix in prefixes)
+
+
+def _anywhere(kind: str, body: str, *prefixes: str, check: Check | None = None) -> tuple[Rule, ...]:
+    """As `_prefixed`, but also behind a hyphen or underscore (``backup-ghp_...``, ``tool_ghp_...``): for prefixes that
+    nothing else has. The body must not fail behind a run without an end: it may begin at every joiner of that run.
+    """
+
+    def is_sure(match: re.Match[str]) -> bool:
+        is_inside = match.string[max(0, match.start() - 1) : match.start()] in {"-", "_"}
+        return (not is_inside or _has_digit(match)) and (check is None or check(match))
+
+    return tuple(Rule(kind, (prefix,), _start(prefix, "_-") + body, is_sure) for prefix in prefixes)
 
 
 def _is_mixed(match: re.Match[str]) -> bool:
@@ -109,48 +122,49 @@ _COOKIE = r"""[cC](?i:ookie): {0,4}[\w.-]{1,64}+=(?P<secret>[A-Za-z0-9%._~+/=|:-
 SHAPES: tuple[Rule, ...] = (
     Rule("private-key", ("PRIVATE KEY",), _PEM, _holds_key),
     *_prefixed("jwt", rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{8,}}+", "eyJ"),
-    *_prefixed("aws", rf"[A-Z0-9]{{16}}{_END}", "AKIA", "ASIA", "ABIA", "ACCA"),
-    *_prefixed("github", rf"{_ALNUM}{{36,}}+", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    *_prefixed("github", r"[A-Za-z0-9_]{40,}+", "github_pat_"),
-    *_prefixed("gitlab", r"[A-Za-z0-9_.-]{20,}+", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"),
-    *_prefixed("anthropic", rf"{_WORD}{{20,}}+", "sk-ant-", check=_is_mixed),
+    *_anywhere("aws", rf"[A-Z0-9]{{16}}{_END}", "AKIA", "ASIA", "ABIA", "ACCA"),
+    *_anywhere("github", rf"{_ALNUM}{{36,}}+", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    *_anywhere("github", r"[A-Za-z0-9_]{40,}+", "github_pat_"),
+    *_anywhere("gitlab", r"[A-Za-z0-9_.-]{20,}+", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"),
+    *_anywhere("anthropic", rf"{_WORD}{{20,}}+", "sk-ant-", check=_is_mixed),
     *_prefixed("openai", rf"{_WORD}{{20,}}+", "sk-", check=_is_mixed),
-    *_prefixed("stripe", rf"{_ALNUM}{{16,}}+", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
-    *_prefixed("stripe", r"[A-Za-z0-9+/=]{24,}+", "whsec_", check=_is_mixed),
-    *_prefixed("slack", r"[A-Za-z0-9-]{16,}+", *(f"xox{c}-" for c in "abeoprs"), "xapp-", check=_has_digit),
+    *_anywhere("stripe", rf"{_ALNUM}{{16,}}+", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
+    *_anywhere("stripe", r"[A-Za-z0-9+/=]{24,}+", "whsec_", check=_is_mixed),
+    *_anywhere("slack", r"[A-Za-z0-9-]{16,}+", *(f"xox{c}-" for c in "abeoprs"), "xapp-", check=_has_digit),
     Rule("slack-webhook", ("hooks.slack.com",), r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{30,}+)"),
     Rule("discord", ("/api/webhooks/",), rf"/api/webhooks/\d{{10,20}}/(?P<secret>{_WORD}{{50,}}+)"),
-    *_prefixed("google", rf"{_WORD}{{35}}(?!{_WORD})", "AIza"),
-    *_prefixed("google", rf"{_WORD}{{24,}}+", "GOCSPX-", "1//0"),
+    *_anywhere("google", rf"{_WORD}{{35}}(?!{_WORD})", "AIza"),
+    *_anywhere("google", rf"{_WORD}{{24,}}+", "GOCSPX-"),
+    *_prefixed("google", rf"{_WORD}{{24,}}+", "1//0"),
     *_prefixed("google", r"[A-Za-z0-9_.-]{30,}+", "ya29."),
-    *_prefixed("npm", rf"{_ALNUM}{{36,}}+", "npm_"),
-    *_prefixed("pypi", rf"{_WORD}{{40,}}+", "pypi-AgE"),
-    *_prefixed("rubygems", rf"[0-9a-f]{{48}}{_END}", "rubygems_"),
-    *_prefixed("docker", rf"{_WORD}{{20,}}+", "dckr_pat_", "dckr_oat_"),
-    *_prefixed("huggingface", rf"{_ALNUM}{{30,}}+", "hf_", "api_org_"),
+    *_anywhere("npm", rf"{_ALNUM}{{36,}}+", "npm_"),
+    *_anywhere("pypi", rf"{_WORD}{{40,}}+", "pypi-AgE"),
+    *_anywhere("rubygems", rf"[0-9a-f]{{48}}{_END}", "rubygems_"),
+    *_anywhere("docker", rf"{_WORD}{{20,}}+", "dckr_pat_", "dckr_oat_"),
+    *_anywhere("huggingface", rf"{_ALNUM}{{30,}}+", "hf_", "api_org_"),
     *_prefixed("sendgrid", rf"{_WORD}{{16,}}+\.{_WORD}{{16,}}+", "SG."),
     *_prefixed("twilio", rf"[0-9a-f]{{32}}{_END}", "SK"),
-    *_prefixed("digitalocean", rf"[0-9a-f]{{64}}{_END}", "dop_v1_", "doo_v1_", "dor_v1_"),
+    *_anywhere("digitalocean", rf"[0-9a-f]{{64}}{_END}", "dop_v1_", "doo_v1_", "dor_v1_"),
     *_prefixed("databricks", rf"[0-9a-f]{{32}}{_END}", "dapi"),
-    *_prefixed("shopify", rf"[0-9a-fA-F]{{32}}{_END}", "shpat_", "shpca_", "shppa_", "shpss_"),
+    *_anywhere("shopify", rf"[0-9a-fA-F]{{32}}{_END}", "shpat_", "shpca_", "shppa_", "shpss_"),
     *_prefixed("square", rf"{_WORD}{{22,}}+", "sq0atp-", "sq0csp-"),
     Rule("telegram", (":AA",), rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{33}}(?!{_WORD}))"),
     *_prefixed("vault", rf"{_WORD}{{24,}}+", "hvs.", "hvb.", "hvr."),
     Rule("terraform", (".atlasv1.",), rf"\.atlasv1\.(?P<secret>{_WORD}{{40,}}+)"),
-    *_prefixed("linear", rf"{_ALNUM}{{32,}}+", "lin_api_", "lin_oauth_"),
+    *_anywhere("linear", rf"{_ALNUM}{{32,}}+", "lin_api_", "lin_oauth_"),
     *_prefixed("notion", rf"{_ALNUM}{{40,}}+", "ntn_", "secret_"),
     *_prefixed("grafana", r"[A-Za-z0-9_=+/]{32,}+", "glsa_", "glc_"),
-    *_prefixed("newrelic", rf"[A-Z0-9]{{27}}{_END}", "NRAK-"),
-    *_prefixed("postman", rf"[0-9a-f]{{24}}-[0-9a-f]{{34}}{_END}", "PMAK-"),
+    *_anywhere("newrelic", rf"[A-Z0-9]{{27}}{_END}", "NRAK-"),
+    *_anywhere("postman", rf"[0-9a-f]{{24}}-[0-9a-f]{{34}}{_END}", "PMAK-"),
     *_prefixed("doppler", rf"{_ALNUM}{{40,}}+", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa."),
-    *_prefixed("age", rf"[0-9A-Z]{{58}}{_END}", "AGE-SECRET-KEY-1"),
+    *_anywhere("age", rf"[0-9A-Z]{{58}}{_END}", "AGE-SECRET-KEY-1"),
     *_prefixed("model-api", rf"{_ALNUM}{{36,}}+", "gsk_", "xai-", "pplx-", "r8_", "fw_", "tgp_v1_"),
-    *_prefixed("figma", rf"{_WORD}{{36,}}+", "figd_"),
-    *_prefixed("sentry", r"[A-Za-z0-9_=+/]{40,}+", "sntrys_", "sntryu_"),
-    *_prefixed("atlassian", r"[A-Za-z0-9_=-]{60,}+", "ATATT3", "ATCTT3"),
-    *_prefixed("supabase", rf"[0-9a-f]{{40}}{_END}", "sbp_"),
-    *_prefixed("tailscale", rf"(?:auth|api|client|webhook)-{_WORD}{{16,}}+", "tskey-"),
-    *_prefixed("planetscale", r"[A-Za-z0-9_.=-]{32,}+", "pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
+    *_anywhere("figma", rf"{_WORD}{{36,}}+", "figd_"),
+    *_anywhere("sentry", r"[A-Za-z0-9_=+/]{40,}+", "sntrys_", "sntryu_"),
+    *_anywhere("atlassian", r"[A-Za-z0-9_=-]{60,}+", "ATATT3", "ATCTT3"),
+    *_anywhere("supabase", rf"[0-9a-f]{{40}}{_END}", "sbp_"),
+    *_anywhere("tailscale", rf"(?:auth|api|client|webhook)-{_WORD}{{16,}}+", "tskey-"),
+    *_anywhere("planetscale", r"[A-Za-z0-9_.=-]{32,}+", "pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
     *_prefixed("dropbox", rf"{_WORD}{{60,}}+", "sl.", check=_is_mixed),
     *_prefixed("heroku", rf"{_WORD}{{40,}}+", "HRKU-"),
     *_prefixed("flyio", r"[A-Za-z0-9_=+/,]{60,}+", "fm2_", "fm1r_", "fo1_"),

@@ -50,8 +50,9 @@ def test_search_shows_hits_with_title_role_time_kind_and_snippet(cli: Cli) -> No
     done = cli("search", "rate", "limit", "--limit", "3", "--mode", "literal")
     assert done.returncode == 0
     assert cli.service.calls == [("search", "rate limit", "literal", 3, False)]
-    first, *snippet = done.stdout.splitlines()
+    first, place, *snippet = done.stdout.splitlines()
     assert first == "Limit the rate of requests · assistant · 2026-05-28 20:26 · tool_output/read"
+    assert place == "    /home/ada/shop · ses_1 · msg_1"
     assert snippet[:2] == ["    def rate_limit(per_minute: int) -> None:", "        bucket = Bucket(per_minute)"]
     assert "--context" in snippet[-1]
 
@@ -196,6 +197,7 @@ def test_a_name_of_a_command_is_the_command_even_where_such_a_file_is(cli: Cli) 
         (["search", "x", "--limit", "0"], "--limit"),
         (["search", "x", "--limit", "201"], "1<=x<=200"),
         (["search", "x", "--mode", "psychic"], "--mode"),
+        (["export"], "Choose from: jsonl, messages, markdown"),
         (["--nonsense"], "--nonsense"),
         (["/x", "--nonsense"], "see: reconstitute --help"),
         (["service", "explode"], "explode"),

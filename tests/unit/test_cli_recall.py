@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from command_line import Cli
 from scripted_service import ScriptedService, serving
 
+from daemon.cli import terminal
 from daemon.cli.commands import reconstitute
 from daemon.cli.recall_options import NAMES
 from daemon.errors import BadRequest
@@ -321,3 +322,64 @@ def test_what_the_service_refuses_is_a_usage_error(cli: Cli) -> None:
 def test_the_help_lists_the_recall_commands_first() -> None:
     shown = CliRunner().invoke(reconstitute, ["--help"]).output
     assert shown.index("recall-files") < shown.index("search ")
+
+
+CHANGE = {"type": "file", "time": 1_780_000_000_000, "messageID": "msg_2", "path": "/s/src/a.py", "operation": "write"}
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("write src/a.py", []),
+        ("write /s/src/a.py", []),
+        ("write src/a.py: made executable", ["    write src/a.py: made executable"]),
+        ("write src/a.py -> src/b.py", ["    write src/a.py -> src/b.py"]),
+    ],
+)
+def test_a_change_is_said_once(cli: Cli, text: str, rest: list[str]) -> None:
+    cli.service.recall_answer = {"ok": True, "warnings": [], "entries": [CHANGE | {"text": text}]}
+    shown = cli("recall-timeline").stdout.splitlines()
+    assert shown == ["  2026-05-28 20:26  file     write /s/src/a.py", "    msg_2", *rest]
+
+
+def test_the_help_of_the_timeline_lists_its_kinds(cli: Cli) -> None:
+    assert "session, prompt, file" in " ".join(cli("recall-timeline", "--help").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("    deep one", 8, ["    deep", "one"]),
+        ("a" * 9, 4, ["aaaa", "aaaa", "a"]),
+        ("日本語のテキスト", 6, ["日本語", "のテキ", "スト"]),
+        ("see 日本語", 6, ["see 日", "本語"]),
+        ("e\u0301" * 4, 4, ["e\u0301" * 4]),
+        ("🙂🙂🙂", 4, ["🙂🙂", "🙂"]),
+        ("", 4, []),
+    ],
+)
+def test_text_is_folded_by_the_columns_it_takes(text: str, room: int, lines: list[str]) -> None:
+    assert terminal.wrap(text, room) == lines
+    assert all(terminal.columns(line) <= room for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "short"),
+    [
+        ("one  two", 7, "one two"),
+        ("one two three", 9, "one two…"),
+        ("aaaaaaaaaa", 5, "aaaa…"),
+        ("日本語のテキスト", 8, "日本語…"),
+    ],
+)
+def test_a_title_is_shortened_to_the_columns_there_are(text: str, room: int, short: str) -> None:
+    assert terminal.shorten(text, room) == short
+
+
+def test_a_snippet_of_wide_characters_fits_the_terminal(cli: Cli) -> None:
+    wide = "検索の結果を端末の幅に合わせて折り返す" * 6
+    cli.service.recall_answer = answered(results=[RESULT | {"snippet": wide, "sessionTitle": wide}])
+    shown = cli("recall", "x").stdout.splitlines()
+    assert max(map(terminal.columns, shown)) <= 80
+    assert "".join(line.strip() for line in shown[2:-1]) == wide

@@ -177,6 +177,24 @@ def test_an_error_of_ours_travels_with_type_message_and_exit_code(
     assert call(served, "POST", "/index")[1] == [{"error": expected}]
 
 
+SECRET = "ghp_" + "a8Kd0Zq3Lw7Rt5Yb2Nc" * 2
+
+
+def test_an_error_does_not_repeat_the_secret_that_the_caller_sent(served: Path, service: ScriptedService) -> None:
+    service.failure = BadRecord(f"no session is named {SECRET!r}; see recall_sessions")
+    bodies = [
+        ("GET", "/status", b""),
+        ("POST", "/index", b""),
+        ("POST", "/search", json.dumps({"query": "x", SECRET: 1}).encode()),
+        ("POST", f"/{SECRET}", b""),
+    ]
+    for method, where, sent in bodies:
+        _, [answer] = call(served, method, where, sent)
+        assert SECRET not in json.dumps(answer)
+        assert "[REDACTED:github:" in answer["error"]["message"]
+        assert answer["error"]["exit_code"] in {64, service.failure.exit_code}
+
+
 def test_a_fault_of_ours_is_answered_without_its_text_and_logged(
     served: Path, service: ScriptedService, caplog: pytest.LogCaptureFixture
 ) -> None:

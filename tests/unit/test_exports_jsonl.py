@@ -251,3 +251,13 @@ def test_what_is_nested_too_deep_to_be_walked_loses_its_secrets_and_keeps_its_fr
     assert secret not in form.line(shown)
     assert "REDACTED" in form.line(arguments["x"])
     assert "Tr0ub4dor" not in arguments["password"]
+
+
+def test_a_message_made_up_for_parts_that_lost_theirs_says_so_and_was_completed_at_no_time(house: Recorded) -> None:
+    house.session("ses_a", "/w")
+    house.put("ses_a", "msg_o", "assistant", (), orphan=True)
+    house.put("ses_a", "msg_p", "assistant", ())
+    (session,) = lines(house.archive)
+    made, told = session["messages"]
+    assert (made["id"], made["orphan"], "completed" in made) == ("msg_o", True, False)
+    assert ("orphan" in told, "completed" in told) == (False, True)

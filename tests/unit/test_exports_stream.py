@@ -17,6 +17,10 @@ from daemon.errors import BadRequest
 from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.model import Session
+from daemon.recall.asked import RecallFiles
+from daemon.recall.catalog import Catalog
+from daemon.recall.reading import read
+from daemon.recall.touched import touched
 from daemon.transcript.replay import replay
 from tests.canaries import SECRETS
 
@@ -296,3 +300,25 @@ def test_no_secret_leaves_the_archive_unless_it_is_asked_for(tmp_path: Path, for
     flat = [secret for _, secret, _ in SECRETS if "\n" not in secret]
     assert [secret for secret in flat if _json(secret) not in "".join(shown)] == []
     assert "[REDACTED:" not in "".join(shown)
+
+
+def test_what_only_showed_a_state_or_ran_is_no_touch_and_recorded_moves_are_followed(house: Recorded) -> None:
+    house.session("ses_wrote", "/w")
+    house.say("ses_wrote", "assistant", call("write", filePath="/w/old/a.py", content="x"))
+    house.session("ses_ran", "/w")
+    house.snapshot("ses_ran", "/w", {"old/a.py": b"x"})
+    house.session("ses_moved", "/w")
+    house.say("ses_moved", "assistant", call("bash", command="mv old new", metadata={"exit": 0}))
+    assert "ses_ran" in {edit.session_id for edit in house.archive.files.edits("/w")}
+    assert exported(house, path="/w/new/a.py") == ["ses_wrote"]
+    assert exported(house, path="/w/new") == ["ses_wrote", "ses_moved"]
+    for path in ("/w", "/w/new", "/w/old", "/w/new/a.py"):
+        told = touched(house.archive, house.lexical, Catalog(house.archive), RecallFiles(path=path))
+        assert {one["sessionID"] for one in told["sessions"]} == set(exported(house, path=path))
+    assert exported(house, path="/w") == ["ses_wrote", "ses_moved"]
+
+
+@pytest.mark.parametrize("asked", [{"sesion": "ses_x"}, {"format": "jsonl", "sesion": "ses_x", "projekt": ""}])
+def test_an_argument_that_does_not_exist_would_be_another_export_and_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest, match=r"'sesion': there is no such argument; did you mean session\?"):
+        read("export", asked, {"export": Export})

@@ -13,12 +13,13 @@ import threading
 import time
 
 import pytest
+import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
 from daemon.index import Entry, Filters
-from daemon.index.lexical import Lexical
+from daemon.index.lexical import Lexical, scan
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()
@@ -145,11 +146,11 @@ def test_tool_output_cannot_crowd_out_a_prompt(index):
     assert search(index, "quota", limit=3)[0] == "said"
 
 
-def test_a_part_is_one_hit_however_many_of_its_sections_match(index):
+def test_what_a_call_was_given_and_what_came_of_it_are_a_hit_each(index):
     both = (Section("prt_1", Kind.TOOL_INPUT, "grep needle"), Section("prt_1", Kind.TOOL_OUTPUT, "a needle"))
     index.replace([entry("m1", *both), entry("m2", "needle")])
-    assert sorted(search(index, "needle")) == ["m1", "m2"]
-    assert sorted(ids(index.literal("needle", ANY, 10))) == ["m1", "m2"]
+    assert sorted(search(index, "needle")) == ["m1", "m1", "m2"]
+    assert sorted(ids(index.literal("needle", ANY, 10))) == ["m1", "m1", "m2"]
     assert index.count() == 3
 
 
@@ -292,6 +293,114 @@ def test_literal_agrees_with_python(index, texts, needle):
     assert ids(index.literal(needle, ANY, 10)) == expected[::-1]
 
 
+PIECES = [
+    *(
+        "error",
+        "Error",
+        "ERROR",
+        "file",
+        "fil",
+        "le",
+        "kobe",
+        "test's",
+        "TEST'S",
+        "test",
+        "ed",
+        "noted",
+        "in",
+        "aib",
+        "aİb",
+    ),
+    *("aıb", "Straße", "STRASSE", "strasse", "ﬁle", "Kobe", "foo_bar", "fooBar", "foo-bar", "src/app.py", "2026-11-21"),
+    *(
+        "don't",
+        "e\u0301",
+        "\u0301",
+        "限制",
+        "限",
+        "ｆｉｌｅ",
+        "x" * 70,
+        "(",
+        ".",
+        "/",
+        "-",
+        "_",
+        "'s",
+        "’s",
+        "1",
+        "12a",
+    ),
+    *(" ", " ", " ", "\n", "\t", "\u00a0", "\u3000", ", "),
+]
+WRITTEN = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
+
+
+@pytest.fixture
+def crowded(index, monkeypatch):
+    """An index that asks for words in their places, as it does once reading every text would take too long."""
+    for name, value in {"_FEW": 0, "_MANY": 0, "_PAGE": 1}.items():
+        monkeypatch.setattr(scan, name, value)
+    return index
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(WRITTEN, min_size=1, max_size=6), st.data())
+def test_a_literal_finds_all_texts_that_have_it_whatever_their_words(crowded, texts, data):
+    crowded.remove([f"m{n}" for n in range(6)])
+    crowded.replace([entry(f"m{n}", text, created=n) for n, text in enumerate(texts)])
+    for _ in range(12):
+        source = data.draw(st.sampled_from(texts)) or " "
+        start = data.draw(st.integers(0, len(source) - 1))
+        needle = source[start : start + data.draw(st.integers(1, 30))]
+        needle = data.draw(st.sampled_from([needle, needle.upper(), needle.lower()]))
+        expected = [f"m{n}" for n, text in enumerate(texts) if needle.casefold() in text.casefold()]
+        assert ids(crowded.literal(needle, ANY, 10)) == expected[::-1]
+
+
+PARTS = st.sampled_from(
+    [r"\s", r"\s+", r"\s*", r"\w+", "[a-z]+", ".", r"\b", "(?:error|test)", r"(in\s+)?", "^", r"\S*"]
+)
+WORDS = st.sampled_from([piece for piece in PIECES if piece not in "(./"])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(WRITTEN, min_size=1, max_size=6),
+    st.lists(st.lists(st.one_of(WORDS, PARTS), min_size=1, max_size=5).map("".join), min_size=12, max_size=12),
+)
+def test_an_expression_finds_all_texts_that_it_matches_whatever_their_words(crowded, texts, patterns):
+    crowded.remove([f"m{n}" for n in range(6)])
+    crowded.replace([entry(f"m{n}", text, created=n) for n, text in enumerate(texts)])
+    for pattern in patterns:
+        expected = [f"m{n}" for n, text in enumerate(texts) if regex.search(pattern, text, regex.IGNORECASE)]
+        found, is_all = crowded.regex(pattern, ANY, 10, 20.0)
+        assert (ids(found), is_all) == (expected[::-1], True), pattern
+
+
+@pytest.mark.parametrize(
+    ("needle", "expected"),
+    [
+        ("error in the file", ["whole", "longer"]),
+        ("rror in the fil", ["whole", "longer"]),
+        (" in the ", ["whole", "longer", "accent", "apart"]),
+        ("error in  the file", []),
+        ("in the straßen", ["accent"]),
+        ("in the strasse", ["accent"]),
+        ("see in the cafe", ["accent"]),
+    ],
+)
+def test_words_of_a_literal_are_asked_for_in_their_order(crowded, needle, expected):
+    crowded.replace(
+        [
+            entry("apart", "the file has an error in the other file, in the end", created=1),
+            entry("accent", "see in the cafe\u0301, in the STRASSEN", created=2),
+            entry("longer", "an xError in the files", kind=Kind.TOOL_OUTPUT, created=3),
+            entry("whole", "error in the file", created=4),
+        ]
+    )
+    assert ids(crowded.literal(needle, ANY, 10)) == expected
+
+
 def test_a_window_is_found_by_its_words_and_is_no_part(index):
     index.replace(
         [
@@ -414,6 +523,15 @@ def test_a_regular_expression_finds_what_it_matches_newest_first(index, pattern,
     )
     found, complete = index.regex(pattern, ANY, 10, 10.0)
     assert ([(match.message_id, match.terms) for match in found], complete) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("aib", ["dotted"]), (r"aib\s+noted", ["dotted"]), ("see aIb", ["dotless"]), (r"[a-z]ib\s+x", [])],
+)
+def test_an_expression_takes_both_other_letters_for_i(crowded, pattern, expected):
+    crowded.replace([entry("dotted", "an a\u0130b noted"), entry("dotless", "see a\u0131b x"), entry("none", "ab")])
+    assert ids(crowded.regex(pattern, ANY, 10, 5.0)[0]) == expected
 
 
 def test_a_hostile_expression_stops_in_time_and_says_so(index):

@@ -76,3 +76,11 @@ def test_what_holds_fewer_of_the_words_does_not_rise_to_the_top(index: Lexical) 
     both = over(index, entry("new", "slowly", 100))
     assert ids(both.search("zebra crane sleeps", ANY, 1)) == ["old"]
     assert "new" not in ids(both.search("crane number 7 moves slowly", ANY, 1))
+
+
+def test_what_has_a_part_of_a_run_does_not_rise_above_what_holds_it(index: Lexical) -> None:
+    index.replace([entry("whole", "我们昨天讨论了数据库设计的问题", 60)])
+    both = over(index, entry("part", "数据库设置", 100))
+    assert ids(both.search("数据库设计", ANY, 5)) == ["whole", "part"]
+    assert [match.terms for match in both.search("数据库设计", ANY, 5)] == [("数据库设计",), ("数据库设",)]
+    assert ids(both.windows("数据库设计", ANY, 5)) == ["whole"]

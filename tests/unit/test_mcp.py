@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -87,7 +88,8 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
         tools = {tool.name: tool.inputSchema for tool in (await session.list_tools()).tools}
     for name, schema in CALLS.items():
         properties = tools[name]["properties"]
-        assert set(properties) >= set(schema.__struct_encode_fields__) | {"directory"}
+        assert set(properties) >= set(schema.__struct_encode_fields__)
+        assert ("directory" in properties) is (name not in ("recall_get", "recall_context"))
         assert all(described["description"] for described in properties.values())
         assert all("type" in described or "anyOf" in described for described in properties.values())
     assert not {"$ref", "null", "$defs"} & set(json.dumps(tools).replace('"', " ").split())
@@ -119,7 +121,15 @@ async def test_a_call_goes_through_as_it_was_written_and_its_answer_comes_back_m
         ("recall", {"query": "x", "directory": "sub"}, {"query": "x", "directory": "{place}/sub"}, "sub"),
         ("recall_files", {"path": "a/../b.py"}, {"path": "{place}/b.py"}, ""),
         ("recall_files", {"path": 3}, {"path": 3}, ""),
-        ("recal", {"query": "x"}, {"query": "x"}, ""),
+        ("recall_get", {"messageID": "m", "directory": "sub"}, {"messageID": "m", "directory": "{place}/sub"}, "sub"),
+        ("recall_timeline", {}, {}, ""),
+        ("recall_timeline", {"directory": "sub"}, {"project": "{place}/sub"}, "sub"),
+        ("recall_timeline", {"directory": "sub", "project": "p1"}, {"project": "p1"}, "sub"),
+        ("recall_timeline", {"directory": "sub", "project": " "}, {"project": "{place}/sub"}, "sub"),
+        ("recall_timeline", {"project": "."}, {"project": "{place}"}, ""),
+        ("recall_timeline", {"project": "a/b"}, {"project": "{place}/a/b"}, ""),
+        ("recall_timeline", {"project": "~/x"}, {"project": "{home}/x"}, ""),
+        ("recall_timeline", {"project": 3}, {"project": 3}, ""),
     ],
 )
 async def test_here_is_the_directory_of_the_server_or_the_one_that_is_named(
@@ -128,7 +138,10 @@ async def test_here_is_the_directory_of_the_server_or_the_one_that_is_named(
     async with client(served) as session:
         await session.call_tool(name, given)
     sent = {
-        key: value.replace("{place}", str(served)) if isinstance(value, str) else value for key, value in sent.items()
+        key: value.replace("{place}", str(served)).replace("{home}", os.environ["HOME"])
+        if isinstance(value, str)
+        else value
+        for key, value in sent.items()
     }
     assert service.calls == [("recall", name, sent, str(served / here))]
 
@@ -298,6 +311,30 @@ def test_the_end_of_stdin_ends_the_process_even_while_a_call_hangs(served: Path,
         assert process.stderr is not None
         assert process.stderr.read() == b""
     service.gate.set()
+
+
+def test_calls_under_way_are_answered_when_the_client_has_said_all(served: Path, service: ScriptedService) -> None:
+    said = lines(*HELLO, *(called(number) for number in range(2, 14)))
+    opener = threading.Timer(0.7, service.gate.set)
+    service.gate.clear()
+    with start(served) as process:
+        opener.start()
+        out, error = process.communicate(said, timeout=20)
+    assert (process.returncode, error) == (0, b"")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert sorted(answer["id"] for answer in answers) == list(range(1, 14))
+    assert not any(answer["result"].get("isError") for answer in answers)
+
+
+async def test_an_unknown_tool_is_told_all_ten(served: Path, service: ScriptedService) -> None:
+    async with client(served) as session:
+        unknown = await session.call_tool("xyzzy", {})
+        near = await session.call_tool("file_histroy", {})
+        hyphened = await session.call_tool("file-history", {"path": "/x"})
+    assert (unknown.isError, near.isError, hyphened.isError) == (True, True, False)
+    assert [name for name in NAMES if name not in text(unknown)] == []
+    assert "did you mean file_history?" in text(near)
+    assert [call[0] for call in service.calls] == ["history"]
 
 
 def test_a_client_that_is_gone_is_no_error(served: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,82 @@ def test_a_database_says_what_was_touched_by_inserts_and_in_place_updates(tmp_pa
     database.part(text("prt_3", "msg_2", "ses_2", "newer"))
     assert "ses_2" in set(source.touched() or ())
     assert source.messages("ses_2")["msg_2"].stamp != before
+    source.close()
+    database.close()
+
+
+def told_again(path: Path, first: int) -> tuple[Database, DatabaseSource]:
+    """A database of two sessions with `first` messages each, the last of session 1, looked at once."""
+    database = Database(path)
+    for number in (2, 1):
+        database.session(session(f"ses_{number}"))
+        for place in range(first):
+            ids = f"msg_{number}_{place}", f"ses_{number}"
+            database.message(user(*ids), text(f"prt_{number}_{place}", *ids, "hi"))
+    source = DatabaseSource(Connection(database.path), clock=chain((0, 1000), repeat(2000)).__next__)
+    assert source.touched() is None
+    assert source.touched() == ()
+    for _ in range(2):  # the session that was touched last is always looked at: let it be neither
+        database.session(session("ses_3"))
+        touched = source.touched()
+    assert touched == ["ses_3"]
+    return database, source
+
+
+def forget(database: Database, message_id: str) -> None:
+    """Without a line in the journal, as older versions did and as a tool of the user's may."""
+    database.execute("DELETE FROM part WHERE message_id = ?", message_id)
+    database.execute("DELETE FROM message WHERE id = ?", message_id)
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["seen before", "not seen before"])
+@pytest.mark.parametrize("gone", [1, 3])
+def test_a_message_that_takes_the_row_of_a_removed_one_is_found_at_once(
+    tmp_path: Path, gone: int, *, is_seen: bool
+) -> None:
+    database, source = told_again(tmp_path / "opencode.db", 3)
+    for place in range(gone):
+        forget(database, f"msg_1_{2 - place}")
+    if is_seen:
+        assert source.touched() is None
+    database.message(user("msg_new", "ses_2"), text("prt_new", "msg_new", "ses_2", "new"))
+    touched = source.touched()
+    assert touched is None if not is_seen else "ses_2" in touched
+    database.part(text("prt_new", "msg_new", "ses_2", "newer"))
+    assert "ses_2" in set(source.touched() or ())
+    source.close()
+    database.close()
+
+
+REMOVALS = {
+    "the newest message": "DELETE FROM message WHERE id = 'msg_1_2'",
+    "an older message": "DELETE FROM message WHERE id = 'msg_2_0'",
+    "all messages": "DELETE FROM message",
+    "the newest part": "DELETE FROM part WHERE id = 'prt_1_2'",
+    "a session": "DELETE FROM session WHERE id = 'ses_1'",
+}
+
+
+@pytest.mark.parametrize("name", REMOVALS)
+def test_rows_that_go_without_a_line_in_the_journal_make_us_look_at_all(tmp_path: Path, name: str) -> None:
+    database, source = told_again(tmp_path / "opencode.db", 3)
+    database.execute(REMOVALS[name])
+    assert source.touched() is None
+    assert source.touched() == ()
+    database.session(session("ses_3"))
+    assert "ses_3" in set(source.touched() or ())
+    source.close()
+    database.close()
+
+
+def test_rows_that_go_with_a_line_in_the_journal_are_looked_for_in_their_session_only(tmp_path: Path) -> None:
+    database, source = told_again(tmp_path / "opencode.db", 3)
+    database.remove_message("ses_1", "msg_1_2")
+    touched = source.touched()
+    assert touched is not None
+    assert "ses_1" in touched
+    database.message(user("msg_new", "ses_2"))
+    assert "ses_2" in set(source.touched() or ())
     source.close()
     database.close()
 

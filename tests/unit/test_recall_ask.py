@@ -493,3 +493,146 @@ def test_smart_without_words_and_without_an_index_of_meaning_is_empty_and_says_w
     assert answer["results"] == []
     assert answer["matchMode"] == "smart"
     assert "meaning was not searched" in _said(answer)
+
+
+# -- many printed texts, near names, absent words --------------------------------------------------------------------
+
+PRINTED = 70
+"""More than a list of candidates has."""
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    with recorded(tmp_path_factory.mktemp("workshop")) as made:
+        _session(made, "old", "/work/old")
+        made.say("old", "user", "We settled on the copper gasket because brass leaks.")
+        made.say("old", "user", "Please fix parseConfigs in the loader, and look at foo-bar and --flag.")
+        made.say("old", "assistant", "I changed parse_config2; ECONNREFUSED is raised by connectOnce.")
+        made.say("old", "assistant", "The prefilter drops rows. I don't know why; see http://a.b/c for it.")
+        made.say("old", "user", "zanzibar")
+        _session(made, "new", "/work/new")
+        for number in range(PRINTED):
+            made.say("new", "assistant", call("bash", output=f"line {number}: copper gasket, 3 mm", command="make"))
+        made.index()
+        yield made
+
+
+@pytest.mark.parametrize("query", ["copper gasket", '"copper gasket"', "the copper gasket", "gasket"])
+@pytest.mark.parametrize("match", ["hybrid", "smart"])
+def test_an_old_prompt_is_not_hidden_behind_newer_printed_texts(workshop: Recorded, match: str, query: str):
+    assert _ids(_ask(workshop, query, match=match))[0] == "msg_0001"
+    assert workshop.recall().search(query, limit=10).hits[0].message_id == "msg_0001"
+
+
+NEAR_NAMES = {
+    "parseConfig": "msg_0002",
+    "parse_config": "msg_0003",
+    "connectOnc": "msg_0003",
+    '"drops row"': "msg_0004",
+}
+
+
+@pytest.mark.parametrize(("query", "first"), NEAR_NAMES.items())
+@pytest.mark.parametrize("match", ["hybrid", "smart"])
+def test_an_absent_name_is_never_answered_with_a_longer_one_unlabelled(
+    workshop: Recorded, match: str, query: str, first: str
+):
+    answer = _ask(workshop, query, match=match)
+    assert first in _ids(answer)
+    assert {one["why"]["confidence"] for one in answer["results"]} == {"low"}
+    assert all(one["score"] <= 0.5 for one in answer["results"])
+    assert "occurs only inside longer names" in _said(answer)
+    assert "no recorded text" not in _said(answer)
+
+
+@pytest.mark.parametrize("query", ["foo-bar", "--flag", "don't", "http://a.b/c", "zanzibar", "the foo-bar"])
+@pytest.mark.parametrize("match", ["hybrid", "smart", "literal"])
+def test_what_holds_exactly_what_was_asked_is_sure(workshop: Recorded, match: str, query: str):
+    if match == "literal" and query.startswith("the "):
+        query = "at foo-bar"
+    answer = _ask(workshop, query, match=match)
+    assert answer["results"][0]["why"]["confidence"] == "high"
+    assert "hold" not in _said(answer)
+    assert answer["suggestions"] == []
+
+
+def test_an_absent_word_among_others_is_named_with_what_is_spelt_like_it(workshop: Recorded):
+    for match in ("smart", "hybrid"):
+        answer = _ask(workshop, "gaskett zanzibar", match=match)
+        assert _ids(answer)[0] == "msg_0005"
+        assert "no recorded text holds 'gaskett'" in _said(answer)
+        assert answer["suggestions"][0]["example"]["query"] == "gasket zanzibar"
+
+
+def test_a_suggested_call_asks_for_the_right_word_and_keeps_the_filters(workshop: Recorded):
+    answer = _ask(workshop, "ECONNREFUSD", match="smart", role="assistant")
+    example = answer["suggestions"][0]["example"]
+    assert example | {"query": example["query"].upper()} == {
+        "query": "ECONNREFUSED",
+        "match": "smart",
+        "role": "assistant",
+    }
+
+
+def test_where_meaning_finds_nothing_either_nothing_is_said_to_follow(workshop: Recorded):
+    answer = _ask(workshop, "unheardof wordlet", match="smart", kinds=["title"], directory="/work/old")
+    assert answer["results"] == []
+    assert (answer["matchMode"], answer["degradeKind"]) == ("smart", "none")
+    assert "follows" not in _said(answer)
+
+
+def test_words_that_could_not_be_searched_are_not_said_to_be_nowhere(workshop: Recorded):
+    torn = workshop.recall(lexical=FailingLexical(IndexBroken("the word index is torn")), budget_s=PATIENT)
+    for query in ("zanzibar", "parseConfigs", "look at parseConfigs in the loader"):
+        assert "no recorded text" not in _said(torn.ask(Asked(query=query))), query
+        assert not any("nothing recorded" in one for one in torn.search(query).warnings), query
+
+
+def test_white_space_belongs_to_what_is_asked_for_literally(workshop: Recorded):
+    assert _ids(_ask(workshop, "gasket ", match="literal")) == ["msg_0001"]
+    assert len(_ids(_ask(workshop, "gasket", match="literal", results=50))) == 50
+    assert _ids(_ask(workshop, " zanzibar", match="literal")) == []
+    assert _ids(_ask(workshop, "gasket\\b ", match="regex")) == ["msg_0001"]
+    assert [hit.message_id for hit in workshop.recall().search("gasket ", "literal").hits] == ["msg_0001"]
+    assert "for" in _ask(workshop, " for it", match="literal", width=50)["results"][0]["snippet"]
+
+
+def test_a_near_miss_is_looked_for_in_the_mode_that_was_asked(workshop: Recorded):
+    assert _ask(workshop, "gasket copper", match="literal", role="user")["nearMisses"] == []
+    regex = _ask(workshop, "gasket.*mm", match="regex", role="user")["nearMisses"]
+    assert [one["sessionID"] for one in regex] == ["new"]
+    assert regex[0]["reason"] == "holds it, but is outside the filters (role)"
+    some = _ask(workshop, "gorilla zanzibar", match="smart", directory="/work/none")["nearMisses"]
+    assert some[0]["reason"] == "holds some of the words, but is outside the filters (directory)"
+
+
+@pytest.mark.parametrize("group", ["part", "message", "session", "project"])
+def test_scores_fall_whatever_was_moved_or_gathered(workshop: Recorded, group: str):
+    for match in MODES:
+        for query in ("copper gasket", "why does the copper gasket of brass make zanzibar", "parseConfig", "line make"):
+            answer = _ask(workshop, query, match=match, group=group, results=30)
+            scores = [one["score"] for one in answer["results"]]
+            assert scores == sorted(scores, reverse=True), (match, query)
+
+
+class _SlowHints(_Behind):
+    """Fault injection: an index that finds words at once, and takes long for what is only a hint."""
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        return self._lexical.search(query, filters, limit)
+
+    def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        time.sleep(3)
+        return self._lexical.fuzzy(query, filters, limit)
+
+    def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
+        time.sleep(3)
+        return self._lexical.spellings(word, limit)
+
+
+def test_hints_take_no_longer_than_the_answer(workshop: Recorded):
+    slow = workshop.recall(lexical=_SlowHints(workshop.lexical), budget_s=20.0)
+    began = time.monotonic()
+    answer = slow.ask(Asked(query="gorillaz nowhere", match="literal"))
+    assert time.monotonic() - began < 2.0
+    assert (answer["results"], answer["nearMisses"], answer["degradeKind"]) == ([], [], "none")

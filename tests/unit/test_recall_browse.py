@@ -360,3 +360,29 @@ def test_a_session_that_was_renamed_is_found_by_its_new_name(town: House):
 def test_a_question_about_no_place_is_refused(street: House, asked: dict[str, Any]):
     with pytest.raises(BadRequest, match="directory"):
         street.sessions("", **asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"offset": 8}, "offset 8 is behind the last of 8 sessions"),
+        ({"projectID": "none"}, "project 'none' is not in the archive"),
+        ({"directory": "/nowhere"}, "no recorded session is of /nowhere"),
+        ({"directory": "/nowhere", "scope": "project"}, "no recorded session is of /nowhere"),
+        ({"offset": 7}, ""),
+        ({"directory": SHOP, "projectID": "prj"}, ""),
+        ({"search": "xyzzy"}, ""),
+    ],
+)
+def test_what_is_asked_for_and_nowhere_is_said(street: House, asked: dict[str, Any], said: str):
+    warnings = street.sessions(**asked)["warnings"]
+    assert (said in warnings[0] and len(warnings) == 1) if said else warnings == []
+
+
+def test_a_message_made_up_for_parts_that_lost_theirs_says_so(town: House):
+    town.session("ses_o", SHOP)
+    made = town.put("ses_o", "msg_o", "user", (), orphan=True)
+    told = town.put("ses_o", "msg_p", "user", ())
+    shown = [browse.get(town.archive, RecallGet(messageID=one))["message"] for one in (made, told)]
+    assert [one.get("orphan") for one in shown] == [True, None]
+    assert [one["message"].get("orphan") for one in town.messages(sessionID="ses_o")["messages"]] == [True, None]

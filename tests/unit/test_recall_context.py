@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded_sessions import Recorded, call, recorded
+from recorded_sessions import MINUTE, Recorded, call, recorded
 
 from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.context import IMAGE_TOKENS, around, tokens, window
@@ -166,3 +167,27 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
                 made.say(sid, "assistant", "let me look", call("bash", output="out " * turn * 40, command="ls"))
                 made.say(sid, "assistant", f"answer {turn}")
         yield made
+
+
+@pytest.mark.parametrize("chosen", [["msg_0003", "fork_3"], ["fork_3", "msg_0003"], ["fork_3", "fork_new", "msg_0002"]])
+def test_what_a_fork_has_copied_comes_once_and_costs_once(house: Recorded, chosen: list[str]):
+    house.session("ses_fork", "/home/dev/shop")
+    for number in range(1, 4):
+        told = house.archive.message(f"msg_{number:04d}")
+        assert told is not None
+        parts = tuple(replace(part, id=f"fork_{part.id}", message_id=f"fork_{number}") for part in told.parts)
+        copied = replace(told, id=f"fork_{number}", session_id="ses_fork", parts=parts)
+        house.clock = told.created
+        house.put("ses_fork", copied.id, copied.role, copied.parts)
+    house.clock += MINUTE * 100
+    house.put("ses_fork", "fork_new", "user", house.archive.message("msg_0004").parts)  # type: ignore[union-attr]
+    hits = [
+        replace(_hit("msg_0001"), message_id=one, session_id="ses_a" if one[0] == "m" else "ses_fork") for one in chosen
+    ]
+    made = window(house.archive, hits, 2, 1)
+    said = _contents(made)
+    assert said[:3] == ["question 0 of ses_a", "let me look", "answer 0 of ses_a"]
+    assert said.count("answer 0 of ses_a") == said.count("let me look") == 1
+    assert said[-1] == "question 1 of ses_a"
+    exact = sum(len(json.dumps(entry, ensure_ascii=False)) for entry in made)
+    assert window(house.archive, hits, 2, 1, exact) == made

@@ -115,3 +115,37 @@ def test_a_message_that_does_not_fit_whole_is_left_out_with_a_warning(house: Rec
     assert made.expanded == []
     assert made.is_short
     assert "expandBudgetChars" in made.warnings[0]
+
+
+BUDGETS = {  # (message, budget in messages): roles of the chat messages; a call and its result are of one message
+    ("msg_0001", 2): (["user", "assistant"], True),
+    ("msg_0001", 3): (["user", "assistant", "user"], True),
+    ("msg_0006", 2): (["assistant", "user"], True),
+    ("msg_0003", 2): (["assistant", "user"], True),
+    ("msg_0003", 6): (["user", "assistant", "user", "assistant", "tool", "assistant", "user"], False),
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), BUDGETS.items(), ids=map(str, BUDGETS))
+def test_a_budget_of_chat_messages_is_used_up_on_whichever_side_there_are_any(house: Recorded, case, expected):
+    message, budget = case
+    roles, is_short = expected
+    made = _expand(house, message, expand="messages", window=3, expandBudgetMessages=budget, expandBudgetChars=400_000)
+    assert [entry["role"] for entry in made.expanded[0]["messages"]] == roles
+    assert made.is_short is is_short
+    assert [f"expandBudgetMessages {budget}" in one for one in made.warnings] == [True] * is_short
+
+
+def test_results_that_a_budget_of_chat_messages_has_no_room_for_are_said_to_be_left_out(house: Recorded):
+    made = _expand(
+        house, "msg_0006", "msg_0001", "msg_0002", expand="messages", window=0, expandResults=3, expandBudgetMessages=2
+    )
+    assert [entry["content"] for entry in made.expanded[0]["messages"]] == ["first question", "third question"]
+    assert "1 message left out" in made.warnings[0]
+
+
+def test_chat_messages_that_characters_left_out_are_said_to_be(house: Recorded):
+    made = _expand(house, "msg_0005", expand="messages", window=1, expandBudgetChars=500)
+    assert [entry["role"] for entry in made.expanded[0]["messages"]] == ["assistant", "user"]
+    assert made.is_short
+    assert "expandBudgetChars 500" in made.warnings[0]

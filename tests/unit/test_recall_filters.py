@@ -231,3 +231,11 @@ def test_an_absolute_path_is_within_itself_and_the_root(names):
     assert is_within(path, "/")
     assert "//" not in path
     assert ".." not in path.split("/")
+
+
+def test_the_root_is_nobodys_project_but_its_own():
+    rows = {"root": _row("root", "/", project="global"), "deep": _row("deep", "/srv/x", project="global")}
+    assert _scope("/elsewhere", rows, scope="project").emptied_by == "scope"
+    assert _scope("/", rows, scope="project").rounds[0][1].session_id == "root"
+    assert _scope("/srv/x/y", rows, scope="project").rounds[0][1].session_id == "deep"
+    assert _scope("", rows, directory="/").eligible == 2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.group import Find, diverse, gathered, grouped, without_echoes
+from daemon.recall.group import Find, diverse, falling, gathered, grouped, without_echoes
 
 
 def _find(message: str, session: str, score: float = 1.0, part: str = "p", **more) -> Find:
@@ -79,3 +79,13 @@ def test_diversity_loses_nothing_and_repeats_nothing(told: list[tuple[str, float
     assert moved == diverse(finds, page)
     if finds:
         assert moved[0].message_id == "m0"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), max_size=20), st.integers(1, 10))
+def test_scores_fall_along_what_was_moved_and_nothing_else_changes(told: list[tuple[str, float]], page: int):
+    finds = [_find(f"m{n}", session, score) for n, (session, score) in enumerate(told)]
+    moved = diverse(finds, page)
+    shown = falling(moved)
+    assert [find.score for find in shown] == sorted((find.score for find in shown), reverse=True)
+    assert [find.message_id for find in shown] == [find.message_id for find in moved]
+    assert all(now.score <= then.score for now, then in zip(shown, moved, strict=True))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
 from daemon.recall import rank
 from daemon.recall.candidates import Found
-from daemon.recall.order import MOST_READ, NOT_LOOKED_AT, Archived, ordered
-from daemon.recall.rank import Tier
+from daemon.recall.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
+from daemon.recall.rank import Hold, Tier
 
 
 def _match(message: str, text: str = "", *, score: float = 1.0, kind: str = "prompt", **more) -> Match:
@@ -102,3 +103,86 @@ def test_scores_fall_and_no_find_comes_twice(told: dict[str, list[str]], query: 
     assert all(0 <= find.score <= 1 for find in finds)
     keys = [find.key("part") for find in finds]
     assert len(keys) == len(set(keys))
+
+
+# -- what holds it as it stands --------------------------------------------------------------------------------------
+
+
+def test_an_old_text_with_the_phrase_stands_above_the_newest_that_were_printed():
+    dumps = [_match(f"dump{n}", "copper gasket", kind="tool_output", score=9e11 + n) for n in range(5)]
+    apart = _match("apart", "a gasket of copper", terms=("copper", "gasket"))
+    old = _match("old", "We settled on the copper gasket.", score=0.2, terms=("copper", "gasket"))
+    finds = _order("copper gasket", {"lexical": [apart, old], "phrase": [], "printed": dumps})
+    assert [find.message_id for find in finds][:2] == ["old", "apart"]
+    assert [find.grade for find in finds] == [Hold.PHRASE] + [Hold.ALL] * 6
+
+
+def test_what_was_said_is_looked_through_however_much_was_printed():
+    dumps = [_match(f"dump{n}", "x " * (MOST_READ // 4), kind="tool_output", terms=("copper",)) for n in range(4)]
+    said = _match("said", "the copper gasket", score=0.1, terms=("copper", "gasket"))
+    assert _order("copper gasket", {"lexical": [*dumps, said]})[0].message_id == "said"
+
+
+LONGER = {
+    "parseConfig": "fix parseConfigs please",
+    "parse_config": "fix parse_config2 please",
+    "connectOnc": "it is raised by connectOnce",
+    '"drops row"': "the filter drops rows",
+    '"gasket"': "several gaskets",
+}
+
+
+@pytest.mark.parametrize(("query", "text"), LONGER.items())
+def test_a_name_inside_a_longer_one_is_not_the_name(query: str, text: str):
+    name = query.strip('"')
+    # The word index holds `"drops row"` as two words, and a word in its other forms; a literal stands anywhere.
+    lists = {"lexical": [_match("m", text, terms=tuple(name.split()))] if query.startswith('"') else []}
+    lists["named"] = [_match("m", text, score=9e11, terms=(name,))]
+    found = Found(lists=lists)
+    assert name.lower() not in held(rank.parse(query), found)
+    finds = _order(query, lists)
+    assert [(find.grade, find.score) for find in finds] == [(Tier.INSIDE, 0.5)]
+
+
+def test_what_is_known_by_its_meaning_and_holds_the_name_as_it_stands_was_found_by_words():
+    lists = {
+        "lexical": [],
+        "semantic": [_match("m", "fix parseConfigs", score=0.9, part="")],
+        "named": [_match("m", "fix parseConfigs", terms=("parseConfig",))],
+    }
+    find = _order("parseConfig", lists)[0]
+    assert (find.mode, find.is_by_words) == ("hybrid", True)
+
+
+MATCHED = st.tuples(
+    st.sampled_from("abcdef"),
+    st.sampled_from(["p1", "p2"]),
+    st.floats(0.01, 20),
+    st.sampled_from(["prompt", "tool_output"]),
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["lexical", "named", "tools", "windows", "semantic", "phrase", "printed"]),
+        st.lists(MATCHED, max_size=8),
+    ),
+    st.sampled_from(["plain words of a long question", "two words", "rateLimit", "why rateLimit"]),
+    st.sampled_from(["smart", "hybrid"]),
+)
+def test_the_first_finds_of_messages_fall_and_so_do_the_parts_of_each(told, query: str, mode: str):
+    literal = {"named", "tools", "phrase", "printed"}  # whose scores are times
+    lists = {
+        name: [
+            _match(i, "two words", score=score * (1e11 if name in literal else 0.05), part=part, kind=kind)
+            for i, part, score, kind in some
+        ]
+        for name, some in told.items()
+    }
+    finds = _order(query, lists, mode)
+    by_message: dict[str, list[float]] = {}
+    for find in finds:
+        by_message.setdefault(find.message_id, []).append(find.score)
+    firsts = [scores[0] for scores in by_message.values()]
+    assert firsts == sorted(firsts, reverse=True)
+    assert all(scores == sorted(scores, reverse=True) for scores in by_message.values())

@@ -90,6 +90,8 @@ def test_a_call_may_be_written_as_the_command_is() -> None:
     [
         ({"results": 500}, "results", 50, "results: 500 was taken as 50; it is at most 50"),
         ({"results": "-4"}, "results", 1, "at least 1"),
+        ({"window": 400}, "window", 50, "window: 400 was taken as 50; it is at most 50"),
+        ({"window": "-1"}, "window", 0, "at least 0"),
         ({"width": 10**400}, "width", 1000, "at most 1000"),
         ({"quarry": "x"}, "query", "x", "'quarry': there is no such argument, it was ignored; did you mean query?"),
         ({"mode": "fuzzy"}, "match", "hybrid", "did you mean match?"),
@@ -115,6 +117,14 @@ def test_what_is_harmless_is_put_right_with_a_warning(given: dict[str, Any], fie
         ("recall", {"query": None}, "query is missing or blank"),
         ("recall_get", {"sessionID": "ses_1"}, "messageID is missing"),
         ("recall_files", {}, "path is missing"),
+        (
+            "recall_get",
+            {"id": "msg_1"},
+            "messageID is missing or blank; give it, and leave out what you do not need; 'id': did you mean messageID?",
+        ),
+        ("recall", {"text": "x"}, "'text': did you mean query?"),
+        ("recall", {"xyzzy": 1, "querry": "x"}, "'querry': did you mean query?"),
+        ("recall_files", {"file": "/x"}, "'file': did you mean path?"),
         ("recall", [], "send an object"),
         ("recall", {"query": ["x"]}, "query: ['x'] is not understood; use a text"),
         ("recall", {"query": "x", "match": "psychic"}, "use fuzzy, hybrid, literal, regex, semantic or smart"),

@@ -288,3 +288,23 @@ def test_calls_without_a_change_are_read_only_so_far_and_that_is_said(town: Reco
     far = _ask(town, kinds=["file"])
     assert (far["entries"], far["hasMoreBefore"]) == ([], True)
     assert "calls were read" in far["warnings"][0]
+
+
+def test_a_prompt_that_is_only_a_task_for_a_sub_agent_is_shown_and_a_models_task_is_not(town: Recorded):
+    task = {"type": "subtask", "agent": "explore", "description": "Find the cart", "prompt": "Look for\ncart.py"}
+    town.session("ses_a", "/w")
+    mid = town.say("ses_a", "user", task)
+    town.say("ses_a", "assistant", call("task", description="models own", prompt="go"))
+    town.say("ses_a", "user", {"type": "file", "filename": "a.png", "url": "data:image/png;base64,AAAA"})
+    town.index()
+    assert _lines(_ask(town, kinds=["prompt"])) == ["prompt Find the cart Look for cart.py", "prompt a.png"]
+    assert _lines(_ask(town, mid, depth_before=0, depth_after=0)) == ["* prompt Find the cart Look for cart.py"]
+    (shown,) = _ask(town, mid, depth_before=0, depth_after=0, format="full")["entries"]
+    assert shown["text"] == "Find the cart\nLook for\ncart.py"
+
+
+def test_a_directory_in_which_nothing_was_recorded_is_said(house: Recorded):
+    answer = _ask(house, project="/nowhere")
+    assert answer["entries"] == []
+    assert "no recorded session is of /nowhere" in answer["warnings"][0]
+    assert _ask(house, project=SHOP)["warnings"] == []

@@ -176,3 +176,18 @@ def test_what_opencode_has_deleted_is_listed_and_marked(house: Recorded):
 def test_a_path_that_is_not_absolute_is_refused(shop: Recorded, path: str):
     with pytest.raises(BadRequest, match="absolute"):
         _ask(shop, path)
+
+
+@pytest.mark.parametrize("path", ["/w/a\0b", "/\0"])
+def test_a_path_with_nul_is_none_and_refused(shop: Recorded, path: str):
+    with pytest.raises(BadRequest, match="NUL"):
+        _ask(shop, path)
+
+
+def test_names_of_names_are_followed_and_a_circle_of_them_ends(house: Recorded):
+    house.say(house.session("ses_1", "/a"), "assistant", _write("/a/x.py"))
+    batch = house.archive.batch()
+    for old, new in (("/a", "/b"), ("/b", "/c"), ("/c", "/a/c")):
+        house.archive.files.set_alias(batch, old, new)
+    house.archive.commit(batch)
+    assert _ask(house, "/c/x.py")["sessions"][0]["files"] == ["/c/x.py"]

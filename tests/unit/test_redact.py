@@ -47,6 +47,71 @@ def test_a_canary_is_replaced_by_its_kind_and_hash_and_nothing_else_is(kind, sec
     assert redacted.startswith(before) or "://x:y@" in before
 
 
+PREFIXED = {
+    "aws", "github", "gitlab", "anthropic", "stripe", "slack", "npm", "pypi", "huggingface", "docker", "digitalocean",
+    "shopify", "linear", "figma", "atlassian", "supabase", "tailscale",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("joined", ['"/tmp/sec-{}"', "tool_{}", "my-dir_{} was made", "--{}", "__{}"])
+@pytest.mark.parametrize(
+    ("kind", "secret"),
+    [pytest.param(kind, secret, id=f"{n}-{kind}") for n, (kind, secret, _) in enumerate(SECRETS) if kind in PREFIXED],
+)
+def test_a_providers_prefix_is_seen_behind_a_hyphen_or_underscore_too(kind: str, secret: str, joined: str) -> None:
+    before, after = joined.split("{}")
+    redacted = redact(before + secret + after)
+    assert secret not in redacted
+    assert MARKER.sub("", redacted) == before + after
+    assert [match[1] for match in MARKER.finditer(redacted)] == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task-sk-aBcDeFgHiJkLmNoPqRsTuVwX1",  # too short a prefix to be told from the end of a word
+        "SOUTH_ASIAPACIFICREGIONALX",
+        "my-npm_abcdefghijklmnopqrstuvwxyzabcdefghijkl",
+        "xghp_a8Kd0Zq3Lw7Rt5Yb2Nca8Kd0Zq3Lw7Rt5Yb",
+        "const model_hf_hub = load_hf_model_v2()",
+    ],
+)
+def test_what_only_resembles_a_prefix_inside_a_word_stays(text: str) -> None:
+    assert redact(text) is text
+
+
+# lines of a tool's output, and of code that must stay
+LINES = [
+    ("password: {}", "hunter2pass"),
+    ("  db_password: {} # rotate", "hunter2"),
+    ("user: bob\r\npassword: {}\r\nhost: x", "passw0rd123"),
+    ('{{"out": "user: bob\\npassword: {}\\nok"}}', "token123abc"),
+    ("The password: {}.", "s3cret99"),
+    ("password: {}", "mypassword1"),
+    ("Passwort：{}", "hunter2pass"),
+    ("password: {}", "Hunter2Pass"),
+]
+
+
+@pytest.mark.parametrize(("line", "secret"), LINES)
+def test_a_line_that_tells_a_password_is_redacted_whatever_word_is_in_it(line: str, secret: str) -> None:
+    whole = line.format(secret)
+    assert MARKER.sub(secret, redact(whole)) == whole
+    assert secret not in redact(whole)
+    assert redact(redact(whole)) == redact(whole)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password: user_password2", "password: dbPass1", "password: uint16", "password: v2_password", "password: string",
+        "login({ user, password: hunter2pass, host })", "password: s3", "password: settings.password2",
+    ],
+)  # fmt: skip
+def test_a_line_of_code_that_names_a_password_stays(line: str) -> None:
+    assert redact(line) is line
+
+
 def test_there_are_thirty_kinds_of_canaries():
     assert len({kind for kind, _, _ in SECRETS}) >= 30
 
@@ -95,7 +160,8 @@ def test_a_canary_is_found_wherever_it_stands(row, before, after):
 @pytest.mark.parametrize(
     "unit",
     ["token=", 'password="', "password='a1b2c3d4' ", "sk-", "eyJaaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "://a:@",
-     "Authorization: Basic ", "curl -u a:b", "Cookie: a=", "password" + " " * 40, "-", " AKIA", ":AA", "key"],
+     "Authorization: Basic ", "curl -u a:b", "Cookie: a=", "password" + " " * 40, "-", " AKIA", ":AA", "key",
+     "-ghp_", "_glpat-", "-sk-ant-", "_AKIA", "-xoxb-", "_AIza", "-pypi-AgE", "password: a1b2c3d4 "],
 )  # fmt: skip
 def test_megabytes_made_to_be_slow_are_done_in_linear_time(unit):
     # The bound is pytest's own timeout: anything worse than linear takes hours here.
@@ -124,3 +190,7 @@ def test_a_terminal_gets_no_control_characters_but_newline_and_tab():
     assert "\t" in shown
     assert shown.endswith("]0;title?é")
     assert for_terminal("plain") == "plain"
+
+
+def test_what_turns_the_reading_direction_does_not_reach_a_terminal() -> None:
+    assert for_terminal("a\u202egpj.exe\u2066b\u2028c\u200e") == "agpj.exebc"

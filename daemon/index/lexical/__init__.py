@@ -24,9 +24,9 @@ from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 from daemon.errors import ArchiveLocked, IndexBroken, ReconstituteError, Retry
 from daemon.index import Entry, Filters, Match, segments
 from daemon.index.lexical import near, scan
-from daemon.index.lexical.clues import clue, content, quoted
+from daemon.index.lexical.clues import Clue, clue, content, quoted, stretch
 from daemon.index.lexical.patterns import pattern as compiled
-from daemon.index.lexical.ranking import Found, Ranking
+from daemon.index.lexical.ranking import Found, Ranking, worthwhile
 from daemon.index.lexical.reading import Reading
 from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
 from daemon.index.lexical.vocabulary import Vocabulary
@@ -102,10 +102,11 @@ class Lexical:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        """Best parts for the words of `query` in any order, best first, at most one per part.
+        """Best parts for the words of `query` in any order, best first, at most one per part and kind.
 
         Parts that hold every word come before parts that hold some. A query of one identifier finds only that
-        identifier, however it is spelt: rateLimit, rate-limit, rate_limit, "rate limit".
+        identifier, however it is spelt: rateLimit, rate-limit, rate_limit, "rate limit". Where no part holds any word,
+        those are found that have a good part of a long run of a script without spaces, with what they have of it.
         """
         wanted = content(query)
         if not wanted or limit < 1:
@@ -118,6 +119,7 @@ class Lexical:
                 for one in some:
                     one.score *= group.weight
                 found += some
+            found = worthwhile(found)
             found.sort(key=lambda one: -one.score)
             return [match for match, _ in _unique(reading, found, wanted, limit)]
 
@@ -133,7 +135,8 @@ class Lexical:
             reading = self._reading()
             best = Ranking(reading, WINDOW, wanted).best(filters, limit)[:limit]
             return [
-                Match(reading.match(one.address, 0).message_id, one.score, terms=_terms(one, wanted)) for one in best
+                Match(reading.match(one.address, 0).message_id, one.score, terms=_terms(one, wanted, ""))
+                for one in best
             ]
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
@@ -152,6 +155,7 @@ class Lexical:
             found: list[Found] = []
             for group, narrowed in _asked_groups(filters):
                 found += near.by_closeness(reading, group, asked, narrowed, limit)
+            found = worthwhile(found)
             found.sort(key=lambda one: -one.score)
             return [
                 replace(match, near=near.pairs(match, one, wanted))
@@ -194,11 +198,9 @@ class Lexical:
         """
         with self._named("counting"):
             reading = self._reading()
-            clues = [(term.text, clue(term, WINDOW)) for term in content(query)]
+            clues = [clue(term, WINDOW) for term in content(query)]
             windows = reading.frequency("every", "1") - reading.frequency("part", "1")
-            return windows, {
-                text: max(reading.frequency(name, token) for name, token, _ in one.tokens) for text, one in clues
-            }
+            return windows, {one.term.text: _having(reading, one) for one in clues}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
@@ -314,11 +316,12 @@ def _asked_groups(filters: Filters) -> Iterator[tuple[Group, Filters]]:
 def _unique(
     reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int
 ) -> Iterator[tuple[Match, Found]]:
-    """The first `limit` matches, one per part."""
-    seen: set[tuple[str, str]] = set()
+    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
+    seen: set[tuple[str, str, str]] = set()
     for one in found:
-        match = reading.match(one.address, one.score, _terms(one, wanted))
-        part = (match.message_id, match.part_id)
+        match = reading.match(one.address, one.score)
+        match = replace(match, terms=_terms(one, wanted, match.text))
+        part = (match.message_id, match.part_id, match.kind)
         if part not in seen:
             seen.add(part)
             yield match, one
@@ -326,5 +329,14 @@ def _unique(
             return
 
 
-def _terms(found: Found, wanted: Sequence[Term]) -> tuple[str, ...]:
-    return tuple(wanted[number].text for number in sorted(found.held))
+def _terms(found: Found, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
+    """The terms that it holds, and of those that it has in part what its text has of them."""
+    held = [wanted[number].text for number in sorted(found.held)]
+    parts = [stretch(wanted[number], text) for number in found.partly] if text else []
+    return tuple(dict.fromkeys((*held, *filter(None, parts))))
+
+
+def _having(reading: Reading, one: Clue) -> int:
+    """In how many windows a term stands, or of a run at most."""
+    together = min((reading.frequency(name, token) for name, token in one.every), default=0)
+    return max([together, *(reading.frequency(name, token) for name, token, _ in one.tokens)])

@@ -1,7 +1,8 @@
 """What an index must hold for the words of a query to count as found: pure values, no index needed.
 
 A word is found by itself or by its stem, a name by its spelling without separators or by its pieces in order, a path
-by its segments in order or as a whole, a run of a script without spaces by its pairs of characters.
+by its segments in order or as a whole, a run of a script without spaces by its pairs of characters in order; where
+there is no order, by all of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from daemon.index.lexical.schema import Group
 from daemon.index.tokens import Form, Term
 
 _MOST_TERMS = 48
+_LONG_RUN = 5  # characters; of a shorter one a part is another word
+_ENOUGH = 6  # pairs of a very long run, a whole sentence, that make a text worth showing
 _STOP_TEXT = (
     "a an and are as at be but by can could did do does for from had has have how i if in into is it its me my no "
     "not of on or our should so that the their them then there these they this to was we were what when where "
@@ -35,14 +38,23 @@ class Near:
 class Clue:
     """One term of the query in the fields of one group.
 
-    `tokens` are (field, token, boost), each enough alone; `phrase` is (field, tokens in order, boost); `broad` the one
-    posting list, where there is one, in which every match of the tokens is found.
+    `tokens` are (field, token, boost), each enough alone; `phrase` is (field, tokens in order, boost); `every` are
+    (field, token) that are enough together; `broad` the one posting list, where there is one, in which every match of
+    the tokens is found. `some` are (field, token) of a long run: a text with `enough` of them has a good part of it,
+    but does not hold it.
     """
 
     term: Term
     tokens: tuple[tuple[str, str, float], ...]
     phrase: tuple[str, tuple[str, ...], float] | None = None
+    every: tuple[tuple[str, str], ...] = ()
     broad: tuple[str, str] | None = None
+    some: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def enough(self) -> int:
+        """How many of `some` a text must have to be shown where no text holds what was asked."""
+        return min((len(self.some) + 1) // 2, _ENOUGH)
 
 
 def content(query: str) -> list[Term]:
@@ -55,7 +67,7 @@ def content(query: str) -> list[Term]:
 def clue(term: Term, group: Group) -> Clue:
     """What a document of the group must hold to match one term of the query."""
     if not group.has_order:
-        return Clue(term, _loose(term, group))
+        return _loose(term, group)
     if term.form is Form.WORD:
         stem = tokens.stem(term.whole)
         return Clue(term, ((group.words, term.whole, 1.0), (group.bag, stem, 0.7)), broad=(group.bag, stem))
@@ -77,6 +89,18 @@ def quoted(query: str) -> list[tuple[int, str]]:
     return [(number - found[0][0], token) for number, token in found[:_MOST_TERMS]]
 
 
+def stretch(term: Term, text: str) -> str:
+    """The longest part, of two characters or more, that `text` has of a run; empty where it has none."""
+    whole, folded = term.whole, tokens.fold(text)
+    longest, start = "", 0
+    for end in range(2, len(whole) + 1):
+        while end - start > 1 and whole[start:end] not in folded:
+            start += 1
+        if end - start > max(1, len(longest)):
+            longest = whole[start:end]
+    return longest
+
+
 def joined(wanted: Sequence[Term]) -> str:
     """``rate limit`` means rateLimit as well; empty where the query is no few plain words."""
     plain = [term.whole for term in wanted if term.form is Form.WORD]
@@ -86,14 +110,19 @@ def joined(wanted: Sequence[Term]) -> str:
 def _run(term: Term, group: Group) -> Clue:
     if len(term.whole) == 1:
         return Clue(term, ((group.bag, term.whole, 1.0),))
-    if len(term.whole) <= 4:
-        return Clue(term, (), (group.words, term.sequence, 1.0))
-    return Clue(term, tuple((group.words, pair, 1.0) for pair in term.sequence[:_MOST_TERMS]))
+    phrase = (group.words, term.sequence, 1.0)
+    if len(term.whole) < _LONG_RUN:
+        return Clue(term, (), phrase)
+    return Clue(term, (), phrase, some=_distinct(group.words, term.sequence)[:_MOST_TERMS])
 
 
-def _loose(term: Term, group: Group) -> tuple[tuple[str, str, float], ...]:
-    if term.form is Form.RUN and len(term.whole) > 1:
-        return tuple((group.bag, pair, 1.0) for pair in term.sequence[:_MOST_TERMS])
+def _loose(term: Term, group: Group) -> Clue:
+    if term.form is Form.RUN and len(term.sequence) > 1:
+        return Clue(term, (), every=_distinct(group.bag, term.sequence))
     if term.form in (Form.NAME, Form.PATH):
-        return ((group.bag, term.whole, 2.0),)
-    return ((group.bag, tokens.stem(term.whole), 1.0),)
+        return Clue(term, ((group.bag, term.whole, 2.0),))
+    return Clue(term, ((group.bag, tokens.stem(term.whole), 1.0),))
+
+
+def _distinct(name: str, sequence: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, token) for token in dict.fromkeys(sequence))

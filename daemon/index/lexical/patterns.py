@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,10 +30,18 @@ _COMMENT = re.compile(r"\(\?#[^)]*\)")
 _SET = re.compile(r"\[\^?\]?(?:\[:[^\]]*:\]|\\.|[^\]\\])*\]", re.DOTALL)
 _SPECIAL = re.compile(r"\\(?:[bBAZzdDsSwW]|[pP]\{[^}]*\})")
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
+_CLASS = re.compile(_SET.pattern + r"|\.|\\(?:[dDsSwW]|[pP]\{[^}]*\})", re.DOTALL)
+_GAP = "\ue000"
+"""White space of whatever kind and length between the literals of a pattern."""
 _SHOWN = 3
+_LEAST_S = 0.001
 _LONGEST_SHOWN = 200
 _USEFUL = 3
 """Characters of a trigram."""
+ODD_I = "\u0130\u0131"
+"""With and without a dot against the rule: the module takes them for i, casefold does not."""
+_UNREAD = _GAP + ODD_I
+"""Signs of a pattern that nothing can be required for."""
 
 Required = list[frozenset[str]]
 """Of each set at least one text must be there."""
@@ -44,6 +53,10 @@ class Pattern:
 
     compiled: Any
     required: tuple[frozenset[str], ...]
+    spaced: tuple[frozenset[str], ...] = ()
+    """As `required`, of texts that span white space; a space stands for any number of any such characters."""
+    core: Any = None
+    """Matches somewhere in whatever `compiled` matches, and is tried more quickly; None where there is none."""
 
     def found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
         """The first texts that it matches there, empty ones left out; None where it does not match.
@@ -51,6 +64,23 @@ class Pattern:
         Raises:
             TimeoutError: it took longer.
         """
+        if not self._is_possible(text):
+            return None
+        if self.core is not None:
+            end = time.monotonic() + within_s
+            if self.core.search(text, timeout=within_s, concurrent=True) is None:
+                return None
+            within_s = max(end - time.monotonic(), _LEAST_S)
+        return self._found_in(text, within_s)
+
+    def _is_possible(self, text: str) -> bool:
+        """Whether each required text, one of each set, is there: quicker to say than whether the pattern matches."""
+        if any(letter in text for letter in ODD_I):
+            return True
+        whole = folded(text)
+        return all(any(literal in whole for literal in some) for some in self.required)
+
+    def _found_in(self, text: str, within_s: float) -> tuple[str, ...] | None:
         shown: dict[str, None] = {}
         matches = False
         for match in self.compiled.finditer(text, timeout=within_s, concurrent=True):
@@ -82,15 +112,54 @@ def pattern(text: str) -> Pattern:
         compiled = regex.compile(text, regex.IGNORECASE)
     except (regex.error, OverflowError, RecursionError, ValueError) as error:
         raise BadRequest(f"the pattern is no regular expression: {error or 'nested too deeply'}; correct it") from None
-    return Pattern(compiled, tuple(required(text)))
+    found = _read(text)
+    core = _core(text) if found else ""
+    made = regex.compile(core, regex.IGNORECASE) if core else None
+    return Pattern(compiled, tuple(_pieces(found)), tuple(_spaced(found)), made)
+
+
+def folded(text: str) -> str:
+    """Casefolded."""
+    return text.lower() if text.isascii() else text.casefold()
 
 
 def required(text: str) -> Required:
     """Sets of folded texts of at least three characters; whatever matches holds one of each set."""
+    return _pieces(_read(text))
+
+
+def _read(text: str) -> Required:
+    """As `required`, with white space as it was asked for by class."""
     try:
-        return _Reader(text).read()
+        return [] if any(sign in text for sign in _UNREAD) else _Reader(text).read()
     except (_Unsure, RecursionError):
         return []
+
+
+def _pieces(found: Required) -> Required:
+    """Without the gaps: of a text by itself all its pieces, of alternatives the longest of each."""
+    split: Required = []
+    for some in found:
+        if len(some) == 1:
+            split += [frozenset({piece}) for text in some for piece in text.split(_GAP) if len(piece) >= _USEFUL]
+        else:
+            split.append(frozenset(max(text.split(_GAP), key=len) for text in some))
+    return split
+
+
+def _spaced(found: Required) -> Required:
+    return [frozenset(text.replace(_GAP, " ") for text in some) for some in found if any(_GAP in text for text in some)]
+
+
+def _core(text: str) -> str:
+    """A pattern without the classes that it begins with: ``ed x`` of ``[a-z]+ed x``; "" if it begins with none.
+
+    A class can begin at almost every character of a text, and be as long as a word, before the rest is seen to fail.
+    """
+    reader = _Reader(text)
+    reader.read()
+    start = 0 if reader.is_split else _Reader(text).after_classes()
+    return text[start:] if start else ""
 
 
 class _Reader:
@@ -99,6 +168,8 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self.is_split = False
+        """Whether what was read consists of alternatives."""
 
     def read(self) -> Required:
         found = self._alternatives()
@@ -106,12 +177,23 @@ class _Reader:
             raise _Unsure
         return found
 
+    def after_classes(self) -> int:
+        """Where the pattern goes on behind the classes of characters, however often repeated, that it begins with."""
+        after = 0
+        while match := _CLASS.match(self._text, self._at) or _SPECIAL.match(self._text, self._at):
+            is_class = _CLASS.match(self._text, self._at) is not None
+            self._at = match.end()
+            self._quantifier()
+            after = self._at if is_class else after
+        return after
+
     def _alternatives(self) -> Required:
         """Up to the closing parenthesis or the end."""
         branches = [self._sequence()]
         while self._text[self._at : self._at + 1] == "|":
             self._at += 1
             branches.append(self._sequence())
+        self.is_split = len(branches) > 1  # the outermost is the last to tell
         if len(branches) == 1:
             return branches[0]
         if not all(branches):
@@ -124,9 +206,11 @@ class _Reader:
         while self._at < len(self._text) and self._text[self._at] not in "|)":
             literal, inner = self._atom()
             least, is_repeated = self._quantifier()
-            if literal and not is_repeated:
+            if literal and (not is_repeated or (literal == _GAP and least)):
                 run += literal
                 continue
+            if literal == _GAP:
+                literal = ""
             found += _as_required(run + literal if least else run)
             run = literal if least else ""  # the last of a+ stands before what follows
             if least:
@@ -176,8 +260,9 @@ class _Reader:
 
     def _escape(self) -> str:
         if _SPECIAL.match(self._text, self._at):
+            begun = self._at
             self._skip(_SPECIAL)
-            return ""
+            return _GAP if self._text[begun : self._at] == r"\s" else ""
         char = self._text[self._at + 1 : self._at + 2]
         self._at += 2
         if char in _CONTROL:
@@ -194,9 +279,13 @@ class _Reader:
 
 
 def _as_required(run: str) -> Required:
-    folded = run.casefold()
-    return [frozenset({folded})] if len(folded) >= _USEFUL else []
+    whole = run.casefold()
+    return [frozenset({whole})] if _weight(whole) >= _USEFUL else []
 
 
 def _longest(some: Sequence[frozenset[str]]) -> frozenset[str]:
-    return max(some, key=lambda texts: min(map(len, texts)))
+    return max(some, key=lambda texts: min(map(_weight, texts)))
+
+
+def _weight(text: str) -> int:
+    return max(map(len, text.split(_GAP)))

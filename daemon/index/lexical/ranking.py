@@ -7,11 +7,12 @@ everything that counts: the words, their stems, all of them, in their order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tantivy import Query
+from tantivy import Occur, Query
 
 from daemon.index import Filters
 from daemon.index.lexical.clues import Clue, Near, clue, joined
@@ -23,19 +24,29 @@ _IN_ORDER = 0.5  # of what has all words: their sequence
 _JOINED = 0.75  # of what has all words: written as one
 _NEAR = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
 _LEADS = 40_000  # a conjunction or phrase is worth asking for when its rarest word is in no more documents
+_PART = 0.25  # of a run that is held in part only
 _BROAD = 120_000  # postings from which on a word is looked for by its stem alone
+_MOST_PAIRS = 48  # of one run, for candidates
 _BITS = 20  # a sum of powers of two that a 32-bit float holds exactly
 
 
 @dataclass(slots=True)
 class Found:
-    """A candidate: which terms of the query it holds, and near spellings by term, as numbers of the query's terms."""
+    """A candidate: which terms of the query it holds, and of which it has a good part only, as numbers of the query's
+    terms; and the near spellings that it has.
+    """
 
     group: Group
     address: Any
     score: float
     held: list[int] = field(default_factory=list)
     near: list[Near] = field(default_factory=list)
+    partly: list[int] = field(default_factory=list)
+
+
+def worthwhile(found: list[Found]) -> list[Found]:
+    """Those that hold a term, or a spelling near to one; where there is none, those that have a good part of one."""
+    return [one for one in found if one.held or one.near] or found
 
 
 class Ranking:
@@ -68,7 +79,8 @@ class Ranking:
                 scores[key] = scores.get(key, 0.0) + score
         if not addresses:
             return []
-        if len(self._clues) == 1 and not self._near:  # whatever was found holds it
+        is_sure = not self._near and not self._clues[0].some and not self._clues[0].every
+        if len(self._clues) == 1 and is_sure:  # whatever was found holds it
             found = [Found(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
             found = self._scored(self._reading.among(list(addresses.values())), addresses)
@@ -83,6 +95,8 @@ class Ranking:
         for one in self._clues:
             if one.phrase is not None and (len(self._clues) == 1 or self._leads(one.phrase[0], one.phrase[1])):
                 yield self._reading.phrase(one.phrase[0], one.phrase[1])
+            if one.every and self._leads(one.every[0][0], [token for _, token in one.every]):
+                yield self._together(one)
         if len(self._clues) == 1:
             return
         rarest = min(self._rarity(one) for one in self._clues)
@@ -102,6 +116,8 @@ class Ranking:
                 yield (*one.broad, sum(boost for *_, boost in one.tokens))
             else:
                 yield from one.tokens
+            for name, token in (*one.every, *one.some)[:_MOST_PAIRS]:
+                yield name, token, _PART
         for _, near in self._near:
             yield self._group.spelt, near.word, _NEAR[near.distance]
 
@@ -113,6 +129,8 @@ class Ranking:
         total = sum(self._reading.frequency(name, token) for name, token, _ in one.tokens)
         if one.phrase is not None:
             total += min(self._reading.frequency(one.phrase[0], token) for token in one.phrase[1])
+        if one.every:
+            total += min(self._reading.frequency(name, token) for name, token in one.every)
         return total
 
     def _whole(self, one: Clue) -> Query:
@@ -122,15 +140,25 @@ class Ranking:
         clauses = [self._reading.term(name, token) for name, token, _ in one.tokens]
         if one.phrase is not None:
             clauses.append(self._reading.phrase(one.phrase[0], one.phrase[1]))
+        if one.every:
+            clauses.append(self._together(one))
         return any_of(clauses)
 
+    def _together(self, one: Clue) -> Query:
+        return all_of([self._reading.term(name, token) for name, token in one.every])
+
     def _scored(self, among: Query, addresses: dict[Place, Any]) -> list[Found]:
-        pieces: list[tuple[Query, float, int]] = []  # query, boost, number of the term; near ones after all others
+        # Query, boost, number of the term: what holds it; then what has a good part of it, then what is near to it.
+        pieces: list[tuple[Query, float, int]] = []
         for number, one in enumerate(self._clues):
             pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in one.tokens]
             if one.phrase is not None:
                 pieces.append((self._reading.phrase(one.phrase[0], one.phrase[1]), one.phrase[2], number))
+            if one.every:
+                pieces.append((self._together(one), 1.0, number))
         exact = len(pieces)
+        pieces += [(self._part(one), _PART, number) for number, one in enumerate(self._clues) if one.some]
+        parts = len(pieces)
         pieces += [
             (self._reading.term(self._group.spelt, near.word), _NEAR[near.distance], number)
             for number, near in self._near
@@ -143,10 +171,24 @@ class Ranking:
             if key in found:
                 candidate = found[key]
                 candidate.held = list(dict.fromkeys(pieces[number][2] for number in numbers if number < exact))
-                candidate.near = [self._near[number - exact][1] for number in numbers if number >= exact]
+                partly = {pieces[number][2] for number in numbers if exact <= number < parts}
+                candidate.partly = sorted(partly.difference(candidate.held))
+                candidate.near = [self._near[number - parts][1] for number in numbers if number >= parts]
                 if len(self._clues) > 1 and len(candidate.held) == len(self._clues):
                     candidate.score *= self._group.complete
-        return [one for one in found.values() if one.held or one.near]
+        return [one for one in found.values() if one.held or one.near or one.partly]
+
+    def _part(self, one: Clue) -> Query:
+        """Documents with a good part of a long run, in whatever order: the more of it, and the rarer, the better.
+
+        However long they are: else a short text with half of it would stand above a longer one with nearly all.
+        """
+        total = self._reading.searcher.num_docs
+        clauses = []
+        for name, token in one.some:
+            rarity = math.log(1 + (total + 1) / (self._reading.frequency(name, token) + 1))
+            clauses.append((Occur.Should, Query.const_score_query(self._reading.term(name, token), rarity)))
+        return Query.boolean_query(clauses, minimum_number_should_match=one.enough)
 
     def _extra(self) -> list[tuple[Query, float]]:
         extra = []

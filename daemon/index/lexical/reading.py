@@ -10,7 +10,13 @@ import tantivy
 from tantivy import FieldType, Occur, Order, Query
 
 from daemon.index import Filters, Match
+from daemon.index.lexical.certain import Standing
 from daemon.index.lexical.schema import clean, normal_path
+from daemon.index.tokens import LONGEST
+
+_MOST_BEGINNINGS = 4096
+"""Words of one beginning; tantivy fails from 16,384 on."""
+_SHORTENED = f".{{{LONGEST // 2}}}[0-9a-f]{{16}}"
 
 Place = tuple[int, int]
 """Segment and number of a document, good for one searcher."""
@@ -41,6 +47,34 @@ class Reading:
             return self.term(field, sequence[0])
         return Query.phrase_query(self.schema, field, [clean(token) for token in sequence])
 
+    def sequence(self, field: str, one: Standing) -> Query | None:
+        """Documents with these words, the ending of the one before left out; None where too many words begin so."""
+        if any(not self.frequency(field, token) for token in one.tokens):
+            return Query.empty_query()
+        if not one.beginning:
+            return self.phrase(field, one.tokens)
+        known = self.searcher.terms_with_prefix(field, one.beginning, None, _MOST_BEGINNINGS + 1)
+        if not known:
+            return Query.empty_query()
+        if len(known) > _MOST_BEGINNINGS:
+            return self.phrase(field, one.tokens) if one.tokens else None
+        if not one.tokens:
+            return Query.term_set_query(self.schema, field, [word for word, _ in known])
+        return Query.regex_phrase_query(self.schema, field, [*one.tokens, one.beginning + ".*"])
+
+    def whole_sequence(self, field: str, one: Standing) -> Query | None:
+        """Documents with all of these words; None where too many words begin so.
+
+        All words of the index are compared with the ending, and a search raises ValueError when too many have it.
+        """
+        known = self.searcher.terms_with_prefix(field, one.beginning, None, _MOST_BEGINNINGS + 1)
+        if len(known) > _MOST_BEGINNINGS:
+            return None
+        if any(not self.frequency(field, token) for token in one.tokens) or not known:
+            return Query.empty_query()
+        last = [one.beginning + ".*"] if one.beginning else []
+        return Query.regex_phrase_query(self.schema, field, [f".*{one.ending}|{_SHORTENED}", *one.tokens, *last])
+
     def quotation(self, field: str, tokens: Sequence[tuple[int, str]]) -> Query:
         """Documents with these tokens in these places, counted from wherever the first one stands."""
         return Query.phrase_query(self.schema, field, [(number, clean(token)) for number, token in tokens])
@@ -54,17 +88,13 @@ class Reading:
             return query
         return Query.boolean_query([(Occur.Must, query), *((Occur.Must, _silent(limit)) for limit in limits)])
 
+    def at_most(self, filters: Filters) -> int:
+        """How many documents the filters let through at most; times and kinds are not counted."""
+        counts = [self.frequency(name, value) for name, value in _exact(filters).items()]
+        return min(counts, default=int(self.searcher.num_docs))
+
     def _limits(self, filters: Filters) -> list[Query]:
-        exact = {
-            "session_id": filters.session_id,
-            "project_id": filters.project_id,
-            "directory": normal_path(filters.directory),
-            "path": normal_path(filters.path),
-            "role": filters.role,
-            "tool": filters.tool,
-            "deleted": "" if filters.deleted is None else str(int(filters.deleted)),
-        }
-        limits = [self.flag(name, value) for name, value in exact.items() if value]
+        limits = [self.flag(name, value) for name, value in _exact(filters).items()]
         for name, values in (("kind", filters.kinds), ("session_id", filters.sessions)):
             if values:
                 limits.append(Query.term_set_query(self.schema, name, sorted(clean(value) for value in values)))
@@ -78,6 +108,10 @@ class Reading:
         """(score, address) of the best documents."""
         hits: list[tuple[float, Any]] = self.searcher.search(query, limit, False).hits
         return hits
+
+    def count(self, query: Query) -> int:
+        """How many documents match."""
+        return int(self.searcher.search(query, 1, True).count)
 
     def by_time(self, query: Query, limit: int, offset: int = 0, *, newest: bool = True) -> list[tuple[int, Any]]:
         """(created, address) in the order of time."""
@@ -103,12 +137,35 @@ class Reading:
     def match(self, address: Any, score: float, terms: tuple[str, ...] = ()) -> Match:
         """The stored document as a match."""
         document = self.searcher.doc(address)
+        return as_match(document, score, text_of(document), terms)
 
-        def value(name: str) -> str:
-            return str(document.get_first(name) or "")
 
-        text = bytes(document.get_first("text") or b"").decode()
-        return Match(value("message_id"), score, value("part_id"), value("kind"), value("tool"), text, terms)
+def _exact(filters: Filters) -> dict[str, str]:
+    """The filters that ask for one value of a field, by its name."""
+    asked = {
+        "session_id": filters.session_id,
+        "project_id": filters.project_id,
+        "directory": normal_path(filters.directory),
+        "path": normal_path(filters.path),
+        "role": filters.role,
+        "tool": filters.tool,
+        "deleted": "" if filters.deleted is None else str(int(filters.deleted)),
+    }
+    return {name: value for name, value in asked.items() if value}
+
+
+def text_of(document: Any) -> str:
+    """The text of a stored document."""
+    return bytes(document.get_first("text") or b"").decode()
+
+
+def as_match(document: Any, score: float, text: str, terms: tuple[str, ...]) -> Match:
+    """A stored document whose text was read already, as a match."""
+
+    def value(name: str) -> str:
+        return str(document.get_first(name) or "")
+
+    return Match(value("message_id"), score, value("part_id"), value("kind"), value("tool"), text, terms)
 
 
 def place(address: Any) -> Place:

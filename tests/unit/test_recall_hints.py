@@ -1,0 +1,185 @@
+"""What is said beside the results, and what is suggested."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from daemon.index import Filters, Match
+from daemon.model import Json
+from daemon.recall import hints, rank
+from daemon.recall.asked import Recall as Asked
+from daemon.recall.filters import Scope
+from daemon.recall.group import Find
+from daemon.recall.rank import Tier
+
+EVERY = {
+    "match": "smart",
+    "scope": "project",
+    "sessionID": "ses",
+    "projectID": "prj",
+    "directory": "/work",
+    "within": "exact",
+    "fallback": True,
+    "type": "text",
+    "kinds": ["prompt"],
+    "role": "user",
+    "toolName": "bash",
+    "path": "/work/a.py",
+    "title": "limits",
+    "before": 9,
+    "after": "2026-01-31",
+    "last": "7d",
+    "from": "30d ago",
+    "to": "now",
+    "since": "30d",
+    "until": "1d",
+    "archived": "only",
+    "deleted": "exclude",
+    "group": "session",
+    "results": 5,
+    "width": 100,
+    "explain": True,
+    "expand": "context",
+    "expandResults": 2,
+    "window": 1,
+    "expandBudgetMessages": 3,
+    "expandBudgetChars": 900,
+    "expandBudgetTokens": 100,
+    "sessions": 4,
+}
+
+
+def _asked(query: str, **told) -> Asked:
+    return msgspec.convert({"query": query} | told, Asked)
+
+
+def _scope(*limited: str, eligible: int = 3, emptied: str = "") -> Scope:
+    return Scope((("", Filters()),), eligible, limited, emptied)
+
+
+# -- suggestions -----------------------------------------------------------------------------------------------------
+
+
+def test_a_suggestion_leaves_out_what_it_names_and_nothing_else():
+    asked = _asked("kettle", **EVERY)
+    assert set(EVERY) == set(Asked.__struct_encode_fields__) - {"query"}
+    _, suggestions = hints.emptied(asked, _scope("directory", emptied="directory"), {})
+    gone = {"directory", "within", "fallback"}
+    assert suggestions[0]["example"] == {"query": "kettle"} | {k: v for k, v in EVERY.items() if k not in gone}
+    times = hints.limiting(asked, _scope("time"), 3)[0]["example"]
+    assert set(EVERY) - set(times) == {"before", "after", "last", "from", "to", "since", "until"}
+    assert msgspec.convert(times, Asked).query == "kettle"
+
+
+SPELT = {
+    ("ECONNREFUSD", "smart"): "ECONNREFUSED",
+    ("why Econnrefusd, again", "smart"): "why ECONNREFUSED, again",
+    ('"ECONNREFUSD" econnrefusds', "hybrid"): '"ECONNREFUSED" econnrefusds',
+}
+
+
+@pytest.mark.parametrize(("asked", "query"), SPELT.items(), ids=str)
+def test_a_near_spelling_takes_the_place_of_the_word_in_whatever_case_it_was_asked(asked, query: str):
+    text, match = asked
+    told = _asked(text, match=match, role="user")
+    made = hints.spelt(["econnrefusd"], lambda _: [("ECONNREFUSED", 2)], told)
+    expected: Json = {"query": query, "role": "user"} | ({"match": match} if match != "hybrid" else {})
+    assert made[0]["example"] == expected
+
+
+def test_only_who_has_not_used_fuzzy_is_advised_to():
+    actions = {
+        match: hints.spelt(["gorila"], lambda _: [("gorilla", 1)], _asked("gorila", match=match))[0]["action"]
+        for match in ("smart", "fuzzy", "hybrid")
+    }
+    assert {match: "'fuzzy'" in action for match, action in actions.items()} == {
+        "smart": True,
+        "fuzzy": False,
+        "hybrid": True,
+    }
+
+
+LIMITS = {  # (filters, sessions that fit, sessions known): what is said
+    (("time",), 58, 58): "of each session only what fits was searched, limited by time",
+    (("scope", "time"), 58, 58): "of each session only what fits was searched, limited by scope, time",
+    (("scope",), 58, 58): "",
+    (("directory", "projectID"), 2, 58): "only 2 of 58 sessions searched, limited by directory, projectID",
+}
+
+
+@pytest.mark.parametrize(("case", "says"), LIMITS.items(), ids=str)
+def test_filters_are_suggested_to_be_left_out_where_they_left_something_out(case, says: str):
+    names, eligible, known = case
+    made = hints.limiting(_asked("kettle"), _scope(*names, eligible=eligible), known)
+    assert [one["reason"] for one in made] == ([says] if says else [])
+
+
+# -- what is missing -------------------------------------------------------------------------------------------------
+
+MISSING = {
+    ("foo-bar", ("foo-bar",)): ((), ()),
+    ("don't panic", ("don't",)): (("panic",), ("panic",)),
+    ("gorila zanzibar", ("zanzibar",)): (("gorila",), ("gorila",)),
+    ("why parseConfig zanzibar", ("zanzibar",)): (("parseConfig",), ()),
+    ("seldom zanzibar", ("zanzibar",)): (("seldom",), ()),
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), MISSING.items(), ids=str)
+def test_what_is_missing_is_told_from_what_no_text_has(case, expected):
+    query, held = case
+    counts = {"panic": 0, "gorila": 0, "zanzibar": 3, "seldom": 1, "parseconfig": 0}
+    missing = hints.absent(rank.parse(query), set(held), counts)
+    assert (missing.parts, missing.unwritten) == expected
+
+
+def _find(*terms: str, grade: int = 0, mode: str = "smart", **more) -> Find:
+    match = Match("m", 1.0, "p", "prompt", terms=terms)
+    return Find("m", "s", "prj", 0, match, mode, 1.0, grade, terms, sources=("lexical",), **more)
+
+
+def _said(query: str, finds: list[Find], missing: hints.Missing, **more: bool) -> str:
+    told = {"is_inside": False, "is_limited": False, "is_sure": True} | more
+    return "\n".join(hints.word_warnings(rank.parse(query), "smart", finds, missing, **told))
+
+
+def test_a_word_that_no_text_has_is_named_although_others_were_found():
+    missing = hints.Missing(("gorila", "seldom"), ("gorila",))
+    said = _said("gorila seldom zanzibar", [_find("zanzibar")], missing)
+    assert said == "no recorded text holds 'gorila'; these results hold the other words"
+    assert _said("zanzibar", [_find("zanzibar")], hints.Missing()) == ""
+
+
+def test_nothing_is_said_to_be_nowhere_where_words_were_not_searched_to_the_end():
+    missing = hints.Missing(("gorila",), ("gorila",))
+    for finds in ([], [_find("zanzibar")]):
+        said = _said("gorila zanzibar", finds, missing, is_sure=False)
+        assert "no text that could be searched holds" in said
+        assert "no recorded text" not in said
+
+
+NEAR_MISSES = {
+    "literal": ("zanzibar gorilla", "literal", _find("zanzibar gorilla", mode="literal"), "holds it"),
+    "all words": ("zanzibar gorilla", "smart", _find("zanzibar", "gorilla"), "holds all of the words"),
+    "some words": ("zanzibar gorilla", "smart", _find("zanzibar"), "holds some of the words"),
+    "the name": ("parseConfig", "smart", _find("parseConfig"), "holds all of the words"),
+    "a longer name": (
+        "parseConfi",
+        "smart",
+        _find("parseConfi", grade=Tier.INSIDE),
+        "holds it inside a longer name",
+    ),
+    "no name": ("why parseConfi", "fuzzy", _find("why", mode="fuzzy"), "holds some of the words"),
+    "a near word": (
+        "zanzibr",
+        "fuzzy",
+        _find(mode="fuzzy", near=(("zanzibr", "zanzibar"),)),
+        "holds words that are spelt nearly so",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "mode", "find", "says"), NEAR_MISSES.values(), ids=NEAR_MISSES)
+def test_a_near_miss_claims_no_more_than_was_seen_of_it(query: str, mode: str, find: Find, says: str):
+    assert hints.held_by(find, rank.parse(query), mode) == says
