@@ -19,7 +19,7 @@ WINDOWS = 0.7
 """What the best text counts that is read together with its neighbours, if it holds all of the question."""
 LEXICAL = 0.2
 """The same for the best part."""
-COVERAGE = 0.1
+COVERAGE = 0.3
 """What a part counts that holds all of the question, however long it is and however often it says it."""
 SEMANTIC = 1.8
 """What a cosine of 1 counts. It counts squared: texts that have nothing to do with a question still have one of 0.2."""

@@ -21,6 +21,8 @@ MOST_READ = 1_000_000
 
 _SHARE = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
 _NEAR_SHARE = 0.6
+_STANDING = 0.1
+"""What a text counts that the word index does not have, but that holds what was asked for as it stands."""
 _BY_KIND = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
 NOT_LOOKED_AT = 9
 
@@ -130,7 +132,7 @@ def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -
             if i in archived:
                 one = by_id.get(i, Fused(i, 0.0, ()))
                 is_new = not {"lexical", *STANDING} & set(one.sources)
-                by_id[i] = Fused(i, one.score + (fuse.COVERAGE if is_new else 0.0), (*one.sources, name))
+                by_id[i] = Fused(i, one.score + (_STANDING if is_new else 0.0), (*one.sources, name))
     return list(by_id.values())
 
 
