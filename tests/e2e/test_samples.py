@@ -68,7 +68,7 @@ def said(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def test_a_token_of_every_part_of_every_kind_finds_its_message(engine: Engine) -> None:
-    recall = engine.recall()
+    recall = engine.searching()
     asked: dict[str, int] = {}
     for message_id in engine.archive.all_message_ids():
         message = engine.archive.message(message_id)
