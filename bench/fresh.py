@@ -34,9 +34,9 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests" / "live")]
 
 from opencode import NotAvailableError, OpenCode, install, make_project  # noqa: E402 - found by the line above
-from scripted_model import Call, ScriptedModel, Step  # noqa: E402
+from scripted_model import Call, ScriptedModel, Step  # noqa: E402 - so is this
 
-from tests.daemon_process import Daemon, waiting  # noqa: E402
+from tests.daemon_process import Daemon, waiting  # noqa: E402 - and this
 
 VERSIONS = {"JSON files": "1.1.65", "SQLite": "1.18.33"}
 STATES = ("idle", "embedding", "scanning")

@@ -41,8 +41,8 @@ class Recall(Struct, frozen=True, kw_only=True):
         ),
     ] = "hybrid"
     scope: Annotated[Scope, _a("Everything, this project, or the session at hand.")] = "global"
-    sessionID: Annotated[str, _a("Only this session; overrides scope.")] = ""  # noqa: N815
-    projectID: Annotated[str, _a("Only this project.")] = ""  # noqa: N815
+    sessionID: Annotated[str, _a("Only this session; overrides scope.")] = ""
+    projectID: Annotated[str, _a("Only this project.")] = ""
     directory: Annotated[str, _a("Only sessions of this directory (see within).")] = ""
     within: Annotated[Within, _a("The directory and below, exactly it, or all of its project.")] = "below"
     fallback: Annotated[bool, _a("With directory: fill up from the same project, then from everywhere.")] = False
@@ -53,7 +53,7 @@ class Recall(Struct, frozen=True, kw_only=True):
         list[str], _a("Any of prompt, answer, reasoning, tool_input, tool_output, title, task; narrower than type.")
     ] = []
     role: Annotated[Role, _a("Whose messages.")] = "all"
-    toolName: Annotated[str, _a("Only this tool, by its exact name.")] = ""  # noqa: N815
+    toolName: Annotated[str, _a("Only this tool, by its exact name.")] = ""
     path: Annotated[str, _a("Only messages that touched or mention this absolute path, or one beneath it.")] = ""
     title: Annotated[str, _a("Only sessions whose title contains this.")] = ""
     before: Annotated[Moment | None, _a("Only earlier than this: epoch ms or a date like 2026-01-31.")] = None
@@ -72,17 +72,13 @@ class Recall(Struct, frozen=True, kw_only=True):
     expand: Annotated[
         Expand, _a("Add the best results in full (message), with neighbours (context), or as chat messages (messages).")
     ] = "none"
-    expandResults: Annotated[int, _a("How many results to expand.", minimum=1, maximum=10)] = 1  # noqa: N815
+    expandResults: Annotated[int, _a("How many results to expand.", minimum=1, maximum=10)] = 1
     window: Annotated[
         int | Literal["auto"], _a("Messages on each side for expand=context, or auto.", minimum=0, maximum=50)
     ] = 3
-    expandBudgetMessages: Annotated[  # noqa: N815
-        int, _a("Messages of all expansions.", minimum=1, maximum=200)
-    ] = 30
-    expandBudgetChars: Annotated[  # noqa: N815
-        int, _a("Characters of all expansions.", minimum=500, maximum=400_000)
-    ] = 30_000
-    expandBudgetTokens: Annotated[  # noqa: N815
+    expandBudgetMessages: Annotated[int, _a("Messages of all expansions.", minimum=1, maximum=200)] = 30
+    expandBudgetChars: Annotated[int, _a("Characters of all expansions.", minimum=500, maximum=400_000)] = 30_000
+    expandBudgetTokens: Annotated[
         int, _a("Tokens of expand=messages, estimated; 0: by characters alone.", minimum=0, maximum=200_000)
     ] = 0
     sessions: Annotated[int, _a("Only the newest so many sessions that fit; 0: all.", minimum=0)] = 0
@@ -91,24 +87,22 @@ class Recall(Struct, frozen=True, kw_only=True):
 class RecallGet(Struct, frozen=True, kw_only=True):
     """One message in full, all its parts, tool outputs as they were before OpenCode pruned them."""
 
-    messageID: Annotated[str, _a("The message.")]  # noqa: N815
-    sessionID: Annotated[str, _a("Its session, if known.")] = ""  # noqa: N815
-    maxChars: Annotated[  # noqa: N815
-        int, _a("At most so many characters of each part; 0: all.", minimum=0)
-    ] = 0
+    messageID: Annotated[str, _a("The message.")]
+    sessionID: Annotated[str, _a("Its session, if known.")] = ""
+    maxChars: Annotated[int, _a("At most so many characters of each part; 0: all.", minimum=0)] = 0
 
 
 class RecallContext(Struct, frozen=True, kw_only=True):
     """The messages around one message."""
 
-    messageID: Annotated[str, _a("The message in the middle.")]  # noqa: N815
-    sessionID: Annotated[str, _a("Its session, if known.")] = ""  # noqa: N815
+    messageID: Annotated[str, _a("The message in the middle.")]
+    sessionID: Annotated[str, _a("Its session, if known.")] = ""
     window: Annotated[int, _a("Messages on each side.", minimum=0, maximum=50)] = 3
     before: Annotated[int | None, _a("Messages before it, instead of window.", minimum=0, maximum=50)] = None
     after: Annotated[int | None, _a("Messages after it, instead of window.", minimum=0, maximum=50)] = None
-    maxChars: Annotated[int, _a("At most so many characters of each part; 0: all.", minimum=0)] = 4000  # noqa: N815
+    maxChars: Annotated[int, _a("At most so many characters of each part; 0: all.", minimum=0)] = 4000
     format: Annotated[Literal["parts", "messages"], _a("Parts as recorded, or chat messages for a model.")] = "parts"
-    budgetTokens: Annotated[  # noqa: N815
+    budgetTokens: Annotated[
         int, _a("With format=messages: at most so many tokens, estimated.", minimum=100, maximum=200_000)
     ] = 12_000
 
@@ -116,13 +110,13 @@ class RecallContext(Struct, frozen=True, kw_only=True):
 class RecallMessages(Struct, frozen=True, kw_only=True):
     """A session's messages in order, a page at a time."""
 
-    sessionID: Annotated[str, _a("The session; without it the latest of the current directory.")] = ""  # noqa: N815
+    sessionID: Annotated[str, _a("The session; without it the latest of the current directory.")] = ""
     limit: Annotated[int, _a("Messages of a page.", minimum=1, maximum=50)] = 10
     offset: Annotated[int, _a("Messages to skip.", minimum=0)] = 0
     role: Annotated[Role, _a("Whose messages.")] = "all"
     reverse: Annotated[bool, _a("Newest first.")] = False
     query: Annotated[str, _a("Only messages that contain this text.")] = ""
-    maxChars: Annotated[int, _a("At most so many characters of each part; 0: all.", minimum=0)] = 4000  # noqa: N815
+    maxChars: Annotated[int, _a("At most so many characters of each part; 0: all.", minimum=0)] = 4000
 
 
 class RecallSessions(Struct, frozen=True, kw_only=True):
@@ -132,7 +126,7 @@ class RecallSessions(Struct, frozen=True, kw_only=True):
     search: Annotated[str, _a("Only sessions whose title contains this.")] = ""
     directory: Annotated[str, _a("Only sessions of this directory (see within).")] = ""
     within: Annotated[Within, _a("The directory and below, exactly it, or all of its project.")] = "below"
-    projectID: Annotated[str, _a("Only this project.")] = ""  # noqa: N815
+    projectID: Annotated[str, _a("Only this project.")] = ""
     archived: Annotated[Archived, _a("Sessions that were archived in OpenCode.")] = "include"
     deleted: Annotated[Archived, _a("Sessions that OpenCode has deleted since.")] = "include"
     children: Annotated[bool, _a("Sessions of sub-agents too.")] = True
@@ -148,7 +142,7 @@ class RecallTimeline(Struct, frozen=True, kw_only=True):
     depth_after: Annotated[int, _a("Entries after it.", minimum=0, maximum=50)] = 10
     format: Annotated[Literal["index", "full"], _a("A line an entry, or their texts.")] = "index"
     project: Annotated[str, _a("Only this project: its id, or a directory.")] = ""
-    sessionID: Annotated[str, _a("Only this session.")] = ""  # noqa: N815
+    sessionID: Annotated[str, _a("Only this session.")] = ""
     kinds: Annotated[list[Literal["session", "prompt", "file"]], _a("Which entries; empty: all.")] = []
 
 

@@ -91,7 +91,7 @@ def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
 @cache
 def _fields(schema: type[Struct]) -> dict[str, inspect.Field]:
     described = inspect.type_info(schema)
-    return {field.encode_name: field for field in described.fields}  # type: ignore[attr-defined]
+    return {field.encode_name: field for field in described.fields}  # type: ignore[attr-defined]  # all are structs
 
 
 def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
