@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test score bench lint lock config clean
+.PHONY: run test laws score bench lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
 
 test: .venv/.ready           ## set up what is missing, then run every test
 	$(BIN)/python -m pytest
+
+laws: .venv/.ready           ## look for counterexamples to the property tests that no run has tried yet
+	$(BIN)/python -m pytest --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")
 
 score: .venv/.ready          ## how much of recorded work comes back: exact, refused, wrong
 	@$(BIN)/python tools/score.py

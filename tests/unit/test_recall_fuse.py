@@ -123,7 +123,8 @@ def test_terms_are_worth_their_rarity():
     assert Facts(10, {"a": 12}).rarity("a") > 0
 
 
-_SCORES = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-1, 1)), max_size=12)
+# Rounded: 5e-324, once drawn, becomes 0 by scaling, and a score of 0 is another thing than the smallest one above it.
+_SCORES = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-1, 1).map(lambda x: round(x, 9))), max_size=12)
 
 
 @given(_SCORES, _SCORES, _SCORES, st.floats(0.01, 1000))
