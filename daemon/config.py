@@ -32,9 +32,15 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class OpenCode(_Section, frozen=True):
-    """Where OpenCode keeps its records. They are only ever read."""
+    """Where OpenCode keeps its records, which are only ever read, and where its server answers, if one runs."""
 
     data_dir: Annotated[str, Meta(description="OpenCode's data directory")] = "$XDG_DATA_HOME/opencode"
+    server_url: Annotated[
+        str, Meta(pattern="^https?://", description="`opencode serve`, for chat.provider = opencode and the adapter")
+    ] = "http://127.0.0.1:4096"
+    server_model: Annotated[
+        str, Meta(pattern="^$|^[^/]+/.+$", description="provider/model asked of that server; empty: its default")
+    ] = ""
 
 
 class ArchiveSection(_Section, frozen=True):
@@ -77,11 +83,51 @@ class Chat(_Section, frozen=True):
     """Which model answers questions about a folder."""
 
     provider: Annotated[
-        Literal["auto", "ollama", "none"],
-        Meta(description="none quotes the best passages instead of asking a model"),
+        Literal["auto", "ollama", "opencode", "none"],
+        Meta(
+            description="auto uses Ollama when it answers and has a chat model; opencode asks an OpenCode server, "
+            "whose models may cost money, so auto never picks it; none quotes the best passages instead of asking a model"
+        ),
     ] = "auto"
     model: Annotated[str, Meta(min_length=1, description="Ollama's chat model")] = "qwen3-vl:8b-instruct"
     url: Annotated[str, Meta(pattern="^https?://", description="Ollama's address")] = "http://127.0.0.1:11434"
+    num_ctx: Annotated[int, Meta(ge=2048, le=1_048_576, description="context length asked of the model, tokens")] = (
+        16384
+    )
+    think: Annotated[bool, Meta(description="let a model think that can; slower, sometimes better")] = False
+    keep_alive: Annotated[
+        str, Meta(pattern=r"^-?\d+(ms|s|m|h)$", description="how long Ollama keeps the model loaded: 10m, 24h, -1m")
+    ] = "10m"
+    timeout_seconds: Annotated[
+        int, Meta(ge=5, le=86400, description="how long one reply may take; a cold model loads for a while")
+    ] = 600
+
+
+class Agent(_Section, frozen=True):
+    """How much a model may do for the answers about one folder. Whatever is reached first ends it."""
+
+    steps: Annotated[int, Meta(ge=1, le=1000, description="model calls for one question")] = 40
+    minutes: Annotated[float, Meta(gt=0, le=1440, description="time for one question")] = 15
+    tokens: Annotated[int, Meta(ge=1000, description="tokens read and written for one question")] = 400_000
+    repeats: Annotated[int, Meta(ge=2, le=100, description="equal tool calls in a row that end a question")] = 3
+    result_kb: Annotated[int, Meta(ge=1, le=1024, description="most text one tool call gives the model, kB")] = 12
+    rounds: Annotated[int, Meta(ge=1, le=20, description="rounds over paths that the model newly recorded")] = 3
+    target_minutes: Annotated[float, Meta(gt=0, le=10080, description="time for all questions of one target")] = 120
+    folders: Annotated[int, Meta(ge=0, le=1000, description="inner folders whose purpose is asked for too")] = 12
+    trajectories: Annotated[int, Meta(ge=1, le=10000, description="trajectories kept for each target")] = 40
+
+
+class Adapter(_Section, frozen=True):
+    """The Ollama-compatible server in front of an OpenCode server (`reconstitute adapter`)."""
+
+    host: Annotated[str, Meta(min_length=1, description="where it listens; loopback unless you know better")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Meta(ge=0, le=65535, description="its port; 0: any free one")] = 11435
+    prompt_seconds: Annotated[float, Meta(gt=0, le=86400, description="how long one reply may take")] = 300
+    session_minutes: Annotated[
+        float, Meta(ge=0, le=1440, description="a client's session is kept this long for its next turn; 0: never")
+    ] = 10
 
 
 class Output(_Section, frozen=True):
@@ -147,6 +193,8 @@ class Config(_Section, frozen=True):
     embedding: Embedding = Embedding()
     index: Index = Index()
     chat: Chat = Chat()
+    agent: Agent = Agent()
+    adapter: Adapter = Adapter()
     output: Output = Output()
     targets: list[TargetSection] = []
     watch: Watch = Watch()
@@ -188,6 +236,7 @@ ENVIRONMENT = {
     "RECONSTITUTE_REQUESTS_DIR": ("watch", "requests_dir"),
     "RECONSTITUTE_EMBEDDING_URL": ("embedding", "url"),
     "RECONSTITUTE_CHAT_URL": ("chat", "url"),
+    "RECONSTITUTE_OPENCODE_URL": ("opencode", "server_url"),
     "RECONSTITUTE_CHROMA_URL": ("index", "chroma"),
 }
 """Paths and URLs that the environment may override, and the key each stands for."""

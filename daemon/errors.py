@@ -8,6 +8,8 @@ ReconstituteError
 ├── Skip                      this one item is unusable: quarantine it with the reason, go on
 │   ├── BadRecord             a record of OpenCode's that cannot be read
 │   ├── BadInput              a text the embedder cannot take
+│   ├── BadReply              a model's reply that cannot be used; it is told what was wrong
+│   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
 │   └── BadRequest            a request file or a control call that makes no sense
 └── Stop                      going on would lose or damage something: end with this message
     ├── ConfigError           the configuration is wrong
@@ -61,6 +63,14 @@ class BadRecord(Skip):
 
 class BadInput(Skip):
     """A text that the embedder cannot take."""
+
+
+class BadReply(Skip):
+    """What a model replied cannot be used; the message is written for the model, and says what was wrong."""
+
+
+class ContextLost(Skip):
+    """A model server dropped part of a conversation without saying so: whatever it answered is void."""
 
 
 class BadRequest(Skip):

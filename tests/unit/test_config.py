@@ -29,7 +29,7 @@ def load(file: Path, text: str | bytes) -> config.Config:
 BAD = [
     ("[log]\nlevels = 'info'", "log.levels", "did you mean log.level?"),
     ("[logs]\nlevel = 'info'", "logs", "did you mean log?"),
-    ("nonsense = 1", "nonsense", "known here: archive"),
+    ("nonsense = 1", "nonsense", "known here: adapter, agent, archive"),
     ("[log]\nlevel = 'loud'", "log.level", 'the default is "info"'),
     ("[log]\nlevel = 3", "log.level", 'the default is "info"'),
     ("log = 3", "log", ""),

@@ -1,0 +1,91 @@
+"""What a model answered about a target, after its citations were checked: plain values, kept as JSON in the archive.
+
+Every statement stands on sources that exist and that the model was shown; what failed that is not here, only counted.
+Text is redacted and inert only when it is rendered. No logic beyond the way to JSON and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from daemon.model import Json
+
+CONFIDENCE = ("high", "medium", "low")
+"""How sure a model may say it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A message that a statement stands on. `quote` is text that the message was seen to contain, or empty.
+
+    `created` is the message's time, epoch ms; `title` its session's.
+    """
+
+    message_id: str
+    session_id: str
+    title: str
+    created: int
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that is said, why it is so where a reason is known, what it stands on, and the paths it speaks of."""
+
+    text: str
+    reason: str = ""
+    sources: tuple[Source, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    @property
+    def when(self) -> int:
+        """The time of its latest source, epoch ms; 0 without one."""
+        return max((source.created for source in self.sources), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question. Without statements it says in `note` why there are none.
+
+    `dropped` counts statements that failed the check; `model` is the model's name for people.
+    """
+
+    question_id: str
+    statements: tuple[Statement, ...]
+    confidence: str = "low"
+    model: str = ""
+    note: str = ""
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a model found out about a target: answers by question id, descriptions by absolute path, and the rest.
+
+    `recorded` are paths beneath the target that a model took up because messages speak of them (path, why);
+    `notes` are remarks of it that answer no question.
+    """
+
+    answers: dict[str, Answer]
+    descriptions: dict[str, Statement]
+    recorded: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Statement, ...] = ()
+
+
+NOTHING = Record({}, {})
+
+
+def to_json(value: Answer | Statement) -> Json:
+    """As it is kept."""
+    return asdict(value)
+
+
+def statement(stored: Json) -> Statement:
+    """The inverse of to_json for a Statement."""
+    sources = tuple(Source(**source) for source in stored["sources"])
+    return Statement(stored["text"], stored["reason"], sources, tuple(stored["paths"]))
+
+
+def answer(stored: Json) -> Answer:
+    """The inverse of to_json for an Answer."""
+    return Answer(**stored | {"statements": tuple(statement(each) for each in stored["statements"])})
