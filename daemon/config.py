@@ -86,7 +86,7 @@ class Chat(_Section, frozen=True):
         Literal["auto", "ollama", "opencode", "none"],
         Meta(
             description="auto uses Ollama when it answers and has a chat model; opencode asks an OpenCode server, "
-            "whose models may cost money, so auto never picks it; none quotes the best passages instead of asking a model"
+            "whose models may cost money, so auto never picks it; none quotes the best passages"
         ),
     ] = "auto"
     model: Annotated[str, Meta(min_length=1, description="Ollama's chat model")] = "qwen3-vl:8b-instruct"
