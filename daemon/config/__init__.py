@@ -1,0 +1,159 @@
+"""The configuration: one frozen value, read from one TOML file, made from one schema.
+
+`load` validates against the structures of `sections`, `example` prints them. Every key is optional. A wrong key, type
+or value raises ConfigError naming file, key and fix. Nothing here touches the disk but the file itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from daemon.config.schema import example, fix
+from daemon.config.sections import (
+    ENVIRONMENT,
+    Adapter,
+    Agent,
+    ArchiveSection,
+    Chat,
+    Config,
+    Embedding,
+    Index,
+    Limits,
+    Log,
+    OpenCode,
+    Output,
+    Section,
+    TargetSection,
+    Watch,
+    home,
+)
+from daemon.errors import ConfigError
+
+__all__ = [
+    "ENVIRONMENT", "Adapter", "Agent", "ArchiveSection", "Chat", "Config", "Embedding", "Index", "Limits", "Log",
+    "OpenCode", "Output", "TargetSection", "Watch", "default_path", "example", "load",
+]  # fmt: skip
+
+
+def default_path() -> Path:
+    """Where the configuration is looked for: $RECONSTITUTE_CONFIG, else $XDG_CONFIG_HOME/reconstitute/config.toml."""
+    named = os.environ.get("RECONSTITUTE_CONFIG", "")
+    return Path(named) if named else Path(home("XDG_CONFIG_HOME", ".config")) / "reconstitute" / "config.toml"
+
+
+def load(path: Path | None = None) -> Config:
+    """Read, override from the environment, validate.
+
+    A file named by the caller or by $RECONSTITUTE_CONFIG must exist; the default one may be missing.
+
+    Raises:
+        ConfigError: naming the file, the key and the fix.
+    """
+    named = path is not None or bool(os.environ.get("RECONSTITUTE_CONFIG"))
+    path = path or default_path()
+    tables = _read(path, must_exist=named)
+    origin = {}
+    for variable, (section, key) in ENVIRONMENT.items():
+        if variable in os.environ:
+            table = tables.setdefault(section, {})
+            if isinstance(table, dict):
+                table[key] = os.environ[variable]
+                origin[f"{section}.{key}"] = variable
+    _reject_unknown(tables, Config, path, "")
+    try:
+        config = msgspec.convert(tables, Config)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$.")
+        key = where.rstrip("`")
+        missing = re.fullmatch(r"Object missing required field `(\w+)`", reason)
+        if missing:
+            key, reason = f"{key}.{missing[1]}", "is missing"
+        place = f"environment variable {origin[key]}" if key in origin else f"{path}: {key or 'the file'}"
+        raise ConfigError(f"{place}: {reason[0].lower()}{reason[1:]}; {fix(key)}") from None
+    _reject_relative(config, path, origin)
+    _reject_targets(config, path)
+    return config
+
+
+def _read(path: Path, *, must_exist: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if must_exist:
+            raise ConfigError(f"{path}: there is no such file; name another with --config, or leave it out") from None
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}; see config.example.toml for the form") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}; check its permissions") from None
+
+
+def _reject_unknown(table: Any, schema: type, path: Path, prefix: str) -> None:
+    if not isinstance(table, dict):
+        return
+    fields = get_type_hints(schema)
+    for key, value in table.items():
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, n=1)
+            hint = f"did you mean {prefix}{near[0]}?" if near else f"known here: {', '.join(sorted(fields))}"
+            raise ConfigError(f"{path}: {prefix}{key}: unknown key; {hint}")
+        if get_origin(fields[key]) is list and isinstance(value, list):
+            for number, item in enumerate(value):
+                if isinstance(get_args(fields[key])[0], type) and issubclass(get_args(fields[key])[0], Section):
+                    _reject_unknown(item, get_args(fields[key])[0], path, f"{prefix}{key}[{number}].")
+        elif isinstance(fields[key], type) and issubclass(fields[key], Section):
+            _reject_unknown(value, fields[key], path, f"{prefix}{key}.")
+
+
+def _reject_relative(config: Config, path: Path, origin: dict[str, str]) -> None:
+    """`origin`: the keys whose values came from the environment, and the variable of each."""
+
+    def blamed(*keys: str) -> str:
+        variable = next((origin[key] for key in keys if key in origin), "")
+        return f"environment variable {variable}" if variable else str(path)
+
+    places = {"opencode.data_dir": config.opencode.data_dir, "archive.dir": config.archive.dir}
+    places |= {"output.dir": config.output.dir, "watch.requests_dir": config.watch.requests_dir or "/"}
+    places |= {f"targets[{n}].path": target.path for n, target in enumerate(config.targets)}
+    for key, text in places.items():
+        if not text.startswith(("/", "~", "$XDG_DATA_HOME")) or "\0" in text:
+            raise ConfigError(f"{blamed(key)}: {key}: {text!r} is relative; write it from / or ~ on")
+        if os.path.expanduser(text).startswith("~"):
+            raise ConfigError(f"{blamed(key)}: {key}: {text!r}: there is no such user here; write it from / or ~/ on")
+    archive, output, source = config.archive_dir, config.output_dir, config.opencode_dir
+    if archive == source or archive.is_relative_to(source):
+        place = blamed("archive.dir", "opencode.data_dir")
+        raise ConfigError(f"{place}: archive.dir: {archive} is inside OpenCode's directory; choose one outside it")
+    for key, records in (("opencode.data_dir", source), ("archive.dir", archive)):
+        if output.is_relative_to(records):
+            place = blamed("output.dir", key)
+            raise ConfigError(f"{place}: output.dir: {output} is inside a directory of records; choose one outside it")
+
+
+def _reject_targets(config: Config, path: Path) -> None:
+    """Targets that make no sense, each alone and together."""
+    seen: dict[str, int] = {}
+    for number, target in enumerate(config.targets):
+        place = f"{path}: targets[{number}]"
+        if target.place == "/":
+            raise ConfigError(
+                f"{place}.path: {target.path!r} is the root, which is no target; name a folder beneath it"
+            )
+        if target.refresh == "scheduled" and not target.schedule.strip():
+            raise ConfigError(
+                f'{place}.schedule: is missing where refresh is "scheduled"; say when, for example "0 3 * * *", or '
+                f"leave refresh out"
+            )
+        if target.place in seen:
+            other = f"targets[{seen[target.place]}]"
+            raise ConfigError(f"{place}.path: {target.path!r} is the path of {other} too; keep one of the two")
+        seen[target.place] = number
