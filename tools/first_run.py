@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from daemon.app.engine import Engine
 from daemon.cli.progress import progress
@@ -28,12 +29,15 @@ SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") e
 """Debian 12's Python is 3.11.2, and the filter came with 3.11.4; the archive is our own either way."""
 
 EMBED_S = 75.0
+MODEL_MINUTES = 2.0
+"""For all folders together, where there is a chat model. What is not answered by then, the service asks later."""
 MOST_FOLDERS = 20
 
 
 def main() -> int:
     """Run it; the exit code."""
     config, is_sample = configuration()
+    config = hurried(config)
     click.echo(f"Reading {config.opencode_dir}" + (" (no OpenCode here, so: the sample)" if is_sample else ""))
     try:
         with Engine(config) as engine, progress() as step:
@@ -62,6 +66,13 @@ def configuration() -> tuple[Config, bool]:
     os.environ["RECONSTITUTE_ARCHIVE_DIR"] = str(cache / "archive")
     os.environ["RECONSTITUTE_OUTPUT_DIR"] = str(CHECKOUT / "reconstituted")
     return load(), True
+
+
+def hurried(config: Config) -> Config:
+    """With less time for a chat model than the service has."""
+    share = MODEL_MINUTES / MOST_FOLDERS
+    agent = replace(config.agent, minutes=min(config.agent.minutes, 0.5), target_minutes=share)
+    return replace(config, agent=agent)
 
 
 def feed(engine: Engine, step: Progress) -> Engine:

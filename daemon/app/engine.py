@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon import log
+from daemon.app.answers import AnswerCalls
 from daemon.app.files import FileCalls
 from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
@@ -48,7 +49,7 @@ class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
     """Reconstitute is stopping; what was being done is begun again at the next start."""
 
 
-class Engine(RecallCalls, FileCalls, StatusCall):
+class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -351,11 +352,13 @@ class Engine(RecallCalls, FileCalls, StatusCall):
         Raises:
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
-        return Reconstitution(
-            self.archive,
-            self.searching(),
-            self.recorded,
-            self.config.output_dir,
-            pages=self.config.limits.pages,
-            forbidden=(self.config.opencode_dir, self.config.archive_dir),
-        ).run(target, progress, at=at)
+        with self.answerer() as who:
+            return Reconstitution(
+                self.archive,
+                self.searching(),
+                self.recorded,
+                self.config.output_dir,
+                who=who,
+                pages=self.config.limits.pages,
+                forbidden=(self.config.opencode_dir, self.config.archive_dir),
+            ).run(target, progress, at=at)

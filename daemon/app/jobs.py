@@ -156,6 +156,8 @@ class JobLoop(Loop):
             targets.adopt(self._engine.archive, target)
             if target.path not in self._configured:
                 self._targets[target.path] = target
+            if result["later_s"]:
+                self.enqueue(target.path, result["later_s"])
         elif request.refresh == "scheduled":
             note = f"{request.path}: a schedule needs a [[targets]] entry in the configuration; it was run once"
             result["warnings"] = [*result["warnings"], note]
@@ -179,9 +181,11 @@ class JobLoop(Loop):
             self._engine.report(f"target {target.path}", error)
             self._note_failure(target.path, error)
         else:
+            if result["later_s"]:
+                self.enqueue(target.path, result["later_s"])
             _LOG.info(
                 "target", path=target.path, pages=result.get("pages"), written=result.get("written"),
-                kept=result.get("kept"), seconds=round(time.monotonic() - began, 2),
+                kept=result.get("kept"), model_calls=result["model_calls"], seconds=round(time.monotonic() - began, 2),
             )  # fmt: skip
         finally:
             self.current = None

@@ -27,6 +27,7 @@ class StatusCall:
     intake: Intake
     upkeep: Upkeep
     errors: Iterable[Json]
+    answering: str
     _unread: dict[str, str]
 
     def status(self) -> Json:
@@ -40,6 +41,7 @@ class StatusCall:
             "sources": self._sources(),
             "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
             "index": self.upkeep.state(),
+            "answers": self.answering,
             "targets": [self._target(target) for target in targets.known(self.archive, self.config).values()],
             "jobs": {"running": None, "queued": 0},
             "watch": "",

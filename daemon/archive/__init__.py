@@ -294,6 +294,23 @@ class Archive:
         batch.put(keys.target(path, name), records.dumps(value))
         self.commit(batch)
 
+    def targets(self) -> list[str]:
+        """The paths for which something is stored, sorted; a target is an absolute path."""
+        found = {keys.unescape(key.decode().split(":")[1]) for key in self._store.keys(keys.TARGET)}
+        return sorted(path for path in found if path.startswith("/"))
+
+    def target_names(self, path: str, prefix: str = "") -> list[str]:
+        """The names beneath which something is stored for a target, those that begin with `prefix`, sorted."""
+        start = keys.target(path, prefix)
+        return sorted(keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start))
+
+    def target_drop(self, path: str, names: Iterable[str]) -> None:
+        """Remove what was stored for a target beneath these names."""
+        batch = self.batch()
+        for name in names:
+            batch.delete(keys.target(path, name))
+        self.commit(batch)
+
     def cache_get(self, kind: str, key: str) -> Any | None:
         """A cached value that has not expired."""
         entry = self._load(keys.cache(kind, key))

@@ -9,6 +9,7 @@ from __future__ import annotations
 SCHEMA = b"meta:schema"
 COUNTS = b"meta:counts"
 OBJECT = b"obj:"
+TARGET = b"target:"
 LATEST = 9_999_999_999_999
 """Epoch ms far in the future (year 2286); subtracting from it makes newer sort first."""
 

@@ -30,10 +30,12 @@ COMMANDS = {
     "restore": "Write recorded files into a new folder.",
     "export": "Write sessions out: JSON lines, chat messages, Markdown.",
     "alias": "Say that a folder was renamed or moved.",
+    "trajectory": "Show how a model came to its answers.",
     "status": "Show what is archived, indexed and waiting.",
     "index": "Read everything OpenCode has now.",
     "run": "Follow OpenCode in the foreground; what the service does.",
     "mcp": "Serve recall to agents (MCP, stdin and stdout).",
+    "adapter": "Serve OpenCode's models to clients of Ollama.",
     "service": "Install, show or remove the systemd user service.",
     "config": "Check, show or locate the configuration.",
 }

@@ -60,4 +60,14 @@ def _show(answer: dict[str, Any]) -> None:
     pages = terminal.count(answer.get("pages", 0), "page")
     counts = f"{pages}: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
     terminal.say(counts + (f", {kept} kept as you edited them" if kept else ""))
+    terminal.say(_who_answered(answer))
     terminal.say(f"Read {terminal.plain(answer.get('output', ''))}")
+
+
+def _who_answered(answer: dict[str, Any]) -> str:
+    calls, left = answer.get("model_calls") or 0, answer.get("unanswered") or 0
+    if not answer.get("model"):
+        return "No chat model answered; `reconstitute status` says why. Without one the pages quote the best passages."
+    asked = f"asked {terminal.count(calls, 'time')}" if calls else "not asked, since its answers still hold"
+    later = f"; {terminal.count(left, 'question')} left for later" if left else ""
+    return f"Answers by {terminal.line(answer['model'])}, {asked}{later}"

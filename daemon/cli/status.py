@@ -35,6 +35,7 @@ def command(settings: Settings, as_json: bool) -> None:
         "Sources": _sources,
         "Waiting": _waiting,
         "Indexes": _indexes,
+        "Answers": _answers,
         "Targets": _targets,
         "Jobs": _jobs,
         "Watching": _watching,
@@ -105,6 +106,11 @@ def _indexes(answer: dict[str, Any]) -> Iterator[str]:
             facts += [str(index["embedder"])] if index.get("embedder") else []
             facts += [f"{index['refused']} refused by the model"] if index.get("refused") else []
         yield f"{names.get(key, key)}: {', '.join(facts)}"
+
+
+def _answers(answer: dict[str, Any]) -> Iterator[str]:
+    if answer.get("answers"):
+        yield str(answer["answers"])
 
 
 def _targets(answer: dict[str, Any]) -> Iterator[str]:

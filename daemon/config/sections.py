@@ -105,6 +105,9 @@ class Agent(Section, frozen=True):
     result_kb: Annotated[int, Meta(ge=1, le=1024, description="most text one tool call gives the model, kB")] = 12
     rounds: Annotated[int, Meta(ge=1, le=20, description="rounds over paths that the model newly recorded")] = 3
     target_minutes: Annotated[float, Meta(gt=0, le=10080, description="time for all questions of one target")] = 120
+    quiet_minutes: Annotated[
+        float, Meta(ge=0, le=1440, description="a continuous target is asked about after so long without a new message")
+    ] = 3
     folders: Annotated[int, Meta(ge=0, le=1000, description="inner folders whose purpose is asked for too")] = 12
     trajectories: Annotated[int, Meta(ge=1, le=10000, description="trajectories kept for each target")] = 40
 

@@ -118,6 +118,10 @@ class Client:
         body = {"path": path, "at": at, "deleted": deleted, "grade": grade}
         return self._follow("/restore", body, progress, "content", lambda sent: take(_content(sent)))
 
+    def trajectories(self, path: str = "", *, started: int = 0) -> Json:
+        """As Service.trajectories."""
+        return self._ask("POST", "/trajectories", STATUS_SECONDS, {"path": path, "started": started})
+
     def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
         """As Service.alias."""
         return self._ask("POST", "/alias", STATUS_SECONDS, {"old": old, "new": new, "remove": remove})

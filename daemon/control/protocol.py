@@ -138,6 +138,16 @@ class Service(Protocol):
             BadRequest: `path` is not absolute, `at` is no time, `grade` is none.
         """
 
+    def trajectories(self, path: str = "", *, started: int = 0) -> Json:
+        """How questions about a target, or about all, were answered by a model, oldest first.
+
+        ``{trajectories: [{target, question: {id, ask}, model, started, ended?, resumed, state, steps, tokens, seconds,
+        messages?}]}``; times are epoch ms. With `started` only the one that began then, with its messages.
+
+        Raises:
+            BadRequest: none began then.
+        """
+
     def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
         """Say that the folder `old` is `new` now; `remove` takes that back; with no `old`, only list.
 

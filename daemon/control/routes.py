@@ -86,6 +86,13 @@ class Restore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grade: str = "proven"
 
 
+class Trajectories(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /trajectories."""
+
+    path: str = ""
+    started: int = 0
+
+
 class Alias(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of POST /alias."""
 
@@ -117,12 +124,17 @@ def application(service: Service) -> Starlette:
 
         return answering.stream("/reconstitute", call)
 
+    async def trajectories(request: Request) -> Response:
+        body = await answering.body(request, Trajectories)
+        return await answering.answer("/trajectories", partial(service.trajectories, body.path, started=body.started))
+
     routes = [
         Route("/status", status, methods=["GET"]),
         Route("/search", search, methods=["POST"]),
         *_about_recall(service),
         Route("/index", index, methods=["POST"]),
         Route("/reconstitute", reconstitute, methods=["POST"]),
+        Route("/trajectories", trajectories, methods=["POST"]),
         *_about_files(service),
     ]
     known = ", ".join(f"{next(iter(r.methods or ()))} {r.path}" for r in routes).replace("HEAD", "GET")

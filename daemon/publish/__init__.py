@@ -121,7 +121,7 @@ class _Plan:
             prefix = self.folder.removeprefix(outer).lstrip("/") + "/"
             pages = manifest["pages"] if manifest else {}
             known |= {path.removeprefix(prefix): page for path, page in pages.items() if path.startswith(prefix)}
-        if not any(manifest for _, manifest in enclosing) and not _is_vacant(self.root, self.folder):
+        if not known and not _is_vacant(self.root, self.folder):
             folder = self.root.path / self.folder
             raise OutputRefused(
                 f"{folder}: holds files that are not ours; move them away or name another output directory"

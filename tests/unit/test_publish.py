@@ -354,3 +354,13 @@ def test_a_tree_of_the_whole_filesystem_is_the_output_directory_itself(tmp_path)
     publish(tmp_path, "", OLD)
     assert files(tmp_path) == {page.path: page.content for page in OLD}
     assert publish(tmp_path, "/", OLD[:1]).removed == ["gone/x.md", "src/a.py.md"]
+
+
+def test_a_tree_around_that_has_no_page_in_a_folder_gives_no_right_to_it(tmp_path):
+    publish(tmp_path, "", [Page("README.md", "the index\n")])
+    mine = tmp_path / "home/shop/mine.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine\n")
+    with pytest.raises(OutputRefused, match="holds files that are not ours"):
+        publish(tmp_path, "home/shop", [Page("README.md", "a\n")])
+    assert list(mine.parent.iterdir()) == [mine]

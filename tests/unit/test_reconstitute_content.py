@@ -8,7 +8,7 @@ from daemon.files import Grade, Revision
 from daemon.files.content import Content as Bytes
 from daemon.files.partial import Fragments, Run
 from daemon.model import Operation
-from daemon.reconstitute.content import Content, of_revision
+from daemon.reconstitute.pages.content import Content, of_revision
 
 SECRET = "ghp_" + "a1B2" * 9
 

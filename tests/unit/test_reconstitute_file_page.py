@@ -14,8 +14,8 @@ from daemon.files import Files, Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.model import Operation
-from daemon.reconstitute import file_page
-from daemon.reconstitute.file_page import MOST_SPANS, restore_command, writers
+from daemon.reconstitute.pages import file_page
+from daemon.reconstitute.pages.file_page import MOST_SPANS, restore_command, writers
 from daemon.reconstitute.recover import Recovered, State, recover
 
 ROOT = "/home/dev/shop"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daemon.fsio import components
 from daemon.publish import names as published_names
-from daemon.reconstitute.layout import Layout, ancestors, between
+from daemon.reconstitute.pages.layout import Layout, ancestors, between
 
 HOSTILE = [
     "README", "README.md", "readme", "a", "a.md/b", "A", "Src/x", "src/x", ".git/config", ".GIT/config", "x/.git",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
-from daemon.reconstitute import markdown
+from daemon.reconstitute.pages import markdown
 
 PLAIN = {"paragraph_open", "inline", "text", "paragraph_close", "text_special"}
 markup_text = (
@@ -75,6 +75,33 @@ def test_no_control_character_reaches_a_page(text: str):
     for made in (markdown.inline(text), markdown.code(text), markdown.fence(text)):
         assert not any(unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t" for c in made)
         made.encode("utf-8")
+
+
+@pytest.mark.parametrize("character", ["\u061c", "\u200b", "\u202e", "\u2066", "\ufeff", "\U000e0041", "\U000e007f"])
+def test_no_character_that_is_not_seen_reaches_a_page(character: str):
+    for made in (
+        markdown.inline(f"a{character}b"),
+        markdown.prose(f"`a{character}b`"),
+        markdown.fence(f"a{character}b"),
+    ):
+        assert "a\ufffdb" in made
+
+
+@pytest.mark.parametrize(
+    ("text", "raw"),
+    [
+        ("snake_case_name", "snake_case_name"),
+        ("__init__", "\\_\\_init\\_\\_"),
+        ("_em_ x_", "\\_em\\_ x\\_"),
+        ("(@general)", "(@general)"),
+        ("me@evil.example", "me\\@evil.example"),
+        ("issue #5, C#", "issue #5, C#"),
+        ("a #tag", "a \\#tag"),
+        ("50% of %%all%%", "50% of \\%\\%all\\%\\%"),
+    ],
+)
+def test_only_what_means_something_is_escaped(text: str, raw: str):
+    assert markdown.inline(text) == raw
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

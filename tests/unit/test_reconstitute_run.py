@@ -246,7 +246,7 @@ def test_a_single_file_is_a_target_too(run):
     result = run(f"{SHOP}/src/app.py")
     made = tree(Path(result["output"]))
     assert set(made) == {"README.md", "app.py.md"}
-    assert links(made["README.md"]).count("app.py.md") == 2
+    assert links(made["README.md"]).count("app.py.md") == 3
 
 
 def test_a_path_nobody_recorded_is_refused_with_what_is_near(run):
@@ -329,7 +329,7 @@ def test_progress_is_told_in_order(house: Recorded, tmp_path: Path):
     said: list[str] = []
     made = Reconstitution(house.archive, house.recall(), Files(house.archive), tmp_path / "out")
     made.run(Target(SHOP), lambda step: said.append(step["phase"]))
-    assert list(dict.fromkeys(said)) == ["collect", "recover", "answer"]
+    assert list(dict.fromkeys(said)) == ["collect", "recover", "quote"]
 
 
 def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_sample, tmp_path: Path):

@@ -17,16 +17,19 @@ README = "README.md"
 class Layout:
     """Page paths for relative file paths (``src/app.py``) and the folders above them ("" is the target itself).
 
-    A folder's page comes before any file's: a recovered file ``README`` is the one that gets a number.
+    A folder's page comes before any file's: a recovered file ``README`` is the one that gets a number. The `large`
+    files have a text beside their page (``src/data.json.txt``) that holds the whole of them.
     """
 
-    def __init__(self, files: Iterable[str]) -> None:
-        ordered = sorted(set(files))
+    def __init__(self, files: Iterable[str], large: Iterable[str] = ()) -> None:
+        ordered, texts = sorted(set(files)), sorted(set(large))
         found = {folder for path in ordered for folder in ancestors(path)}
         folders = ["", *sorted(found, key=lambda folder: (folder.count("/"), folder))]
-        pages = names([*(posixpath.join(folder, README) for folder in folders), *(path + ".md" for path in ordered)])
-        self._folders = dict(zip(folders, pages[: len(folders)], strict=True))
-        self._files = dict(zip(ordered, pages[len(folders) :], strict=True))
+        wanted = [posixpath.join(folder, README) for folder in folders]
+        pages = names([*wanted, *(path + ".md" for path in ordered), *(path + ".txt" for path in texts)])
+        self._folders = dict(zip(folders, pages, strict=False))
+        self._files = dict(zip(ordered, pages[len(folders) :], strict=False))
+        self._texts = dict(zip(texts, pages[len(folders) + len(ordered) :], strict=True))
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -40,6 +43,10 @@ class Layout:
     def file(self, path: str) -> str:
         """The page of a file."""
         return self._files[path]
+
+    def beside(self, path: str) -> str:
+        """The text beside the page of a large file."""
+        return self._texts[path]
 
 
 def ancestors(path: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The templates of the pages, set up so that recorded text cannot become markup.
+"""The templates of the pages, set up so that text of others cannot become markup.
 
 Guarantees: every expression is escaped unless it is Markdown of our own making; a name that is not given is an error;
 what a filter shows of a revision is redacted. It renders nothing by itself.
@@ -6,18 +6,20 @@ what a filter shows of a revision is redacted. It renders nothing by itself.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import jinja2
 
 from daemon.recall.snippet import counted
-from daemon.reconstitute import file_page, markdown
+from daemon.reconstitute.pages import file_page, markdown
 from daemon.reconstitute.recover import evidence
 from daemon.redact import redact
 
 
+@cache
 def environment() -> jinja2.Environment:
-    """Templates whose every expression is escaped by `markdown.finalize` unless it is Markdown already."""
+    """Templates whose every expression is escaped by `markdown.finalize` unless it is Markdown; compiled once."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=False,  # noqa: S701 - pages are Markdown: finalize escapes for it, HTML escaping would not
@@ -31,9 +33,12 @@ def environment() -> jinja2.Environment:
         "change": file_page.change,
         "code": markdown.code,
         "cut": markdown.inline,
+        "day": markdown.day,
         "evidence": lambda revision: redact(evidence(revision)),
         "fence": markdown.fence,
         "iso": markdown.iso,
+        "prose": markdown.prose,
+        "quoted": markdown.quoted,
         "tool": file_page.tool,
         "redacted": lambda text: redact(str(text)),
     }

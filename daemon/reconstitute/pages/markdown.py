@@ -1,8 +1,8 @@
-"""Recorded text becomes inert Markdown: escaped on one line, in a code span, or in a fence nothing in it can close.
+"""Text of others becomes inert Markdown: escaped on one line, in a code span, or in a fence nothing in it can close.
 
-Guarantees (docs/reliability.md, T1): from text given to `inline`, `code` or `fence` no parser makes a link, an image,
-HTML, emphasis, a heading, a list, a table cell or front matter, and no control character reaches the page. Only
-`Markdown` values pass a template unescaped, and only this module makes them.
+Others are transcripts and models alike. Guarantees (docs/reliability.md, T1): from text given to `inline`, `prose`,
+`code` or `fence` no parser makes a link, an image, HTML, emphasis, a heading, a list, a table cell or front matter, and
+no control character reaches the page. Only `Markdown` values pass a template unescaped.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-_ANYWHERE = re.compile(r"([\\`*_{\[\]<&~|$@])")
+_ANYWHERE = re.compile(r"([\\`*{\[\]<&~|$]|(?<=[\w.+-])@|(?<![^\W_])_|_(?![^\W_])|%(?=%)|(?<=%)%|#(?=[^\W\d]))")
+"""Marks that can begin something. An underscore inside a word cannot; #tag and %%hidden%% are Obsidian's."""
 _AUTOLINK = re.compile(r"(:)(?=/)|(?<=www)(\.)|(?<=mailto)(:)", re.IGNORECASE)
 _AT_START = re.compile(r"^([-+=:%#>]|\d{1,9}(?=[.)]))")
+_SPAN = re.compile(r"`([^`]+)`")
+_QUOTES = " \t\n\"'“”"
 _MARKER = re.compile(r"^(\d{1,9})([.)])")
-_TURNING = re.compile("[\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_TURNING = re.compile(
+    "[\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+"""What turns the direction of text, ends a line unseen, or is not seen at all: tags can spell hidden instructions."""
 _CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {
     0x7F: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
@@ -39,10 +45,32 @@ class Markdown(str):
 
 def inline(text: object, most: int = 0) -> Markdown:
     """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis."""
+    return _begun(_escaped(_line(text, most)))
+
+
+def prose(text: object, most: int = 0) -> Markdown:
+    """As `inline`, but what stands between backticks becomes code; not for table cells."""
+    pieces = _SPAN.split(_line(text, most))
+    return _begun("".join(f"`{piece}`" if number % 2 else _escaped(piece) for number, piece in enumerate(pieces)))
+
+
+def quoted(text: object, most: int = 0) -> Markdown:
+    """`text` as `prose` in quotation marks; those it stood in before are left out."""
+    return Markdown(f"“{prose(str(text).strip(_QUOTES), most)}”")
+
+
+def _line(text: object, most: int) -> str:
+    """`text` on one line, cut."""
     line = " ".join(visible(str(text)).split())
-    if most and len(line) > most:
-        line = line[: most - 1].rstrip() + "…"
-    escaped = _AUTOLINK.sub(lambda match: "\\" + match[0], _ANYWHERE.sub(r"\\\1", line))
+    return line[: most - 1].rstrip() + "…" if most and len(line) > most else line
+
+
+def _escaped(line: str) -> str:
+    return _AUTOLINK.sub(lambda match: "\\" + match[0], _ANYWHERE.sub(r"\\\1", line))
+
+
+def _begun(escaped: str) -> Markdown:
+    """What would make the line a list item, a heading or a quote is escaped too."""
     marker = _MARKER.match(escaped)
     if marker:
         escaped = f"{marker[1]}\\{escaped[marker.end() - 1 :]}"
@@ -88,6 +116,11 @@ def iso(milliseconds: int) -> Markdown:
         return Markdown("unknown time")
     moment = dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.UTC)
     return Markdown(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def day(milliseconds: int) -> Markdown:
+    """Epoch ms as a UTC day."""
+    return Markdown(iso(milliseconds).partition("T")[0])
 
 
 def finalize(value: object) -> str:

@@ -9,20 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon.files import Revision
-from daemon.reconstitute import markdown
+from daemon.reconstitute.pages import markdown
 from daemon.redact import redact
 
 MOST_SHOWN = 256 * 1024
 """Characters of a file's content on its page."""
+MOST_BESIDE = 8 * 1024 * 1024
+"""Bytes of a file up to which the whole of a text that is cut on its page stands beside it."""
 _UNPRINTED = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file's content as a page shows it; `text` is None where it is not shown, `notes` say what was changed."""
+    """A file's content as a page shows it; `text` is None where it is not shown, `notes` say what was changed.
+
+    `whole` is all of a `text` that was cut, as a text file that is harmless to print; else None.
+    """
 
     text: str | None
     notes: tuple[markdown.Markdown, ...]
+    whole: str | None = None
 
 
 def shown(content: bytes | None, *, proven: bool = True) -> Content:
@@ -50,7 +56,17 @@ def shown(content: bytes | None, *, proven: bool = True) -> Content:
         (proven and text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
         (not text, "The file is empty."),
     )
-    return Content(part, tuple(markdown.Markdown(note) for applies, note in notes if applies))
+    whole = markdown.visible(safe.replace("\r\n", "\n")) if part != safe else None
+    return Content(part, tuple(markdown.Markdown(note) for applies, note in notes if applies), whole)
+
+
+def size_beside(revision: Revision | None) -> int:
+    """The bytes of a content that may have to stand beside its page, for the page cuts it; 0 where it fits or may not.
+
+    Only a proven content does: what is not certain is shown with its marks, on the page.
+    """
+    size = revision.size or 0 if revision is not None and revision.proven else 0
+    return size if MOST_SHOWN < size <= MOST_BESIDE else 0
 
 
 def of_revision(revision: Revision | None) -> Content:

@@ -13,7 +13,7 @@ from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.files.lines import Line, blame
 from daemon.model import Operation
-from daemon.reconstitute import markdown
+from daemon.reconstitute.pages import markdown
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 

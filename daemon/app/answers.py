@@ -1,0 +1,69 @@
+"""Who answers the questions about a folder, and the records of how it did: the model of the configuration, and
+trajectories (control.protocol.Service).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from daemon import log
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.errors import BadRequest
+from daemon.model import Json
+from daemon.reconstitute import Who
+from daemon.reconstitute.agent import trajectory
+from daemon.redact import redact, redact_value
+
+_LOG = log.get("chat")
+
+
+class AnswerCalls:
+    """A part of the engine: it has the archive and the configuration."""
+
+    archive: Archive
+    config: Config
+    answering: str = ""
+    """Which model was picked last and why; empty before the first time."""
+
+    @contextmanager
+    def answerer(self) -> Iterator[Who]:
+        """The model for one run, picked anew each time: a server may have come up, or gone."""
+        if self.config.chat.provider == "none":
+            self._picked("no model: chat.provider is none")
+            yield Who()
+            return
+        # Late: the clients take half a second to import, which no other command needs.
+        from daemon.chat.choose import choose  # noqa: PLC0415
+
+        model, why = choose(self.config.chat, self.config.opencode)
+        self._picked(why)
+        try:
+            yield Who(model, why, self.config.agent)
+        finally:
+            if model is not None:
+                model.close()
+
+    def _picked(self, why: str) -> None:
+        if why != self.answering:
+            self.answering = why
+            _LOG.info("answers", model=why)
+
+    def trajectories(self, path: str = "", *, started: int = 0) -> Json:
+        """See control.protocol.Service."""
+        targets = [path] if path else self.archive.targets()
+        found = [
+            {"target": redact(target), "messages": record.pop("messages"), **redact_value(record)}
+            for target in targets
+            for record in trajectory.read(self.archive, target)
+        ]
+        if started:
+            found = [each for each in found if each["started"] == started]
+            if not found:
+                raise BadRequest(
+                    f"{started}: no trajectory began then; `reconstitute trajectory` lists those there are"
+                )
+            return {"trajectories": [each | {"messages": redact_value(each["messages"])} for each in found]}
+        listed = [{key: value for key, value in each.items() if key != "messages"} for each in found]
+        return {"trajectories": sorted(listed, key=lambda each: each["started"])}

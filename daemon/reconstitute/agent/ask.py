@@ -1,0 +1,125 @@
+"""One question about one target, from its evidence to its outcome.
+
+Guarantees: the same evidence makes the same first messages, and their digest is the question's key; what a model says
+reaches the outcome only through the tools, which check it; a question that ends at a limit has an outcome too, with
+what was found until then and the reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from daemon.chat import ChatModel, OnText
+from daemon.model import OllamaMessage
+from daemon.reconstitute.agent import prompt
+from daemon.reconstitute.agent.case import Case, Holdings
+from daemon.reconstitute.agent.excerpts import budget, excerpts
+from daemon.reconstitute.agent.kept import Outcome
+from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits
+from daemon.reconstitute.agent.loop import Loop
+from daemon.reconstitute.agent.room import room
+from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.agent.tools import VERSION as TOOLS_VERSION
+from daemon.reconstitute.agent.tools import Toolbox
+from daemon.reconstitute.agent.trajectory import Trajectory
+from daemon.reconstitute.answer import CONFIDENCE, Answer
+from daemon.reconstitute.questions import Question
+from daemon.records import digest, dumps
+from daemon.redact import redact
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a question begins; `shown` knows what stands in it."""
+
+    messages: tuple[OllamaMessage, ...]
+    key: str
+    shown: Shown
+    context_tokens: int
+
+
+class Asker:
+    """Asks about one case. `now` is epoch ms, for the trajectories; `clock` counts seconds."""
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        case: Case,
+        *,
+        result_bytes: int,
+        now: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._holdings, self._case = holdings, case
+        self._result_bytes = result_bytes
+        self._now, self._clock = now, clock
+
+    def opening(self, question: Question, path: str, parts: Sequence[str], context_tokens: int) -> Opening:
+        """The first messages, for a model with such a context; `parts` is what was found out about those of `path`."""
+        case, shown = self._case, Shown()
+        most = budget(room(context_tokens))
+        text = excerpts(self._holdings.archive, case, question, path, shown=shown, most=most)
+        asked, about = redact(question.ask), redact(path)
+        messages = (prompt.system(), prompt.opening(asked, about, case.facts(path), parts, text))
+        key = digest(dumps([prompt.VERSION, TOOLS_VERSION, list(messages), case.moment]))
+        return Opening(messages, key, shown, context_tokens)
+
+    def ask(
+        self,
+        model: ChatModel,
+        question: Question,
+        opening: Opening,
+        *,
+        limits: Limits,
+        taken_up: Iterable[str],
+        pulse: OnText,
+    ) -> Outcome:
+        """The outcome. `taken_up` are paths that were recorded for other questions.
+
+        Raises:
+            ModelUnavailable: ask again later; replies that came until then are not asked for again.
+        """
+        case = self._case
+        toolbox = Toolbox(
+            self._holdings.archive,
+            self._holdings.recall,
+            self._holdings.files,
+            case.scope,
+            case.histories,
+            case.path,
+            moment=case.moment,
+            result_bytes=self._result_bytes,
+            shown=opening.shown,
+            taken_up=taken_up,
+        )
+        about = {"id": question.id + case.suffix, "ask": question.ask}
+        trajectory = Trajectory(self._holdings.archive, case.path, about, model.name, self._now)
+        loop = Loop(model, toolbox, limits, trajectory, pulse=pulse, clock=self._clock)
+        ended = loop.run(opening.messages)
+        return Outcome(
+            question.id,
+            opening.key,
+            model.fingerprint,
+            opening.context_tokens,
+            _answer(toolbox, question, model.name, ended),
+            ended.value,
+            opening.shown.hashes(self._holdings.archive),
+            dict(toolbox.descriptions),
+            dict(toolbox.recorded),
+            tuple(toolbox.notes),
+            str(limits) if ended in LIMITED else "",
+            tuple(toolbox.warnings),
+        )
+
+
+def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> Answer:
+    """What was accepted; where a limit came before that, what had passed the check when the rest was sent back."""
+    if toolbox.answer is not None:
+        return toolbox.answer.answer(question.id, model)
+    reason = f": {toolbox.finished}" if toolbox.finished else ""
+    note = f"Not answered in the end, because {ended.value}{reason}."
+    if toolbox.returned is None:
+        return Answer(question.id, (), model=model, note=note)
+    return replace(toolbox.returned.answer(question.id, model), confidence=CONFIDENCE[-1], note=note)

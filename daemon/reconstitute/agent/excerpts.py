@@ -1,0 +1,73 @@
+"""Which recorded messages a model is shown first for a question, within a budget, oldest first.
+
+Recall's order decides; what touched the path in question, and what sessions began with where a question asks for
+beginnings, is put forward. The same evidence gives the same text: the question's key is made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from daemon.archive import Archive
+from daemon.files.trees import is_beneath
+from daemon.reconstitute.agent.case import Case
+from daemon.reconstitute.agent.quoted import message_block
+from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.questions import Question
+from daemon.reconstitute.scope import Scope
+
+_SHARE = 0.4
+"""Of the model's room; the rest is for the tools and for what they show."""
+_BYTES_PER_TOKEN = 4
+_MOST_BYTES = 64_000
+_LONGEST, _SHORTEST = 4_000, 400
+"""Bytes of one message."""
+_TOUCHING = 0.05
+_OPENING = 0.04
+_SMOOTHING = 10
+"""Reciprocal ranks: the first place counts 1/10, the tenth 1/20."""
+_MOST_OPENINGS = 8
+
+
+def budget(room_tokens: int) -> int:
+    """Bytes of excerpts, for a model with this room."""
+    return min(_MOST_BYTES, int(room_tokens * _SHARE) * _BYTES_PER_TOKEN)
+
+
+def excerpts(archive: Archive, case: Case, question: Question, path: str, *, shown: Shown, most: int) -> str:
+    """Delimited blocks of messages, at most `most` bytes, and the ledger knows them."""
+    ranks = case.searches.ranks(question)
+    blocks: dict[tuple[int, str], str] = {}
+    left = most
+    for message_id in _order(case.scope, question, path, ranks):
+        if left < _SHORTEST:
+            break
+        message = archive.message(message_id)
+        block = message_block(archive, message_id, min(_LONGEST, left)) if message is not None else None
+        if message is None or block is None:
+            continue
+        left -= len(block.text.encode())
+        blocks[message.created, message_id] = shown.add(block)
+    return "\n\n".join(blocks[key] for key in sorted(blocks))
+
+
+def _order(scope: Scope, question: Question, path: str, ranks: Mapping[str, int]) -> list[str]:
+    """The messages, most telling first."""
+    scores = {message_id: 1 / (_SMOOTHING + place) for message_id, place in ranks.items()}
+    if path != scope.target:
+        for message_id in _touching(scope, path):
+            scores[message_id] = scores.get(message_id, 0.0) + _TOUCHING
+    if question.opening:
+        for message_id in _openings(scope):
+            scores[message_id] = scores.get(message_id, 0.0) + _OPENING
+    return sorted(scores, key=lambda message_id: (-round(scores[message_id], 9), message_id))
+
+
+def _touching(scope: Scope, path: str) -> Iterable[str]:
+    return {message for one, messages in scope.touched.items() if is_beneath(one, path) for message in messages}
+
+
+def _openings(scope: Scope) -> list[str]:
+    """What the first sessions began with."""
+    firsts = dict.fromkeys(passage.message_id for passage in scope.passages if passage.opening)
+    return list(firsts)[:_MOST_OPENINGS]

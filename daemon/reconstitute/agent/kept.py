@@ -1,0 +1,126 @@
+"""What became of each question, kept with the evidence of its answer, so that it is asked again only for a reason.
+
+Reasons are: what the model would be shown first has changed, a message that it read has changed, or another model
+answers now. A question that ended at a limit is kept as it ended, until the limits change: it would end there again.
+Where recall was not whole, it is tried again; replies to the same words are known by then (`cached`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from daemon.archive import Archive
+from daemon.model import Json
+from daemon.reconstitute import answer
+from daemon.reconstitute.answer import Answer, Record, Statement
+
+_PREFIX = "question:"
+OUTDATED = "There is newer evidence than this answer has seen."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One question's. `key` is of what it was shown first, `model` the fingerprint, `read` message id to state hash.
+
+    `context` is the size in tokens that the first messages were made for: another one makes others. `descriptions`
+    and `recorded` are by absolute path.
+    """
+
+    question_id: str
+    key: str
+    model: str
+    context: int
+    answer: Answer
+    ended: str
+    read: dict[str, str]
+    descriptions: dict[str, Statement] = field(default_factory=dict)
+    recorded: dict[str, str] = field(default_factory=dict)
+    notes: tuple[Statement, ...] = ()
+    limits: str = ""
+    """Those that ended it, where some did."""
+    warnings: tuple[str, ...] = ()
+    """What did not work while it looked."""
+
+    def is_current(self, archive: Archive, key: str, model: str | None, limits: str = "") -> bool:
+        """Whether asking anew could bring nothing else. `model` None: no model is there to be asked."""
+        if self.key != key or (model is not None and self.model != model):
+            return False
+        if model is not None and (self.warnings or (self.limits and self.limits != limits)):
+            return False
+        return all((archive.state(message_id) or {}).get("hash", "") == was for message_id, was in self.read.items())
+
+
+class Kept:
+    """The outcomes of one target; `suffix` tells those of another moment apart (``@`` and the time, or nothing)."""
+
+    def __init__(self, archive: Archive, target: str, suffix: str) -> None:
+        self._archive, self._target, self._suffix = archive, target, suffix
+
+    def get(self, question_id: str) -> Outcome | None:
+        """What is kept of a question."""
+        stored: Json | None = self._archive.target_get(self._target, self._name(question_id))
+        return None if stored is None else _from_json(stored)
+
+    def put(self, outcome: Outcome) -> None:
+        """Keep it, if it is another than was kept."""
+        name, value = self._name(outcome.question_id), _to_json(outcome)
+        if self._archive.target_get(self._target, name) != value:
+            self._archive.target_put(self._target, name, value)
+
+    def _name(self, question_id: str) -> str:
+        return f"{_PREFIX}{question_id}{self._suffix}"
+
+
+def merged(outcomes: Iterable[tuple[Outcome, bool]]) -> Record:
+    """All of them together, each with whether it is current; the first to describe a path is believed."""
+    answers: dict[str, Answer] = {}
+    descriptions: dict[str, Statement] = {}
+    recorded: dict[str, str] = {}
+    notes: dict[str, Statement] = {}
+    for outcome, is_current in outcomes:
+        said = outcome.answer
+        if not is_current:
+            said = replace(said, note=f"{said.note} {OUTDATED}".strip())
+        answers[outcome.question_id] = said
+        for path, statement in outcome.descriptions.items():
+            descriptions.setdefault(path, statement)
+        for path, why in outcome.recorded.items():
+            recorded.setdefault(path, why)
+        for note in outcome.notes:
+            notes.setdefault(note.text, note)
+    return Record(answers, descriptions, tuple(sorted(recorded.items())), tuple(notes.values()))
+
+
+def _to_json(outcome: Outcome) -> Json:
+    return {
+        "question": outcome.question_id,
+        "key": outcome.key,
+        "model": outcome.model,
+        "context": outcome.context,
+        "answer": answer.to_json(outcome.answer),
+        "ended": outcome.ended,
+        "read": outcome.read,
+        "descriptions": {path: answer.to_json(each) for path, each in outcome.descriptions.items()},
+        "recorded": outcome.recorded,
+        "limits": outcome.limits,
+        "warnings": list(outcome.warnings),
+        "notes": [answer.to_json(each) for each in outcome.notes],
+    }
+
+
+def _from_json(stored: Json) -> Outcome:
+    return Outcome(
+        stored["question"],
+        stored["key"],
+        stored["model"],
+        stored["context"],
+        answer.answer(stored["answer"]),
+        stored["ended"],
+        stored["read"],
+        {path: answer.statement(each) for path, each in stored["descriptions"].items()},
+        stored["recorded"],
+        tuple(answer.statement(each) for each in stored["notes"]),
+        stored["limits"],
+        tuple(stored["warnings"]),
+    )

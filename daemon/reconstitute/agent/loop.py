@@ -1,0 +1,150 @@
+"""One question, asked of a model step by step until it has answered, or a limit ends it: the whole agent loop.
+
+A step is a query and the actions that it asks for. What goes wrong with a reply is told to the model as an observation,
+three times in a row at most; what ends the question is an exception (the shape is mini-swe-agent's). The trajectory is
+saved after every step. Nothing here knows what a tool does.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from daemon.chat import BadReply, ChatModel, ContextLost, OnText, Reply, ToolCall
+from daemon.model import Json, OllamaMessage
+from daemon.reconstitute.agent.limits import Ended, Limits, Meter, Over
+from daemon.reconstitute.agent.room import fit, room, total
+from daemon.reconstitute.agent.trajectory import Trajectory
+
+_BAD_REPLIES = 3
+_LOST_CONTEXTS = 3
+_SMALLER = 0.6
+"""What is sent after the server had dropped a part: this much of it."""
+ANSWER = "answer_question"
+
+
+class Tools(Protocol):
+    """What the loop asks of a toolbox."""
+
+    def schemas(self) -> list[Json]:
+        """JSON-schema functions."""
+
+    def call(self, name: str, arguments: Json) -> str:
+        """The observation; raises nothing for what a model gets wrong."""
+
+    @property
+    def is_done(self) -> Ended | None:
+        """How the question ended, by what was called last; None: it goes on."""
+
+
+class Loop:
+    """One run; `pulse` is told of every piece of text, and may raise to break off."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        tools: Tools,
+        limits: Limits,
+        trajectory: Trajectory,
+        *,
+        pulse: OnText = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._model, self._tools, self._trajectory, self._pulse = model, tools, trajectory, pulse
+        self._meter = Meter(limits, clock)
+        self._schemas = tools.schemas()
+        self._room = room(model.context_tokens)
+        self._bad = 0
+        self._lost = 0
+        self.messages: list[OllamaMessage] = []
+
+    def run(self, opening: Sequence[OllamaMessage]) -> Ended:
+        """How it ended; what was found out is the toolbox's.
+
+        Raises:
+            ModelUnavailable: the question is to be asked again later; the trajectory stays open.
+        """
+        self.messages = list(opening)
+        try:
+            while True:
+                self._step()
+        except Over as over:
+            self._save()
+            self._trajectory.end(over.why.value)
+            return over.why
+
+    def _step(self) -> None:
+        try:
+            self._act(self._query())
+            self._bad = 0
+        except BadReply as error:
+            self._tell(error)
+        except ContextLost:
+            self._shrink()
+        finally:
+            self._save()
+
+    def _query(self) -> Reply:
+        """Ask, and add the reply to the conversation."""
+        self._meter.step()
+        sent = fit(self.messages, self._schemas, self._room)
+        asked = total(sent, self._schemas)
+        try:
+            reply = self._model.chat(sent, self._schemas, self._pulse)
+        except (BadReply, ContextLost):
+            self._meter.spend(asked)
+            raise
+        entry = reply.message()
+        self._meter.spend((reply.prompt_tokens or asked) + (reply.reply_tokens or total([entry])))
+        if reply.thinking:
+            self._trajectory.thoughts[len(self.messages)] = reply.thinking
+        self.messages.append(entry)
+        return reply
+
+    def _act(self, reply: Reply) -> None:
+        """Do what it asks for, and add the observations."""
+        calls = reply.calls or _answer_in(reply.content)
+        if not calls:
+            raise BadReply(
+                f"it is plain text, which nobody reads. Call a tool; to answer, call {ANSWER} with your statements and "
+                "the ids of the messages each one stands on"
+            )
+        for call in calls:
+            self._meter.repeat((call.name, json.dumps(call.arguments, sort_keys=True)))
+            observation = self._tools.call(call.name, call.arguments)
+            if reply.calls:
+                self.messages.append({"role": "tool", "tool_name": call.name, "content": observation})
+            else:  # no call to go with it: a result without one is no valid conversation
+                self.messages.append({"role": "user", "content": observation})
+            if self._tools.is_done is not None:
+                raise Over(self._tools.is_done)
+
+    def _tell(self, error: BadReply) -> None:
+        self._bad += 1
+        if self._bad >= _BAD_REPLIES:
+            raise Over(Ended.FORMAT)
+        self.messages.append({"role": "user", "content": f"Your last reply could not be used: {error}."})
+
+    def _shrink(self) -> None:
+        self._lost += 1
+        if self._lost >= _LOST_CONTEXTS:
+            raise Over(Ended.CONTEXT)
+        self._room = int(self._room * _SMALLER)
+
+    def _save(self) -> None:
+        meter = self._meter
+        self._trajectory.save(self.messages, steps=meter.steps, tokens=meter.tokens, seconds=meter.seconds)
+
+
+def _answer_in(content: str) -> tuple[ToolCall, ...]:
+    """The answer that a model wrote as JSON into its text instead of calling the tool."""
+    start, end = content.find("{"), content.rfind("}")
+    if start < 0 or end < start:
+        return ()
+    try:
+        found = json.loads(content[start : end + 1])
+    except ValueError:
+        return ()
+    return (ToolCall(ANSWER, found),) if isinstance(found, dict) and "statements" in found else ()

@@ -1,0 +1,177 @@
+"""All questions of a target, in a stable order: inner folders from the deepest up, then the target's own, which draw on
+them, then round after round the paths that a model newly recorded, until a round adds none or the time is over.
+
+A question is asked only when what it would be answered from has changed (`kept`). A model that goes away costs no
+answer that was there: what is kept stays, marked where there is newer evidence.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from daemon import config
+from daemon.chat import ChatModel, ModelUnavailable
+from daemon.model import Json
+from daemon.recall.snippet import counted
+from daemon.reconstitute.agent import about, trajectory
+from daemon.reconstitute.agent.ask import Asker
+from daemon.reconstitute.agent.cached import Cached
+from daemon.reconstitute.agent.case import Case, Holdings
+from daemon.reconstitute.agent.kept import Kept, Outcome, merged
+from daemon.reconstitute.agent.limits import Limits
+from daemon.reconstitute.answer import NOTHING, Record
+from daemon.reconstitute.questions import Question
+
+_PULSE_S = 1.0
+_OVER = "the time for this target was over (agent.target_minutes)"
+Progress = Callable[[Json], None]
+_Done: TypeAlias = dict[str, tuple[Outcome, bool]]
+"""By question id: its outcome, and whether that has seen all evidence there is."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What came of it. `calls` are the model calls made, `unanswered` the questions to ask in `later_s` seconds."""
+
+    record: Record = NOTHING
+    calls: int = 0
+    unanswered: int = 0
+    later_s: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """A question about a path, and what is known of the path's parts."""
+
+    question: Question
+    path: str
+    parts: list[str]
+
+
+class Rounds:
+    """Asks one model, or, with None, keeps what was answered before. `now` is epoch ms; `clock` counts seconds."""
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        model: ChatModel | None,
+        section: config.Agent,
+        *,
+        trouble: str = "",
+        now: Callable[[], int],
+        progress: Progress,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`trouble` says why nothing is to be asked now: there is no model, or it is to wait."""
+        self._holdings, self._archive, self._section = holdings, holdings.archive, section
+        self._model = None if model is None else Cached(model, holdings.archive)
+        self._trouble = trouble
+        self._limits = Limits.of(section)
+        self._now, self._progress, self._clock = now, progress, clock
+        self._pulsed = clock()
+        self._event: Json = {}
+
+    def ask(self, case: Case) -> Asked:
+        """Everything about it. Raises only what `progress` raises to break off."""
+        kept = Kept(self._archive, case.path, case.suffix)
+        asker = Asker(
+            self._holdings,
+            case,
+            result_bytes=self._section.result_kb * 1024,
+            now=self._now,
+            clock=self._clock,
+        )
+        deadline = self._clock() + self._section.target_minutes * 60
+        done: _Done = {}
+        unanswered = 0
+        pending = [*self._folders(case), *((question, case.path) for question in case.questions)]
+        for _ in range(1 + self._section.rounds):
+            for number, (question, path) in enumerate(pending):
+                self._event = {"phase": "answer", "done": number, "total": len(pending)}
+                self._progress(self._event)
+                if self._clock() > deadline:
+                    self._trouble = self._trouble or _OVER
+                record = merged(done.values())
+                found = self._one(asker, kept, _Ask(question, path, _parts(case, path, record)), record)
+                if found is not None:
+                    done[question.id] = found
+                unanswered += not found[1] if found is not None else self._model is not None
+            pending = _recorded(case, done)
+            if not pending:
+                break
+        trajectory.trim(self._archive, case.path, self._section.trajectories)
+        warnings = list(dict.fromkeys(warning for outcome, _ in done.values() for warning in outcome.warnings))
+        if unanswered and done:
+            warnings.append(f"{counted(unanswered, 'question')} not asked anew: {self._trouble}")
+        calls = self._model.asked if self._model is not None else 0
+        return Asked(merged(done.values()), calls, unanswered, warnings=warnings)
+
+    def _folders(self, case: Case) -> list[tuple[Question, str]]:
+        """The inner folders that sessions worked on most, the deepest first; none that only leads to another."""
+        often: dict[str, int] = {}
+        inside: dict[str, set[str]] = {}
+        for file in case.files:
+            child, folder = file.relative, posixpath.dirname(file.relative)
+            while folder and (file.was_touched or file.path in case.scope.touched):
+                often[folder] = often.get(folder, 0) + 1
+                inside.setdefault(folder, set()).add(child)
+                child, folder = folder, posixpath.dirname(folder)
+        several = [folder for folder in often if len(inside[folder]) > 1]
+        busiest = sorted(several, key=lambda folder: (-often[folder], folder))[: self._section.folders]
+        ordered = sorted(busiest, key=lambda folder: (-folder.count("/"), folder))
+        return [(about.folder(folder), posixpath.join(case.path, folder)) for folder in ordered]
+
+    def _one(self, asker: Asker, kept: Kept, ask: _Ask, record: Record) -> tuple[Outcome, bool] | None:
+        """Its outcome, and whether that is current; None where there is none yet. `record` is what was found so far."""
+        was = kept.get(ask.question.id)
+        if self._model is not None and not self._trouble:
+            try:
+                opening = asker.opening(ask.question, ask.path, ask.parts, self._model.context_tokens)
+                if was is not None and was.is_current(
+                    self._archive, opening.key, self._model.fingerprint, str(self._limits)
+                ):
+                    return was, True
+                taken_up = [path for path, _ in record.recorded]
+                outcome = asker.ask(
+                    self._model, ask.question, opening, limits=self._limits, taken_up=taken_up, pulse=self._pulse
+                )
+            except ModelUnavailable as error:
+                self._trouble = str(error)
+            else:
+                kept.put(outcome)
+                return outcome, True
+        if was is None:
+            return None
+        opening = asker.opening(ask.question, ask.path, ask.parts, was.context)
+        return was, was.is_current(self._archive, opening.key, None)
+
+    def _pulse(self, _text: str) -> None:
+        """A model that talks is a sign of life; not every word of it."""
+        if self._clock() - self._pulsed >= _PULSE_S:
+            self._pulsed = self._clock()
+            self._progress(self._event)
+
+
+def _recorded(case: Case, done: _Done) -> list[tuple[Question, str]]:
+    """What was newly recorded, and not described or asked about yet."""
+    record = merged(done.values())
+    asks = [(about.path(posixpath.relpath(path, case.path)), path) for path, _ in record.recorded]
+    return [(q, path) for q, path in asks if path not in record.descriptions and q.id not in done]
+
+
+def _parts(case: Case, path: str, record: Record) -> list[str]:
+    """What was found out about inner folders of `path`, and about paths in it: one line each."""
+    found: dict[str, str] = {}
+    for question_id, answer in record.answers.items():
+        folder = posixpath.join(case.path, question_id.partition(":")[2])
+        if ":" in question_id and folder.startswith(path + "/") and answer.statements:
+            found[folder] = " ".join(statement.text for statement in answer.statements[:2])
+    for described, statement in record.descriptions.items():
+        if described.startswith(path + "/"):
+            found.setdefault(described, statement.text)
+    return [f"{posixpath.relpath(each, path)}: {found[each]}" for each in sorted(found)]

@@ -1,0 +1,96 @@
+"""Where a target's tree goes, whether it may go there, and what became of it. daemon.publish writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from daemon.archive import Archive
+from daemon.errors import BadRequest, OutputRefused
+from daemon.model import Json, Page
+from daemon.publish import publish
+from daemon.recall.snippet import counted
+from daemon.reconstitute.pages.index import from_json, publish_index, to_json
+from daemon.reconstitute.pages.layout import README
+from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.recover import CERTAIN, Recovered
+
+
+def published(root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered]) -> Json:
+    """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
+    done = publish(root, tree, pages)
+    proven = sum(file.state in CERTAIN for file in files)
+    warnings = [f"{page} was edited by hand and is kept as it is" for page in done.kept]
+    warnings += [f"{page}: something that is not ours stands there and is left" for page in done.taken]
+    if done.nested:
+        number = counted(len(done.nested), "page")
+        warnings.append(f"left to another target's tree in the same folder: {number}, such as {done.nested[0]}")
+    return {
+        "target": path,
+        "output": str(root / done.folder),
+        "pages": len(pages),
+        "written": len(done.written),
+        "unchanged": len(done.unchanged),
+        "kept": len(done.kept),
+        "files": {"proven": proven, "unproven": len(files) - proven},
+        "warnings": warnings,
+    }
+
+
+def entry(renderer: Renderer, root: Path, tree: Path) -> Json:
+    """A target's line in the index over all, and the output directory that it is for."""
+    return {"root": str(root), **to_json(renderer.entry(str(tree.relative_to(root))))}
+
+
+def publish_targets(archive: Archive, root: Path) -> list[str]:
+    """The index over all trees that are still in this output directory; warnings."""
+    entries = []
+    for target in archive.targets():
+        for name in ("last", "last-at"):
+            kept = (archive.target_get(target, name) or {}).get("entry")
+            if kept is not None and kept["root"] == str(root) and (root / kept["folder"] / README).is_file():
+                entries.append(from_json({key: value for key, value in kept.items() if key != "root"}))
+    return publish_index(root, entries)
+
+
+def check(root: Path, tree: str, forbidden: Sequence[Path]) -> None:
+    """Refuse an output directory or tree that lies in a forbidden one, or a tree around one; links are followed.
+
+    Raises:
+        OutputRefused: naming the directory, why, and what to do.
+    """
+    try:
+        places = [root.resolve(), (root / tree).resolve()]
+        for records in (directory.resolve() for directory in forbidden):
+            if any(place.is_relative_to(records) for place in places) or records.is_relative_to(places[1]):
+                raise OutputRefused(
+                    f"{root}: the pages would go into {records}, which holds records and is never written to by a "
+                    "reconstitution; name another output directory"
+                )
+    except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError
+        raise OutputRefused(f"{root}: cannot be resolved: {error}; name another output directory") from error
+
+
+def normal(path: str) -> str:
+    """`path` absolute and plain.
+
+    Raises:
+        BadRequest: it is not absolute, is the root, or holds a NUL.
+    """
+    plain = "/" + os.path.normpath(absolute(path)).lstrip("/")
+    if plain == "/":
+        raise BadRequest("/: the root is no target; give a folder or file beneath it")
+    return plain
+
+
+def absolute(path: str) -> str:
+    """`path` with ~ put in.
+
+    Raises:
+        BadRequest: it is not absolute, or holds a NUL.
+    """
+    expanded = os.path.expanduser(path)
+    if not expanded.startswith("/") or "\0" in path:
+        raise BadRequest(f"{path!r}: not an absolute path; write it from / on, or from ~")
+    return expanded

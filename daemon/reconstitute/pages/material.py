@@ -1,0 +1,120 @@
+"""What a tree is rendered from, and what its pages ask of it.
+
+Guarantees: pure lookups over the material, worked out once; what a model said and what was quoted stay apart. It makes
+no Markdown.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from daemon.files.trees import is_beneath
+from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
+from daemon.reconstitute.extract import Extractor, Findings, Passage
+from daemon.reconstitute.questions import PURPOSE
+from daemon.reconstitute.recover import Recovered
+from daemon.reconstitute.scope import Involved, Scope
+
+PATH = "path"
+"""With a path beneath the target after it, the question what that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a tree is rendered from. `record` is what a model found out; without one the findings are the answers.
+
+    An inner folder's purpose is the record's answer to ``purpose:<relative folder>``, and what a path is that a model
+    took up is the answer to ``path:<relative path>``.
+    """
+
+    scope: Scope
+    files: tuple[Recovered, ...]
+    findings: tuple[Findings, ...]
+    extractor: Extractor
+    moment: int | None = None
+    warnings: tuple[str, ...] = ()
+    shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
+    record: Record = NOTHING
+
+
+class Known:
+    """The material's files, sessions and answers by what a page has in hand; paths are relative to the target."""
+
+    def __init__(self, material: Material) -> None:
+        self.material = material
+        self.target = material.scope.target
+        self.files = {file.relative: file for file in material.files}
+        self._by_path = {file.path: file.relative for file in material.files}
+        self.titles = {one.session.id: one.title for one in material.scope.sessions}
+        self._session_of = {m: one.session.id for one in material.scope.sessions for m in one.messages}
+        self._directories = {
+            one.session.id: one.session.directory
+            for one in material.scope.sessions
+            if one.session.directory not in {"", "/"}  # what holds everything tells nothing apart
+        }
+        self._quotes: dict[str, tuple[Passage, ...]] = {}
+
+    def is_worked_on(self, relative: str) -> bool:
+        """Whether a session changed or read it; of the others only snapshots of a whole project tell."""
+        file = self.files[relative]
+        return file.was_touched or file.path in self.material.scope.touched
+
+    def sessions(self, files: Iterable[Recovered]) -> list[Involved]:
+        """The sessions that touched one of `files`, oldest first."""
+        ids = {i for file in files for i in self._touching(file.path)}
+        return [one for one in self.material.scope.sessions if one.session.id in ids]
+
+    @cached_property
+    def touched(self) -> dict[str, list[str]]:
+        """The files of the tree that each session touched, sorted, by session id."""
+        found: dict[str, list[str]] = {}
+        for relative in sorted(self.files):
+            for session_id in sorted(self._touching(self.files[relative].path)):
+                found.setdefault(session_id, []).append(relative)
+        return found
+
+    def answer(self, question_id: str, relative: str = "") -> Answer | None:
+        """What a model answered to a question about the target, or about a folder or file beneath it."""
+        return self.material.record.answers.get(f"{question_id}:{relative}" if relative else question_id)
+
+    def statements(self, relative: str) -> tuple[Statement, ...]:
+        """What a model says that a file, a folder or a path it took up is for, the description of it first."""
+        for question_id in (PURPOSE.id, PATH):
+            found = self.answer(question_id, relative)
+            if found is not None and found.statements:
+                return found.statements
+        described = self.material.record.descriptions.get(self._path(relative))
+        return () if described is None or not described.text.strip() else (described,)
+
+    def quotes(self, relative: str) -> tuple[Passage, ...]:
+        """What sessions said of a file or folder."""
+        if relative not in self._quotes:
+            self._quotes[relative] = self._find_quotes(relative)
+        return self._quotes[relative]
+
+    def relative(self, path: str) -> str:
+        """An absolute path as pages know it; empty where it is not beneath the target."""
+        if path in self._by_path:  # the target itself may be a file
+            return self._by_path[path]
+        return path[len(self.target) + 1 :] if path != self.target and is_beneath(path, self.target) else ""
+
+    def _path(self, relative: str) -> str:
+        return self.files[relative].path if relative in self.files else posixpath.join(self.target, relative)
+
+    def _touching(self, path: str) -> set[str]:
+        messages = self.material.scope.touched.get(path, ())
+        return {self._session_of[message] for message in messages if message in self._session_of}
+
+    def _find_quotes(self, relative: str) -> tuple[Passage, ...]:
+        absolute = self._path(relative)
+        is_file, name = relative in self.files, posixpath.basename(relative)
+        short = {relative, name} if is_file else {relative + "/"}
+        sessions = None
+        if not is_file or name in self.material.shared_names:
+            sessions = self._touching(absolute)
+            sessions |= {i for i, folder in self._directories.items() if is_beneath(absolute, folder)}
+        touching = self.material.scope.touched.get(absolute, frozenset())
+        return self.material.extractor.describe({absolute}, PURPOSE, touching, short=short, sessions=sessions)

@@ -1,0 +1,92 @@
+"""A chat model for tests and examples that answers from the evidence it is shown, and from nothing else.
+
+It speaks through `fake_ollama`: give it as `chat_script`. For each question it has a script of statements, each with a
+phrase that some message is known to contain. It looks for the phrase in the blocks that it was shown; where it is not,
+it calls search_sessions for it, once; what it never sees it does not state. A question without a script is answered
+with the first sentences of the blocks it was shown first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fake_ollama import call
+
+_BLOCK = re.compile(
+    r"^<<<reconstitute:recall (?P<tag>[0-9a-f]+)[^\n]*\nmessage (?P<id>\S+)[^\n]*\n(?P<body>.*?)\n(?P=tag) ",
+    re.DOTALL | re.MULTILINE,
+)
+_SENTENCE = re.compile(r"[A-Z][^\n.!?]{25,200}[.!?]")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A statement; `phrase` is what its source contains, word for word."""
+
+    text: str
+    phrase: str
+    reason: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass
+class EvidentModel:
+    """`scripts` maps a piece of a question's text to its statements; `descriptions` a path to what is said of it."""
+
+    scripts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
+    confidence: str = "high"
+
+    def __call__(self, body: Any) -> Any:
+        messages = body["messages"]
+        blocks = list(self._blocks(messages))
+        script = self._script(messages[1]["content"])
+        if script is None:
+            return self._first_sentences(blocks)
+        searched = [
+            call_["function"]["arguments"].get("query", "")
+            for message in messages
+            for call_ in message.get("tool_calls", ())
+            if call_["function"]["name"] == "search_sessions"
+        ]
+        unseen = [said.phrase for said in script if not _holding(blocks, said.phrase) and said.phrase not in searched]
+        if unseen:
+            return call("search_sessions", query=unseen[0])
+        statements = [
+            {
+                "text": said.text, "reason": said.reason, "paths": list(said.paths),
+                "message_ids": [_holding(blocks, said.phrase)], "quote": said.phrase,
+            }
+            for said in script
+            if _holding(blocks, said.phrase)
+        ]  # fmt: skip
+        note = "" if len(statements) == len(script) else "Not everything that was looked for is recorded."
+        return call("answer_question", statements=statements, confidence=self.confidence, note=note)
+
+    def _script(self, asked: str) -> Sequence[Said] | None:
+        question = asked.rsplit("answer_question in the end:", 1)[-1]
+        return next((script for piece, script in self.scripts.items() if piece in question), None)
+
+    def _blocks(self, messages: Sequence[Any]) -> Iterator[tuple[str, str]]:
+        for message in messages:
+            for found in _BLOCK.finditer(str(message.get("content", ""))):
+                yield found["id"], found["body"]
+
+    def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:
+        statements = []
+        for message_id, text in blocks:
+            sentence = _SENTENCE.search(text)
+            if sentence and all(sentence[0] != said["quote"] for said in statements):
+                statements.append({
+                    "text": f"It was said: {sentence[0]}", "message_ids": [message_id], "quote": sentence[0],
+                })  # fmt: skip
+        note = "" if statements else "Nothing is recorded about it."
+        return call("answer_question", statements=statements[:3], confidence="low", note=note)
+
+
+def _holding(blocks: Sequence[tuple[str, str]], phrase: str) -> str:
+    """The id of the first message that was shown with the phrase; empty without one."""
+    wanted = " ".join(phrase.split())
+    return next((message_id for message_id, text in blocks if wanted in " ".join(text.split())), "")

@@ -1,0 +1,74 @@
+"""What the tests of the pages share: material of a target, and answers of a model about it."""
+
+from __future__ import annotations
+
+from daemon.files import Grade, Revision
+from daemon.files.content import Content
+from daemon.files.disk import Disk
+from daemon.model import Kind, Operation, Session, Target
+from daemon.reconstitute import questions
+from daemon.reconstitute.answer import Answer, Record, Source, Statement
+from daemon.reconstitute.extract import NOTHING, Extractor, Findings, Passage
+from daemon.reconstitute.pages.material import Material
+from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.recover import Recovered, State
+from daemon.reconstitute.scope import Involved, Scope
+
+AT = 1_795_262_400_000
+DAY = 86_400_000
+ROOT = "/home/dev/shop"
+SECRET = "ghp_" + "a1B2" * 9
+
+
+def file(relative: str, content: bytes = b"x = 1\n", state: State = State.PROVEN) -> Recovered:
+    one = Revision(
+        time=AT,
+        grade=Grade(state.value),
+        whole=Content(content),
+        session_id="ses_1",
+        message_id="msg_1",
+        part_id="prt_1",
+        tool="write",
+        operation=Operation.WRITE,
+    )
+    shown = one if one.proven else None
+    return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), shown, None if shown else one)
+
+
+def source(quote: str = "", title: str = "A session", created: int = AT, message_id: str = "msg_1") -> Source:
+    return Source(message_id, "ses_1", title, created, quote)
+
+
+def statement(text: str, reason: str = "", *sources: Source, paths: tuple[str, ...] = ()) -> Statement:
+    return Statement(text, reason, sources or (source(),), paths)
+
+
+def answer(question_id: str, *statements: Statement, **more) -> Answer:
+    return Answer(question_id, statements, **({"confidence": "medium", "model": "wise:4b"} | more))
+
+
+def record(*answers: Answer, **more) -> Record:
+    return Record({one.question_id: one for one in answers}, more.pop("descriptions", {}), **more)
+
+
+def session(number: int, title: str = "A session", created: int = AT) -> Involved:
+    made = Session(f"ses_{number}", "prj", ROOT, title, created, created, b"{}")
+    return Involved(made, title, (f"msg_{number}",), "Begin.", False)
+
+
+def passage(text: str) -> Passage:
+    return Passage(text, Kind.ANSWER, "msg_q", "ses_1", "A session", AT)
+
+
+def material(
+    files=(), found: Record | None = None, said=(), sessions=None, own: tuple[str, ...] = (), **more
+) -> Material:
+    passages, involved = tuple(said), tuple(sessions if sessions is not None else [session(1)])
+    scope = Scope(ROOT, involved, more.pop("touched", {}), passages, "print")
+    asked = questions.of(Target(ROOT, own), [one.relative for one in files])
+    findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in asked)
+    return Material(scope, tuple(files), findings, Extractor(passages), record=found or Record({}, {}), **more)
+
+
+def pages(made: Material, most: int = 5000) -> dict[str, str]:
+    return {page.path: page.content for page in Renderer(made, most).pages()}

@@ -1,0 +1,293 @@
+"""What a model answered stands on the pages: with its sources, how sure it is, and as inert as anything recorded."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import replace
+from functools import cache
+from urllib.parse import unquote
+
+import pytest
+from found_out import AT, DAY, ROOT, SECRET, answer, file, material, pages, passage, record, session, source, statement
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markup import PAYLOADS, kinds, links, parse, words
+
+from daemon.reconstitute.extract import NOTHING
+from daemon.reconstitute.pages import markdown
+from daemon.reconstitute.pages.render import Renderer
+
+NO_MODEL = "No chat model answered"
+
+
+def section(page: str, heading: str) -> str:
+    return page.split(f"\n## {heading}\n")[1].split("\n## ", maxsplit=1)[0]
+
+
+# -- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def test_a_statement_stands_with_its_reason_its_day_and_its_source():
+    said = statement("The cart is kept in SQLite.", "two processes write", source("We take SQLite.", "The shop"))
+    top = pages(material([file("a.py")], record(answer("decisions", said))))["README.md"]
+    assert section(top, "Decisions").strip().splitlines() == [
+        "- 2026-11-21: The cart is kept in SQLite.",
+        "  - Why: two processes write",
+        "  - Source: 2026-11-21T12:00:00Z, session The shop (`ses_1`), message `msg_1`: “We take SQLite.”",
+        "",
+        "Sure: medium. Answered by wise:4b.",
+    ]
+
+
+def test_an_answer_stands_in_place_of_quotations_and_says_how_sure_it_is():
+    made = answer("run", statement("Run `make`."), confidence="low", dropped=1, note="Newer evidence exists.")
+    top = pages(material([file("a.py")], record(made), [passage("Start it with python3 app.py.")]))["README.md"]
+    text = section(top, "How to run it")
+    assert "python3 app.py" not in text
+    assert "Run `make`. (2026-11-21)" in text
+    expected = "Sure: low. Answered by wise:4b; 1 statement was dropped because its source did not hold."
+    assert f"{expected} Newer evidence exists." in text
+    assert "python3 app.py" in section(top, "Structure")
+
+
+def test_several_dropped_statements_are_counted():
+    made = answer("run", statement("Run it."), dropped=3)
+    assert (
+        "3 statements were dropped because their sources did not hold."
+        in pages(material([], record(made)))["README.md"]
+    )
+
+
+def test_an_answer_without_statements_says_why_and_the_quotations_follow():
+    made = answer("dead-ends", note="No message tells of one.", dropped=2)
+    top = pages(material([file("a.py")], record(made), [passage("We tried it in vain.")]))["README.md"]
+    text = section(top, "Dead ends")
+    note = (
+        "No answer by wise:4b: No message tells of one. 2 statements were dropped because their sources did not hold."
+    )
+    assert text.index(note) < text.index("> We tried it in vain.")
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ((), [f"{NO_MODEL}; the best recorded passages are quoted instead."]),
+        (("run", "open"), [f"{NO_MODEL} 5 of 7 questions; the best recorded passages are quoted instead."]),
+        (("purpose", "run", "structure", "configuration", "decisions", "dead-ends", "open"), []),
+    ],
+)
+def test_that_no_model_answered_is_said_once(answered: tuple[str, ...], said: list[str]):
+    found = record(*(answer(name, statement("It is so.")) for name in answered))
+    top = pages(material([file("a.py")], found))["README.md"]
+    assert [line for line in top.splitlines() if NO_MODEL in line] == said
+
+
+def test_a_statement_without_a_source_is_not_shown():
+    made = material(
+        [], record(answer("purpose", statement("Founded."), statement("Unfounded.").__class__("Unfounded.")))
+    )
+    text = section(pages(made)["README.md"], "Purpose")
+    assert "Founded." in text
+    assert "Unfounded." not in text
+
+
+def test_paths_of_a_statement_are_links_where_there_is_a_page_of_them():
+    said = statement("It is so.", paths=(f"{ROOT}/src/a.py", f"{ROOT}/src", f"{ROOT}/gone.py", "/etc/hosts", ROOT))
+    top = pages(material([file("src/a.py"), file("src/b.py")], record(answer("structure", said))))["README.md"]
+    about = next(line for line in section(top, "Structure").splitlines() if "About" in line)
+    assert about == (
+        "  - About [src/a.py](src/a.py.md), [src](src/README.md), `gone.py`, `/etc/hosts`, `/home/dev/shop`"
+    )
+
+
+def test_what_a_model_says_of_a_file_comes_before_what_was_said_of_it():
+    found = record(descriptions={f"{ROOT}/a.py": statement("Draws the cart.", paths=(f"{ROOT}/a.py",))})
+    made = pages(material([file("a.py"), file("b.py")], found, [passage("a.py is the first file. b.py is the other.")]))
+    text = section(made["a.py.md"], "What it is for")
+    assert text.index("Draws the cart.") < text.index("Said of it:") < text.index("> a.py is the first")
+    assert "About" not in text
+    mapped = section(made["README.md"], "Map")
+    assert "[a.py](a.py.md): proven; on disk: missing. Draws the cart." in mapped
+    assert "[b.py](b.py.md): proven; on disk: missing. “a.py is the first file. b.py is the other.”" in mapped
+
+
+def test_of_a_target_that_is_a_file_the_page_tells_what_a_model_says_of_it():
+    said = statement("Draws the cart.", paths=(f"{ROOT}/a.py",))
+    one = material([file("a.py")], record(answer("purpose", said), descriptions={f"{ROOT}/a.py": said}))
+    made = pages(replace(one, scope=replace(one.scope, target=f"{ROOT}/a.py")))
+    assert "Draws the cart." in section(made["a.py.md"], "What it is for")
+    assert "About [a.py](a.py.md)" in section(made["README.md"], "Purpose")
+
+
+def test_an_inner_folders_purpose_stands_on_its_page_and_in_the_map_above():
+    found = record(answer("purpose:src", statement("Holds the program.")))
+    made = pages(material([file("src/a.py"), file("src/b.py"), file("c.py")], found))
+    assert "Holds the program." in section(made["src/README.md"], "Purpose")
+    assert "Answered by wise:4b" in section(made["src/README.md"], "Purpose")
+    assert "[src/](src/README.md): 2 files: 2 proven. Holds the program." in section(made["README.md"], "Map")
+
+
+def test_a_path_that_was_only_named_is_listed_with_what_is_said_of_it():
+    found = record(
+        answer("path:logs/x.log", statement("Errors went there.")),
+        recorded=((f"{ROOT}/a.py", "named"), (f"{ROOT}/logs/x.log", "a message names it")),
+    )
+    top = pages(material([file("a.py")], found))["README.md"]
+    text = section(top, "Named, but nothing of it is recorded")
+    assert text.strip().splitlines()[:2] == [
+        "- `logs/x.log`: a message names it",
+        "  - Errors went there. (2026-11-21)",
+    ]
+    assert "a.py" not in text
+
+
+def test_notes_stand_at_the_end_and_nothing_stands_there_without_any():
+    found = record(notes=(statement("Two people worked on it."),))
+    assert "Two people worked on it." in section(pages(material([file("a.py")], found))["README.md"], "Notes")
+    assert "## Notes" not in pages(material([file("a.py")]))["README.md"]
+
+
+def test_an_answer_to_a_persons_own_question_stands_under_that():
+    made = material([file("a.py")], own=("Who pays?",))
+    own = made.findings[-1].question.id
+    found = pages(material([file("a.py")], record(answer(own, statement("The owner pays."))), own=("Who pays?",)))
+    assert "The owner pays." in section(found["README.md"], "Other questions").split("### Who pays?")[1]
+
+
+def test_an_answer_to_a_question_that_was_not_looked_up_otherwise_is_shown_too():
+    made = material([file("a.py")], record(answer("readers", statement("For the owner."))))
+    assert "For the owner." in section(pages(made)["README.md"], "For whom")
+
+
+def test_pages_name_the_messages_that_a_model_cites():
+    cited = statement("So.", "", source(message_id="msg_7"))
+    found = record(answer("purpose", cited), notes=(statement("Also.", "", source(message_id="msg_8")),),
+                   descriptions={f"{ROOT}/a.py": statement("It.", "", source(message_id="msg_9"))})  # fmt: skip
+    made = {page.path: page.sources for page in Renderer(material([file("a.py")], found), 100).pages()}
+    assert {"msg_7", "msg_8"} <= set(made["README.md"])
+    assert "msg_9" in made["a.py.md"]
+
+
+def test_no_secret_in_a_models_words_reaches_a_page():
+    said = statement(
+        f"The key is {SECRET}.",
+        f"for {SECRET}",
+        source(f"key = '{SECRET}'", f"t {SECRET}"),
+        paths=(f"{ROOT}/{SECRET}",),
+    )
+    found = record(
+        answer("purpose", said, note=f"see {SECRET}", model=f"m {SECRET}"),
+        answer("purpose:src", said),
+        answer("run", note=f"see {SECRET}"),
+        notes=(said,),
+        recorded=((f"{ROOT}/x-{SECRET}", f"because {SECRET}"),),
+        descriptions={f"{ROOT}/src/a.py": said},
+    )
+    made = pages(material([file("src/a.py"), file("b.py")], found))
+    assert all(SECRET not in text for text in made.values())
+    assert sum(text.count("REDACTED") for text in made.values()) > 15
+
+
+def test_the_same_answers_in_another_order_give_the_same_bytes():
+    one = record(answer("run", statement("a")), answer("open", statement("b")), recorded=(("/x", "1"), ("/y", "2")))
+    two = record(answer("open", statement("b")), answer("run", statement("a")), recorded=(("/y", "2"), ("/x", "1")))
+    assert pages(material([file("a.py")], one)) == pages(material([file("a.py")], two))
+
+
+# -- hostile words of a model (T1) -----------------------------------------------------------------------------------
+
+
+def hostile(payload: str, **more):
+    """Material with `payload` in every place a text can stand, twice where places differ by their neighbours."""
+    said = statement(
+        payload,
+        payload,
+        source(payload, payload),
+        source("", payload, AT + DAY),
+        paths=(payload, f"{ROOT}/{payload}", f"{ROOT}/a.py"),
+    )
+    found = record(
+        *(answer(q, said, said, note=payload, model=payload, confidence=payload) for q in ("purpose", "decisions")),
+        answer("run", note=payload, model=payload),
+        answer("purpose:src", said, note=payload),
+        answer("path:named", said),
+        descriptions={f"{ROOT}/a.py": said, f"{ROOT}/src/b.py": said},
+        recorded=((f"{ROOT}/named", payload), (f"~{payload}", payload)),
+        notes=(said, said),
+    )
+    sessions = [session(1, payload), session(2, payload, AT + DAY)]
+    return material(
+        [file("a.py"), file("src/b.py"), file("src/c.py")], found, sessions=sessions, own=(payload,), **more
+    )
+
+
+def check(made: dict[str, str], fences: int) -> None:
+    """No HTML, no image, no rule; every link leads to a page of the set; the fences are ours."""
+    seen = 0
+    for path, text in made.items():
+        tokens = parse(text)
+        assert not {token.type for token in tokens} & {"html_block", "html_inline", "image", "code_block", "hr", "em_open", "strong_open", "s_open"}  # fmt: skip
+        seen += sum(token.type == "fence" for token in tokens)
+        for href in links(text):
+            assert posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))) in made
+    assert seen == fences
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_words_of_a_model_are_inert_wherever_they_stand(payload: str):
+    made = pages(hostile(payload))
+    check(made, 3 + 1)  # three contents and the diagram
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_model_makes_no_heading_no_table_and_no_list_of_its_own(payload: str):
+    assert shapes(payload) == shapes("plain words")
+
+
+@cache
+def shapes(payload: str) -> dict[str, list[str]]:
+    """Everything that gives each page its form."""
+    kept = ("heading", "bullet", "ordered", "list_item", "table", "tr", "td", "blockquote", "fence")
+    made = pages(hostile(payload)).items()
+    return {path: [token.type for token in parse(text) if token.type.startswith(kept)] for path, text in made}
+
+
+@given(
+    st.text(st.sampled_from(list("`*_[]()<>#+-!|~&$=:@^\"'\\{}0123%. \n\r\tahtpw/\u2028\x1b")), max_size=60) | st.text()
+)
+def test_prose_is_text_and_code_whatever_a_model_writes(text: str):
+    for made in (markdown.prose(text), markdown.Markdown(f"- {markdown.quoted(text)}")):
+        allowed = {"paragraph_open", "inline", "text", "paragraph_close", "text_special", "code_inline"}
+        allowed |= {"bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"}
+        assert kinds(made) <= allowed
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", made)
+
+
+@given(st.text(st.sampled_from("ab`._ *"), max_size=30))
+def test_a_reader_sees_the_words_of_prose_but_for_the_backticks_of_code(text: str):
+    assert re.sub(r"[`\s]", "", words(markdown.prose(text))) == re.sub(r"[`\s]", "", text)
+
+
+def test_commands_in_prose_are_code():
+    assert markdown.prose("Run `make test_all` in `/srv`, not __here__.") == (
+        "Run `make test_all` in `/srv`, not \\_\\_here\\_\\_."
+    )
+
+
+def test_what_nothing_answers_is_one_line():
+    top = pages(material([file("a.py")], record(answer("open", note="There is none."))))["README.md"]
+    expected = "How to run it, Structure, Configuration, Decisions, Dead ends.\n"
+    assert section(top, "Nothing recorded answers").strip("\n") + "\n" == expected
+    assert section(top, "Purpose").strip() == NOTHING
+    assert "There is none." in section(top, "Open problems")
+    assert "## Nothing recorded answers" not in pages(material([], said=[passage("It is so.")]))["README.md"]
+
+
+@settings(max_examples=40)
+@given(
+    st.text(st.sampled_from(list("`*_[]()<>#+-!|~&$=:@^\"'\\{}0123%. \n\r\tahtpw\u2028\x1b")), min_size=1, max_size=40)
+)
+def test_no_text_whatsoever_breaks_out_of_its_place(text: str):
+    assert shapes(f"a{text}") == shapes("plain words")
+    check(pages(hostile(text)), 3 + 1)
