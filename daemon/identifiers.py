@@ -7,6 +7,12 @@ time only near a known one, and never an order across a wrap.
 
 from __future__ import annotations
 
+OWN_SESSION_TITLE = "[reconstitute]"
+"""How the title of every session begins that we ask an OpenCode server for. None of them is ever archived (S13)."""
+
+OWN_MARK = "reconstitute-model"
+"""Our agent in such sessions, and a tool switched off that there is not: each of their messages names one of them."""
+
 _SPAN = 1 << 36
 _MASK = (1 << 48) - 1
 

@@ -2,7 +2,8 @@
 
 Every commit holds records, replay, file edits, outbox entries and the cursor of the same messages. Listing decides what
 to read, content decides what changed. A record that cannot be read is set aside with the reason and the pass goes on;
-one that is being written is left for the next pass.
+one that is being written is left for the next pass. Our own sessions with a model are seen, counted and left out; one
+that is in the archive already stays the user's, whatever its title becomes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from daemon import log, records
 from daemon.archive import STAGES, Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
 from daemon.ingest.evidence import Evidence
+from daemon.ingest.own import is_own
 from daemon.model import Json, Message, Session, SourceCounts
 from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
 from daemon.redact import redact_value
@@ -168,8 +170,13 @@ class Intake:
             self._quarantine(visit, f"session {session_id}", {"reason": str(error)})
             self._archive.commit(visit.batch)
             return visit.taken
+        session = self._read_session(visit)
+        if visit.session is None and is_own(session, self._read_messages(visit)):
+            self._figures.setdefault(source.name, {})[session_id] = (len(units), 0)
+            return Taken()
+        if session is not None:
+            self._record_session(visit, session)
         marks = self._archive.marks(source.name, session_id)
-        self._record_session(visit, has_messages=bool(units))
         kept = 0
         waiting = 0
         for message_id, unit in units.items():
@@ -184,10 +191,7 @@ class Intake:
                 self._archive.commit(visit.batch)
                 visit.batch, waiting = self._archive.batch(), 0
                 pulse()
-        for message_id in marks.keys() - units.keys() - {""}:
-            visit.batch.mark(source.name, session_id, message_id, None)
-            visit.batch.release(source.name, f"message {message_id}")
-            visit.taken.removed += visit.batch.forget_message_source(message_id, source.name, self._now())
+        self._forget(visit, marks.keys() - units.keys() - {""})
         session = self._archive.session(session_id) or visit.session
         if session is not None:
             self._evidence.of_session(visit.batch, source, session, partial(self._peek, visit))
@@ -196,25 +200,34 @@ class Intake:
         self._figures.setdefault(source.name, {})[session_id] = (len(units), kept)
         return visit.taken
 
-    def _record_session(self, visit: _Visit, *, has_messages: bool) -> None:
-        place = f"session {visit.session_id}"
-        before = visit.session = self._archive.session(visit.session_id)
+    def _forget(self, visit: _Visit, message_ids: Iterable[str]) -> None:
+        for message_id in message_ids:
+            visit.batch.mark(visit.name, visit.session_id, message_id, None)
+            if message_id:
+                visit.batch.release(visit.name, f"message {message_id}")
+                visit.taken.removed += visit.batch.forget_message_source(message_id, visit.name, self._now())
+
+    def _read_session(self, visit: _Visit) -> Session | None:
+        """The record at the source; None, and noted, when it cannot be read now. `visit` gets what the archive has."""
+        visit.session = self._archive.session(visit.session_id)
         try:
-            session = visit.source.read_session(visit.session_id)
+            return visit.source.read_session(visit.session_id)
         except SourceBusy:
             visit.taken.postponed.add(visit.session_id)
-            return
         except BadRecord as error:
-            self._quarantine(visit, place, {"reason": str(error)})
-            return
-        visit.batch.release(visit.name, place)
+            self._quarantine(visit, f"session {visit.session_id}", {"reason": str(error)})
+        return None
+
+    def _record_session(self, visit: _Visit, session: Session) -> None:
+        before = visit.session
+        visit.batch.release(visit.name, f"session {visit.session_id}")
         if session.raw == b"{}":
             # No record at the source: made up from the messages, or a session that is just being made or deleted. What
             # the archive has says more, and the source has deleted it.
             if before is not None:
                 visit.batch.forget_session_source(visit.session_id, visit.name, self._now())
                 return
-            if not has_messages:
+            if not visit.units:
                 return
         visit.session = session
         if visit.batch.session(session, visit.name, visit.source.generation):
@@ -233,17 +246,12 @@ class Intake:
                 visit.batch.enqueue_in(stage, message_id, state["created"], state["hash"])
 
     def _lost_session(self, source: Source, session_id: str) -> int:
-        batch = self._archive.batch()
-        removed = 0
-        batch.release(source.name, f"session {session_id}")
-        for message_id in self._archive.marks(source.name, session_id):
-            batch.mark(source.name, session_id, message_id, None)
-            if message_id:
-                batch.release(source.name, f"message {message_id}")
-                removed += batch.forget_message_source(message_id, source.name, self._now())
-        removed += batch.forget_session_source(session_id, source.name, self._now())
-        self._archive.commit(batch)
-        return removed
+        visit = _Visit(source, session_id, False, self._archive.batch(), Taken())
+        visit.batch.release(source.name, f"session {session_id}")
+        self._forget(visit, self._archive.marks(source.name, session_id))
+        visit.taken.removed += visit.batch.forget_session_source(session_id, source.name, self._now())
+        self._archive.commit(visit.batch)
+        return visit.taken.removed
 
     # -- one message ---------------------------------------------------------------------------------------------
 
@@ -274,14 +282,23 @@ class Intake:
 
     def _peek(self, visit: _Visit) -> Iterator[Message]:
         """The session's messages as its source has them now, then as the archive has them."""
+        yield from self._read_messages(visit)
+        yield from self._archive.messages(visit.session_id)
+
+    def _read_messages(self, visit: _Visit) -> Iterator[Message]:
+        """The session's messages as its source has them now, those that can be read."""
         for message_id in visit.units:
             try:
                 found = visit.source.read_message(visit.session_id, message_id).message
             except (SourceBusy, BadRecord):
                 continue  # it is read, and reported, in its own turn
+            except ReconstituteError:
+                raise
+            except Exception:  # noqa: BLE001 - as above: a shape nobody foresaw
+                _LOG.debug("passed over", source=visit.name, message=message_id)
+                continue
             if found is not None:
                 yield found
-        yield from self._archive.messages(visit.session_id)
 
     def _failed(self, unit: Unit, *, partly: bool = False) -> str:
         """The mark of a message that could not be read, or not all of it; with a larger limit it is tried again."""
