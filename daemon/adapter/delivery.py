@@ -1,0 +1,182 @@
+"""An exchange in a thread of its own, and its events to whoever waits for them; a client that hangs up ends it.
+
+The thread is a daemon: an executor's would be waited for at exit, however long a model takes (docs/reliability.md, D3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from daemon.adapter.exchange import Exchange, HungUp, Said
+from daemon.adapter.shapes import line
+from daemon.chat import OnText
+from daemon.errors import ReconstituteError, Retry
+from daemon.model import Json
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text of an answer that is not complete yet."""
+
+    text: str
+
+
+Event = Piece | Said | Exception
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """What `call` returns or raises, in a thread that nobody waits for at exit."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(function: Callable[[Any], None], value: Any) -> None:
+        if not done.done():
+            function(value)
+
+    def work() -> None:
+        try:
+            outcome: tuple[Callable[[Any], None], Any] = (done.set_result, call())
+        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
+            outcome = (done.set_exception, error)
+        _on_loop(loop, settle, *outcome)
+
+    threading.Thread(target=work, name="adapter-call", daemon=True).start()
+    return await done
+
+
+class Deliveries:
+    """All exchanges under way, at most `most` at once."""
+
+    def __init__(self, most: int = 16) -> None:
+        self._most = most
+        self._running = dict[threading.Thread, Delivery]()
+
+    def begin(self, make: Callable[[OnText], Exchange], receive: Receive) -> Delivery:
+        """Start what `make` makes when it is given whom to tell of pieces; `receive` tells when the client is gone.
+
+        Raises:
+            Retry: too many are under way.
+        """
+        if len(self._running) >= self._most:
+            raise Retry("server busy, please try again. maximum pending requests exceeded")
+        delivery = Delivery(make, receive, self._running.pop)
+        self._running[delivery.thread] = delivery
+        delivery.thread.start()
+        return delivery
+
+    async def end(self, within_s: float) -> None:
+        """Call off everything under way and wait for it, so long at most."""
+        running = list(self._running.values())
+        for delivery in running:
+            delivery.call_off()
+        deadline = time.monotonic() + within_s
+        for delivery in running:
+            await asyncio.to_thread(delivery.thread.join, max(0.0, deadline - time.monotonic()))
+
+
+class Delivery:
+    """One exchange. Ask for its `next` event until that is Said or an exception."""
+
+    def __init__(
+        self, make: Callable[[OnText], Exchange], receive: Receive, ended: Callable[[threading.Thread, None], Any]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._gone = self._loop.create_task(_disconnected(receive))
+        self._make, self._ended = make, ended
+        self._exchange: Exchange | None = None
+        self._is_off = False
+        self.thread = threading.Thread(target=self._run, name="adapter-exchange", daemon=True)
+
+    async def next(self) -> Event:
+        """The next event, in order; HungUp when the client is gone, whatever else there is."""
+        coming = self._loop.create_task(self._events.get())
+        await asyncio.wait({coming, self._gone}, return_when=asyncio.FIRST_COMPLETED)
+        if coming.done() and not self._gone.done():
+            event = coming.result()
+            if not isinstance(event, Piece):
+                self._gone.cancel()
+            return event
+        coming.cancel()
+        self.call_off()
+        return HungUp("the client hung up")
+
+    def call_off(self) -> None:
+        """Stop the model; it takes a call to the server, hence a thread."""
+        self._is_off = True
+        self._gone.cancel()
+        if self._exchange is not None and self.thread.is_alive():
+            threading.Thread(target=self._exchange.call_off, name="adapter-call-off", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._exchange = self._make(lambda text: self._tell(Piece(text)))
+            if self._is_off:
+                self._exchange.call_off()
+            event: Event = self._exchange.run()
+        except HungUp as end:
+            event = end
+        except ReconstituteError as error:
+            event = error
+        except Exception as error:  # noqa: BLE001 - a fault of ours is logged and answered; the adapter goes on
+            _log.exception("a request failed by a fault of ours")
+            event = error
+        self._tell(event)
+        _on_loop(self._loop, self._ended, self.thread, None)
+
+    def _tell(self, event: Event) -> None:
+        _on_loop(self._loop, self._events.put_nowait, event)
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any) -> None:
+    try:
+        loop.call_soon_threadsafe(function, *arguments)
+    except RuntimeError:
+        _log.info("a request ended after the server had stopped; its answer went nowhere")
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Lines(Response):
+    """A stream of NDJSON whose first event has come already; `lines_of` makes an event's lines."""
+
+    media_type = "application/x-ndjson"
+
+    def __init__(
+        self, first: Event, delivery: Delivery, lines_of: Callable[[Event], list[Json]], headers: dict[str, str]
+    ) -> None:
+        super().__init__(headers=headers)
+        del self.headers["content-length"]
+        self._first, self._delivery, self._lines_of = first, delivery, lines_of
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """ASGI."""
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        event = self._first
+        try:
+            while True:
+                if isinstance(event, HungUp):
+                    return
+                body = b"".join(map(line, self._lines_of(event)))
+                is_more = isinstance(event, Piece)
+                await send({"type": "http.response.body", "body": body, "more_body": is_more})
+                if not is_more:
+                    return
+                event = await self._delivery.next()
+        finally:
+            self._delivery.call_off()

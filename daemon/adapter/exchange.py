@@ -1,0 +1,268 @@
+"""One request on its way to an answer: the turn itself, one correction, and the fallbacks when it fails.
+
+With tools, a turn is one JSON object (chat.action_text); a tool that the client does not have becomes a call named
+``unknown``, which the client handles. When a turn fails, each of these is tried only when the one before it failed: an
+answer in plain words from the latest tool result, a tool that the user plainly named, plain chat, an error. Whatever
+happens, and also when the client hangs up, the session is kept for its next turn or deleted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from daemon import log
+from daemon.adapter import history, plainly, words
+from daemon.adapter.asked import Asked
+from daemon.adapter.language import ENGLISH, language_of
+from daemon.adapter.sessions import Lease, Sessions
+from daemon.adapter.shapes import Figures
+from daemon.adapter.visible import Visible
+from daemon.chat import OnText, Reply, ToolCall
+from daemon.chat.action_text import parse, prose_of, without_thinking
+from daemon.chat.actions import names_of
+from daemon.chat.opencode_server import OpenCodeServer, SessionGone
+from daemon.errors import BadReply, ModelUnavailable, ReconstituteError
+
+_LOG = log.get("adapter")
+_LEAST_S = 1.0
+"""With less time left no model is asked any more."""
+
+UNKNOWN = ToolCall("unknown", {})
+_Turn = tuple[str, tuple[ToolCall, ...]]
+"""The text of an answer, or its calls."""
+
+
+class HungUp(ReconstituteError):  # noqa: N818 - not a failure
+    """The client is gone; nobody waits for the rest."""
+
+
+class Unanswered(ReconstituteError):  # noqa: N818 - the end of the fallbacks
+    """Everything failed, `cause` last; `shown` says so in the user's language."""
+
+    def __init__(self, cause: ReconstituteError, shown: str) -> None:
+        super().__init__(f"{shown} ({cause})")
+        self.cause, self.shown = cause, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer. `rest` is the part of `content` that was not told piece by piece."""
+
+    content: str
+    calls: tuple[ToolCall, ...]
+    rest: str
+    figures: Figures
+
+
+@dataclass(slots=True)
+class _Meter:
+    """What the figures of an answer are made from."""
+
+    started: int = field(default_factory=time.monotonic_ns)
+    loaded: int | None = None
+    first_text: int | None = None
+    read: int | None = None
+    written: int | None = None
+
+    def add(self, reply: Reply) -> None:
+        if reply.prompt_tokens is not None:
+            self.read = (self.read or 0) + reply.prompt_tokens
+        if reply.reply_tokens is not None:
+            self.written = (self.written or 0) + reply.reply_tokens
+
+    def figures(self) -> Figures:
+        now, loaded = time.monotonic_ns(), self.loaded or self.started
+        first = self.first_text or now
+        return Figures(
+            now - self.started, loaded - self.started, self.read, first - loaded, self.written, max(1, now - first)
+        )
+
+
+class Exchange:
+    """One request. `run` it in a thread; `call_off` from any other."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        client: str,
+        *,
+        server: OpenCodeServer,
+        sessions: Sessions,
+        seconds: float,
+        on_text: OnText | None = None,
+    ) -> None:
+        """`client` is who asks: nobody is given a session that another's conversation made."""
+        self._asked, self._server, self._sessions = asked, server, sessions
+        self._turns = history.turns_of(asked.messages)
+        self._setup = [client, asked.model, history.system_of(asked.messages), list(asked.tools), asked.form]
+        self._language = language_of(history.user_texts(self._turns))
+        self._seconds, self._deadline = seconds, time.monotonic() + seconds
+        self._visible = Visible(on_text)
+        self._prose = ""  # what the model said in plain words where an object was asked for
+        self._meter = _Meter()
+        self._lock = threading.Lock()
+        self._session_id = ""
+        self._is_off = False
+
+    def run(self) -> Said:
+        """The answer.
+
+        Raises:
+            Unanswered: the model, and every fallback, failed.
+            ContextLost: the conversation is longer than the model can read.
+            Retry: the adapter is stopping.
+            HungUp: it was called off.
+        """
+        try:
+            content, calls = self._answered()
+        except (BadReply, ModelUnavailable) as error:
+            content, calls = self._fall_back(error)
+        return Said(content, calls, self._visible.rest(content), self._meter.figures())
+
+    def call_off(self) -> None:
+        """Nobody waits for it any more: stop the model. Harmless when it is over."""
+        with self._lock:
+            self._is_off, session_id = True, self._session_id
+        if session_id:
+            self._server.abort(session_id)
+
+    def _answered(self) -> _Turn:
+        """In a session that knows the conversation, if there is one; in a new one if that is gone."""
+        chain = history.digests(self._setup, self._turns)
+        kinds = [turn["role"] in ("user", "tool") for turn in self._turns]
+        reusable = [all(kinds[known:]) for known in range(len(chain))]
+        lease = self._sessions.take(self._asked.model, chain, reusable)
+        self._meter.loaded = time.monotonic_ns()
+        if lease.known:
+            try:
+                return self._in(lease)
+            except SessionGone:  # the server was restarted, or somebody deleted it
+                lease = self._sessions.new(self._asked.model)
+        return self._in(lease)
+
+    def _in(self, lease: Lease) -> _Turn:
+        """The turn, taken in this session, which is then kept or deleted."""
+        digest = ""
+        try:
+            content, calls = self._turn(lease)
+            message = Reply(self._visible.shown(content), calls).message()
+            digest = history.digests(self._setup, [*self._turns, message])[-1]
+            return content, calls
+        finally:
+            if digest and self._asked.keeps and not self._is_off:
+                self._sessions.keep(lease, digest)
+            else:
+                self._sessions.drop(lease)
+
+    def _turn(self, lease: Lease) -> _Turn:
+        """The turn as it should be, with one correction."""
+        tools, new = self._asked.tools, self._turns[lease.known :]
+        text = history.continuing(new) if lease.known else history.opening(self._turns, in_actions=bool(tools))
+        reply = self._prompt(lease, text, tells=not tools)
+        try:
+            return self._read(reply)
+        except BadReply as error:
+            self._prose = prose_of(reply.content) if tools else ""
+            if self._visible.told or (self._prose and history.awaits_answer(self._turns)):
+                raise  # plain words after a result are the answer
+            reply = self._prompt(lease, words.correction(error))
+        return self._read(reply)
+
+    def _read(self, reply: Reply) -> _Turn:
+        """What a reply says, in the form that was asked for; raises BadReply."""
+        if not self._asked.tools:
+            return self._words_of(reply), ()
+        names = names_of(self._asked.tools)
+        action = parse(reply.content, names)
+        if action.call is None:
+            return words.formed(action.content, self._asked.form), ()
+        return "", (action.call if action.call.name in names else UNKNOWN,)
+
+    def _words_of(self, reply: Reply) -> str:
+        content = without_thinking(reply.content)
+        if not content:
+            raise BadReply("the reply ends in thinking; write the answer after it")
+        return words.formed(content, self._asked.form)
+
+    def _fall_back(self, error: ReconstituteError) -> _Turn:
+        """What is left when the turn failed with `error`; raises Unanswered."""
+        _LOG.info("turn failed, falling back", reason=type(error).__name__)
+        ways: list[Callable[[], _Turn]] = [self._named, partial(self._in_plain_words, after_result=False)]
+        if history.awaits_answer(self._turns):
+            ways.insert(0, partial(self._in_plain_words, after_result=True))
+        for way in ways:
+            if self._visible.told:
+                break  # words that were shown cannot be taken back
+            try:
+                return way()
+            except (BadReply, ModelUnavailable) as later:
+                error = later
+        raise Unanswered(error, (self._language or ENGLISH).failure)
+
+    def _named(self) -> _Turn:
+        """A call of the tool that the user named; raises BadReply where there is no such thing."""
+        asked = self._turns[-1]["content"] if self._turns and self._turns[-1]["role"] == "user" else ""
+        call = plainly.asked_for(asked, self._asked.tools)
+        if call is None:
+            raise BadReply("the reply cannot be used, and no tool was named by itself")
+        return "", (call,)
+
+    def _in_plain_words(self, *, after_result: bool) -> _Turn:
+        """The model's own words where it has spoken some, else what it says when it may use nothing but words."""
+        if self._prose:
+            prose, self._prose = self._prose, ""
+            return words.formed(prose, self._asked.form), ()
+        lease = self._sessions.new(self._asked.model)
+        try:
+            text = history.opening(self._turns, in_actions=False)
+            wanted = words.plainly(self._asked.form, after_result=after_result)
+            reply = self._prompt(lease, f"{text}\n\n{wanted}", tells=True, in_plain_words=True)
+            return self._words_of(reply), ()
+        finally:
+            self._sessions.drop(lease)
+
+    def _prompt(self, lease: Lease, text: str, *, tells: bool = False, in_plain_words: bool = False) -> Reply:
+        """Ask the model. `tells`: the client hears the text as it comes, unless its form is still to be checked."""
+        asked = self._asked
+        rest = self._deadline - time.monotonic()
+        if rest < _LEAST_S:
+            raise ModelUnavailable(f"{self._server.url}: no answer within {self._seconds:g} s")
+        system = words.system(
+            history.system_of(asked.messages),
+            () if in_plain_words else asked.tools,
+            asked.form,
+            self._language,
+        )
+        tells = tells and not asked.form
+
+        def heard(piece: str) -> None:
+            if self._is_off:
+                raise HungUp("the client hung up")
+            self._meter.first_text = self._meter.first_text or time.monotonic_ns()
+            if tells:
+                self._visible.take(piece)
+
+        self._visible.begin()
+        self._enter(lease.session_id)
+        try:
+            reply = self._server.prompt(
+                lease.session_id, system, text, model=asked.model, timeout_s=rest, on_text=heard
+            )
+        except ReconstituteError:
+            if self._is_off:
+                raise HungUp("the client hung up") from None
+            raise
+        finally:
+            self._enter("")
+        self._meter.add(reply)
+        return reply
+
+    def _enter(self, session_id: str) -> None:
+        with self._lock:
+            if self._is_off and session_id:
+                raise HungUp("the client hung up")
+            self._session_id = session_id
