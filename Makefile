@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test laws score bench lint lock config clean
+.PHONY: run test laws score bench examples lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
@@ -18,6 +18,9 @@ score: .venv/.ready          ## how much of recorded work comes back: exact, ref
 
 bench: .venv/.ready          ## measure speed and quality (minutes; see bench/README.md for its options)
 	@$(BIN)/python bench/run.py $(BENCH)
+
+examples: .venv/.ready       ## write examples/pages anew: the sample, as a scripted model answers about it
+	@$(BIN)/python tools/examples.py
 
 lint: .venv/.ready           ## style, types, layers
 	$(BIN)/ruff check .

@@ -38,11 +38,15 @@ class EvidentModel:
 
     scripts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
     confidence: str = "high"
+    invents: bool = True
+    """Whether a question without a script is answered with sentences at all."""
 
     def __call__(self, body: Any) -> Any:
         messages = body["messages"]
         blocks = list(self._blocks(messages))
         script = self._script(messages[1]["content"])
+        if script is None and not self.invents:
+            return call("answer_question", statements=[], confidence="low", note="The records do not tell.")
         if script is None:
             return self._first_sentences(blocks)
         searched = [
