@@ -29,8 +29,8 @@ class Actions:
 
     @property
     def name(self) -> str:
-        """The model's name, and that its tools are told in words."""
-        return f"{self._model.name}, tools in words"
+        """The model's."""
+        return self._model.name
 
     @property
     def fingerprint(self) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from daemon import log
 from daemon.chat import ContextLost, ModelUnavailable, OnText, Reply
-from daemon.chat.opencode_server import OpenCodeServer, Patience
+from daemon.chat.opencode_server import OpenCodeServer, Patience, ServedModel
 from daemon.chat.tokens import of_chat
 from daemon.model import Json, OllamaMessage
 
@@ -45,11 +45,12 @@ class OpenCodeChat:
         self._model, self._context_tokens = model, context_tokens
         self._lock = threading.Lock()
         self._is_swept = False
+        self._resolved = ""
 
     @property
     def name(self) -> str:
-        """For people."""
-        return f"{self._model or 'default model'} (OpenCode)"
+        """For people; which model the server's default is stands in it once the server was asked."""
+        return f"{self._resolved or self._model or 'default model'} (OpenCode)"
 
     @property
     def fingerprint(self) -> str:
@@ -58,13 +59,13 @@ class OpenCodeChat:
         Raises:
             ModelUnavailable: the server is down or lacks the model.
         """
-        return f"opencode/{self._server.health()}/{self._server.resolve(self._model).id}/{VERSION}"
+        return f"opencode/{self._server.health()}/{self._resolve().id}/{VERSION}"
 
     @property
     def context_tokens(self) -> int:
         """What was given, or the model's own limit where that is less and the server can be asked."""
         try:
-            own = self._server.resolve(self._model).context_tokens
+            own = self._resolve().context_tokens
         except ModelUnavailable:
             own = 0
         return min(self._context_tokens, own or self._context_tokens)
@@ -77,7 +78,7 @@ class OpenCodeChat:
     ) -> Reply:
         """As ChatModel.chat; `tools` are not told to the model: `actions` does that."""
         self._sweep()
-        resolved = self._server.resolve(self._model)
+        resolved = self._resolve()
         size = of_chat(messages)
         context = min(self._context_tokens, resolved.context_tokens or self._context_tokens)
         if size.most > context:
@@ -92,6 +93,11 @@ class OpenCodeChat:
                 "its provider dropped the rest without saying so; send less, or give the provider a larger context"
             )
         return reply
+
+    def _resolve(self) -> ServedModel:
+        found = self._server.resolve(self._model)
+        self._resolved = found.id
+        return found
 
     def close(self) -> None:
         """Delete what could not be deleted before, and release connections."""

@@ -1,4 +1,4 @@
-"""Embeddings from an Ollama server, over its official client: the only importer of it.
+"""Embeddings from an Ollama server.
 
 One request at a time. A text the model cannot take costs that text only (docs/reliability.md, O1, O2, O4): the batch
 is halved until it is alone. A server that is down, changed or wrong for everything raises ModelUnavailable and nothing
@@ -11,14 +11,12 @@ import re
 import threading
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import numpy as np
-import ollama
 
 from daemon.embed import BadInput, Vector
-from daemon.errors import ConfigError, ModelUnavailable
+from daemon.errors import ModelUnavailable
+from daemon.ollama_server import OllamaServer, Refused
 
 KEEP_ALIVE = "10m"
 """A duration string: Ollama rejects a bare number in quotes (docs/reliability.md, O6)."""
@@ -26,7 +24,6 @@ KEEP_ALIVE = "10m"
 _CANARY = "The quick brown fox jumps over the lazy dog."
 _HALVINGS = 6
 _TOO_LONG = re.compile(r"context length|too long|too large|exceed|maximum (?:length|context)", re.IGNORECASE)
-_BUSY = (408, 429, 502, 503, 504)
 
 
 class _BadAnswer(Exception):  # noqa: N818 - a verdict on an answer, never leaves this module
@@ -58,7 +55,7 @@ class OllamaEmbedder:
     ) -> None:
         self._url, self._model, self._num_ctx, self._batch = url, model, num_ctx, batch
         self._chunker = chunker
-        self._client = _client(url, timeout_s)
+        self._server = OllamaServer(url, timeout_s, setting="embedding.url")
         self._lock = threading.RLock()
         self._digest = ""
         self._dims = 0
@@ -99,7 +96,7 @@ class OllamaEmbedder:
 
     def close(self) -> None:
         """Release connections."""
-        _close(self._client)
+        self._server.close()
 
     def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
         """Unit vectors, one per text, in order; BadInput with the reason for a text the model cannot take.
@@ -122,13 +119,13 @@ class OllamaEmbedder:
     def _identify(self) -> None:
         with self._lock:
             if not self._dims:
-                digest = digest_of(self._client, self._url, self._model)
+                digest = self._server.digest(self._model)
                 self._dims = len(self._canary())
                 self._digest = digest
 
     def _same_model(self) -> None:
         """Vectors of two models never mix: a model pulled anew under the same name stops us (C11)."""
-        digest = digest_of(self._client, self._url, self._model)
+        digest = self._server.digest(self._model)
         if digest != self._digest:
             raise ModelUnavailable(
                 f"{self._url}: {self._model} was replaced while in use; restart reconstitute to use the new one"
@@ -190,29 +187,20 @@ class OllamaEmbedder:
         """One call. Raises _BadAnswer for these texts, ModelUnavailable for the server."""
         safe = [text.encode("utf-8", "replace").decode() for text in texts]
         try:
-            # truncate=False: a cut text would be embedded as if it were whole.
-            answer = self._client.embed(
-                self._model, safe, truncate=False, options={"num_ctx": self._num_ctx}, keep_alive=KEEP_ALIVE
-            )
-        except ollama.ResponseError as error:
+            vectors = self._server.embed(self._model, safe, num_ctx=self._num_ctx, keep_alive=KEEP_ALIVE)
+        except Refused as error:
             raise self._verdict(error) from None
-        except (httpx.TransportError, ConnectionError) as error:
-            raise _down(self._url, error) from None
-        except ValueError as error:  # null, {} or no JSON where vectors should be
-            raise _BadAnswer(f"the answer holds no vectors ({type(error).__name__})") from None
-        return self._checked(answer.embeddings, len(texts))
+        return self._checked(vectors, len(texts))
 
-    def _verdict(self, error: ollama.ResponseError) -> Exception:
-        reason = str(error.error)[:300]
-        if error.status_code == 404:
-            return _missing(self._url, self._model)
-        if error.status_code in _BUSY:
-            return ModelUnavailable(f"{self._url}: busy ({error.status_code}: {reason}); it is asked again later")
-        if error.status_code == 400 and _TOO_LONG.search(reason):
+    def _verdict(self, error: Refused) -> Exception:
+        reason = error.reason[:300]
+        if error.status == 400 and _TOO_LONG.search(reason):
             return _TooLong(reason)
-        if error.status_code in {400, 500}:
-            return _BadAnswer(f"HTTP {error.status_code}: {reason}")
-        return ModelUnavailable(f"{self._url}: HTTP {error.status_code}: {reason}; is this an Ollama server?")
+        if error.status == 200:  # null, {} or no JSON where vectors should be
+            return _BadAnswer(f"the answer holds no vectors: {reason}")
+        if error.status in {400, 500}:
+            return _BadAnswer(f"HTTP {error.status}: {reason}")
+        return ModelUnavailable(f"{self._url}: {error}; is this an Ollama server?")
 
     def _checked(self, answer: Any, count: int) -> list[Vector]:
         if len(answer) != count:
@@ -235,53 +223,8 @@ def find(url: str, model: str, timeout_s: float) -> str:
     Raises:
         ModelUnavailable: naming the address, the cause and the fix.
     """
-    client = _client(url, timeout_s)
+    server = OllamaServer(url, timeout_s, setting="embedding.url")
     try:
-        return digest_of(client, url, model)
+        return server.digest(model)
     finally:
-        _close(client)
-
-
-def digest_of(client: ollama.Client, url: str, model: str) -> str:
-    """`find` over a client that is there already. Raises as it does."""
-    wanted = model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
-    try:
-        models = client.list().models
-    except ollama.ResponseError as error:
-        raise ModelUnavailable(
-            f"{url}: HTTP {error.status_code} instead of a list of models; is this Ollama?"
-        ) from None
-    except (httpx.TransportError, ConnectionError) as error:
-        raise _down(url, error) from None
-    except ValueError:
-        raise ModelUnavailable(f"{url}: answers, but not as Ollama does; check embedding.url") from None
-    for entry in models:
-        if entry.model in {model, wanted}:
-            return re.sub(r"^sha256:", "", entry.digest or "") or "unknown0"
-    raise _missing(url, model)
-
-
-def _client(url: str, timeout_s: float) -> ollama.Client:
-    timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 5.0))
-    try:
-        # A proxy set in the environment must not be asked for this machine's own server.
-        local = urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
-        return ollama.Client(url, timeout=timeout, trust_env=not local)
-    except (ValueError, httpx.InvalidURL) as error:
-        raise ConfigError(
-            f"embedding.url: {url!r} is no address: {error}; the default is http://127.0.0.1:11434"
-        ) from None
-
-
-def _close(client: Any) -> None:
-    client.close()  # not annotated there
-
-
-def _down(url: str, error: Exception) -> ModelUnavailable:
-    slow = isinstance(error, httpx.TimeoutException)
-    cause = "did not answer in time" if slow else "nothing answers"
-    return ModelUnavailable(f"{url}: {cause} ({type(error).__name__}); start it with: ollama serve")
-
-
-def _missing(url: str, model: str) -> ModelUnavailable:
-    return ModelUnavailable(f"{url}: does not have {model}; get it with: ollama pull {model}")
+        server.close()

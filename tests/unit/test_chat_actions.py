@@ -348,7 +348,7 @@ def test_it_is_the_inner_model_under_a_name_and_fingerprint_of_its_own() -> None
     inner = Scripted()
     model = Actions(inner)
     assert (model.name, model.fingerprint, model.context_tokens) == (
-        "tiny (test), tools in words",
+        "tiny (test)",
         "tiny@1+actions1",
         512,
     )

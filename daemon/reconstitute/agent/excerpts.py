@@ -18,7 +18,7 @@ from daemon.reconstitute.scope import Scope
 
 _SHARE = 0.4
 """Of the model's room; the rest is for the tools and for what they show."""
-_BYTES_PER_TOKEN = 4
+_BYTES_PER_TOKEN = 3
 _MOST_BYTES = 64_000
 _LONGEST, _SHORTEST = 4_000, 400
 """Bytes of one message."""

@@ -7,11 +7,10 @@ call. Pure.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from daemon.chat.tokens import REPLY_ROOM, of_chat
 from daemon.model import Json, OllamaMessage
-from daemon.recall.context import tokens
 from daemon.reconstitute.agent.limits import Ended, Over
 
 OPENING = 2
@@ -20,20 +19,18 @@ LATEST = 4
 """The newest messages, which stay whole as long as that is possible."""
 REPLY = 2048
 """Tokens kept free for the reply, or a quarter of a small context."""
-_SAFETY = 0.8
-"""The estimate of tokens is good to about a fifth for prose and code."""
 LEFT_OUT = "(left out to make room; call the tool again if you need this)"
 _GONE = "(earlier steps were left out to make room)"
 
 
 def room(context_tokens: int) -> int:
-    """How many estimated tokens of messages and tools may be sent to a model with such a context."""
-    return int((context_tokens - min(REPLY, context_tokens // 4)) * _SAFETY)
+    """How many tokens of messages and tools may be sent to a model with such a context."""
+    return context_tokens - max(REPLY_ROOM, min(REPLY, context_tokens // 4))
 
 
 def total(messages: Sequence[OllamaMessage], tools: Sequence[Json] = ()) -> int:
-    """The estimate for all of it, tokens."""
-    return sum(map(tokens, messages)) + len(json.dumps(list(tools))) // 4
+    """The most that all of it may be, tokens."""
+    return int(of_chat(messages, tools).most)
 
 
 def fit(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int) -> list[OllamaMessage]:
@@ -43,13 +40,16 @@ def fit(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int) -> 
         Over: the opening alone does not fit.
     """
     kept = list(messages)
+    sizes = [total([message]) for message in kept]
+    left = most - total([], tools)
     for stays in (LATEST, 1):
         for place in range(OPENING, max(OPENING, len(kept) - stays)):
-            if total(kept, tools) <= most:
+            if sum(sizes) <= left:
                 return kept
             if kept[place]["role"] == "tool":
                 kept[place] = kept[place] | {"content": LEFT_OUT}
-    while total(kept, tools) > most:
+                sizes[place] = total([kept[place]])
+    while total(kept) > left:
         kept = _without_oldest_turn(kept)
     return kept
 
