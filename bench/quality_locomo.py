@@ -5,8 +5,8 @@
 PATH is the data, which the user supplies (github.com/snap-research/locomo; its licence is non-commercial, so none of it
 is here): the official `locomo10.json`, one dialogue's file, or a folder of such files. A session of a dialogue becomes
 a recorded session without a title, as the data has none, a turn a message. A question is right at k if a session that
-holds its evidence is among the first k. The figures of the dialogues with even and with odd numbers, counted from 0,
-stand beside those of all: both were looked at when the constants of recall.fuse were chosen, so neither is untouched.
+holds its evidence is among the first k. The figures of the first and of the second half of the dialogues stand beside
+those of all: both were looked at when it was chosen what recall does, so neither is untouched.
 Built-in model, no network.
 """
 
@@ -98,10 +98,10 @@ def main(arguments: list[str]) -> None:
             with quality.house(place, dialogue.talks, embedder) as made:
                 for name, answers in made.ways().items():
                     halves = found.setdefault(name, [[], []])
-                    halves[number % 2] += quality.places(answers, dialogue.questions)
+                    halves[2 * number >= len(dialogues)] += quality.places(answers, dialogue.questions)
             print(f"dialogue {number}: {len(dialogue.questions)} questions", file=sys.stderr, flush=True)
     asked = sum(len(dialogue.questions) for dialogue in dialogues)
-    quality.head(f"LoCoMo, {len(dialogues)} dialogues, {asked} questions", ("even", "odd"))
+    quality.head(f"LoCoMo, {len(dialogues)} dialogues, {asked} questions", ("first half", "second half"))
     for name, halves in found.items():
         quality.show(name, halves)
 

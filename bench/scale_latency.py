@@ -5,10 +5,11 @@
 
 Makes the data (scale_data), lets the real daemon read and index it, starts the daemon anew and asks it in every mode:
 known items, few words, many common words, questions, with filters; each query `rounds` times after a warm-up of other
-queries. Then whole `reconstitute` processes. Up to `--meaning` messages the semantic index is filled too, with cheap
-vectors (see scale_fill); above that it stays empty, `semantic` is left out and `hybrid` is embedding the query plus
-words. Query vectors are always the real model's. `processor` is what one query costs the daemon (a command: its own
-process), which other work on the machine hardly changes. It prints tables and judges nothing.
+queries. What the daemon loads only when a word stands nowhere is loaded before, and said to take so long. Then whole
+`reconstitute` processes. Up to `--meaning` messages the semantic index is filled too, with cheap vectors (see
+scale_fill); above that it stays empty, `semantic` is left out and `hybrid` is embedding the query plus words. Query
+vectors are always the real model's. `processor` is what one query costs the daemon (a command: its own process),
+which other work on the machine hardly changes. It prints tables and judges nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from scale_daemon import CHECKOUT, Daemon, Place, Wire, end_cleanly
 
 MODES = ("literal", "smart", "fuzzy", "regex", "semantic", "hybrid")
 DAY = 86_400_000
+NOWHERE = "qvoxillanters"
+"""No text has it: the daemon looks for what is spelt nearly so, and loads all words of the index for that."""
 
 
 def prepare(place: Place, messages: int, vocabulary: str, *, meaning: bool) -> dict[str, Any]:
@@ -71,6 +74,11 @@ def measure(place: Place, plan: dict[str, Any], *, rounds: int, seconds: float, 
         )
         asker = Asker(daemon.socket)
         figures["door"] = asker.where
+        begun = time.perf_counter()
+        if "fuzzy" in asker.modes:
+            asker.ask("fuzzy", NOWHERE, {})
+        figures["first_absent_ms"] = round((time.perf_counter() - begun) * 1000, 1)
+        print(f"  first question for a word that stands nowhere: {figures['first_absent_ms']:.0f} ms", flush=True)
         figures["modes"] = {}
         for mode in asker.modes:
             if mode == "semantic" and not meaning:

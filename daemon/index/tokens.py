@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import snowballstemmer
 
+from daemon.index.irregular import WORD_OF
+
 LONGEST = 64
 """Characters of one token. A longer one keeps its beginning and a digest of the whole, so that equal stays equal."""
 
@@ -107,7 +109,7 @@ def fold(text: str) -> str:
 
 
 def stem(word: str) -> str:
-    """The English stem of a purely alphabetic ASCII word; any other word as it is."""
+    """The English stem of a purely alphabetic ASCII word, of an irregular form that of its word; any other as it is."""
     return _stem(word) if 2 < len(word) <= 24 and word.isascii() and word.isalpha() else word
 
 
@@ -167,7 +169,7 @@ def _loose_line(line: str) -> str:
 @lru_cache(maxsize=1 << 17)
 def _stem(word: str) -> str:
     # Pure Python, about 50 microseconds a word: worth remembering. Made per call, because it keeps state.
-    return str(snowballstemmer.stemmer("english").stemWord(word))
+    return str(snowballstemmer.stemmer("english").stemWord(WORD_OF.get(word, word)))
 
 
 def _term(surface: str) -> Term | None:

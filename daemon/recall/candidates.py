@@ -17,6 +17,7 @@ from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, R
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Kind
 from daemon.recall import rank
+from daemon.recall.close import neighbours
 from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
 from daemon.redact import redact
@@ -137,7 +138,7 @@ class Candidates:
             self._by_words(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
 
         def literal(found: Found) -> None:
-            self._literal(found, asked, filters, depth, is_wide)
+            self._literal(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
 
         def fuzzy(found: Found) -> None:
             found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
@@ -254,12 +255,17 @@ class Candidates:
         best += [match for match in more if (match.message_id, match.part_id, match.kind) not in known]
         return sorted(best, key=lambda match: -match.score)
 
-    def _literal(self, found: Found, asked: Query, filters: Filters, depth: int, is_wide: bool) -> None:
+    def _literal(
+        self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
+    ) -> None:
         if not is_wide:
             found.lists["named"] = self._lexical.literal(asked.text, filters, depth)
             return
-        for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, None):
+        for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, deadline):
             found.lists[list_] = matches
+        kinds = set(filters.kinds) or _SAID | TOOLS
+        if len(found.lists) < sum(bool(kinds & some) for some in (_SAID, TOOLS)):
+            found.late.append("not all texts were looked at")
 
     def _standing(
         self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float | None
@@ -290,7 +296,9 @@ class Candidates:
     def _facts(self, asked: Query) -> Facts:
         """How rare the question's words are."""
         documents, frequencies = self._lexical.frequencies(asked.text)
-        return Facts(documents, frequencies, is_exact=asked.is_exact)
+        is_worded = len(asked.words) > rank.MOST_SHORT
+        pairs = neighbours(asked.text, tuple(frequencies))
+        return Facts(documents, frequencies, is_exact=asked.is_exact, is_worded=is_worded, neighbours=pairs)
 
 
 class _Question(threading.Thread):

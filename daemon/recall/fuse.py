@@ -15,24 +15,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from daemon.recall.close import MOST_READ, Pair, closeness
+
 WINDOWS = 0.7
 """What the best text counts that is read together with its neighbours, if it holds all of the question."""
-LEXICAL = 0.2
+LEXICAL = 0.1
 """The same for the best part."""
 COVERAGE = 0.3
 """What a part counts that holds all of the question, however long it is and however often it says it."""
+CLOSE = 0.25
+"""What a part counts at most by words that stand near each other in it as in the question: each pair of the question's
+neighbours that does so counts the share of its rarity that the two make up."""
 SEMANTIC = 1.8
 """What a cosine of 1 counts. It counts squared: texts that have nothing to do with a question still have one of 0.2."""
 SEMANTIC_OF_NAMES = 0.1
 """The same where a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
+SEMANTIC_BESIDE_NAMES = 0.9
+"""The same where a question says more than the names in it: what holds them stands first by other rules anyway."""
 SEMANTIC_IN_PART = 0.5
 """The same while only some of the messages have vectors: what has none yet must not stand below what has."""
 FURTHER = 0.3
 """How much each further message of a group adds, of what the one before it would."""
 
 TOO_COMMON = 0.1
-"""A capitalised word in a larger share of the texts than this is taken out of the text whose meaning is asked."""
+"""A capitalised word that a larger share of the texts has than this is no name in the text whose meaning is asked."""
 _FURTHEST = 3
+_MOST_READ = 100_000  # characters of parts in which close words are looked for: the best parts come first
 _CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
 
 
@@ -48,6 +56,10 @@ class Scored(Protocol):
         """More is better: of any scale for words, a cosine for meaning."""
 
     @property
+    def text(self) -> str:
+        """The part's text; a window or a chunk may have none."""
+
+    @property
     def terms(self) -> tuple[str, ...]:
         """The terms of the question that it holds, as the question writes them."""
 
@@ -57,14 +69,17 @@ class Facts:
     """What the index knows of a question.
 
     `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
-    a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase.
-    `is_partly_embedded`: not all messages have vectors yet.
+    a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
+    says more than that. `is_partly_embedded`: not all messages have vectors yet. `neighbours`: terms that stand side by
+    side in the question.
     """
 
     documents: int
     frequencies: Mapping[str, int]
     is_exact: bool = False
+    is_worded: bool = False
     is_partly_embedded: bool = False
+    neighbours: tuple[Pair, ...] = ()
 
     def rarity(self, term: str) -> float:
         """BM25's inverse document frequency, above 0; 0 for a term that is not of the question."""
@@ -76,8 +91,19 @@ class Facts:
 
     def coverage(self, terms: Sequence[str]) -> float:
         """The share, 0 to 1, of the question's rarity that these terms make up."""
-        whole = sum(self.rarity(term) for term in self.frequencies)
+        whole = self._whole()
         return min(1.0, sum(self.rarity(term) for term in set(terms)) / whole) if whole > 0 else 0.0
+
+    def closeness(self, text: str) -> float:
+        """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
+        whole = self._whole()
+        if not self.neighbours or whole <= 0:
+            return 0.0
+        pairs = {pair: sum(self.rarity(term) for term in pair) / whole for pair in self.neighbours}
+        return min(1.0, closeness(pairs, text))
+
+    def _whole(self) -> float:
+        return sum(self.rarity(term) for term in self.frequencies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +130,11 @@ class Group:
 
 
 def meaning(text: str, facts: Facts) -> str:
-    """The text to embed for a question: without proper names that so many texts have that they tell nothing.
+    """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
 
     A name draws the vector of a short question to itself: whoever asks what Anna painted gets all texts that greet
-    Anna. Where she is in every conversation only "what painted" tells one from another. Words that are not
-    capitalised, identifiers, paths and rare names stay, and so does a text of which nothing else would be left.
+    Anna. Where she is in every conversation, what she painted stands there as "I painted". Words that are not
+    capitalised, identifiers, paths and rare names stay, and so does the first word, capitalised whatever it is.
     """
     if facts.documents <= 0:
         return text
@@ -117,10 +143,11 @@ def meaning(text: str, facts: Facts) -> str:
     def kept(found: re.Match[str]) -> str:
         word = found.group().casefold()
         bare = word[:-2] if word.endswith(("'s", "’s")) else word
-        return " " if max(shares.get(word, 0.0), shares.get(bare, 0.0)) > TOO_COMMON else found.group()
+        if text[: found.start()].strip() == "" or max(shares.get(word, 0.0), shares.get(bare, 0.0)) <= TOO_COMMON:
+            return found.group()
+        return "I" if bare == word else "my"
 
-    left = " ".join(_CAPITALISED.sub(kept, text).split())
-    return left if sum(character.isalpha() for character in left) > 2 and " " in left else text
+    return " ".join(_CAPITALISED.sub(kept, text).split())
 
 
 def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequence[Scored], facts: Facts) -> list[Fused]:
@@ -136,7 +163,7 @@ def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequenc
             parts.setdefault(message_id, {})[name] = value
 
     add("windows", _shared(windows, WINDOWS, facts))
-    add("lexical", _shared(lexical, LEXICAL, facts, COVERAGE))
+    add("lexical", _with_close(_shared(lexical, LEXICAL, facts, COVERAGE), lexical, facts))
     weight = semantic_weight(facts)
     add("semantic", {message_id: weight * max(0.0, score) ** 2 for message_id, score in _best(semantic).items()})
     fused = [Fused(message_id, sum(some.values()), some) for message_id, some in parts.items()]
@@ -145,9 +172,11 @@ def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequenc
 
 def semantic_weight(facts: Facts) -> float:
     """What a cosine of 1 counts for this question."""
-    if facts.is_exact:
+    if facts.is_exact and not facts.is_worded:
         return SEMANTIC_OF_NAMES
-    return SEMANTIC_IN_PART if facts.is_partly_embedded else SEMANTIC
+    if facts.is_partly_embedded:
+        return SEMANTIC_IN_PART
+    return SEMANTIC_BESIDE_NAMES if facts.is_exact else SEMANTIC
 
 
 def grouped(fused: Sequence[Fused], key: Callable[[str], str]) -> list[Group]:
@@ -171,6 +200,18 @@ def _best(candidates: Sequence[Scored]) -> dict[str, float]:
     for one in candidates:
         best[one.message_id] = max(one.score, best.get(one.message_id, one.score))
     return best
+
+
+def _with_close(values: Mapping[str, float], parts: Sequence[Scored], facts: Facts) -> dict[str, float]:
+    """What each message counts by its parts, and besides by the words that stand as close in one as in the question."""
+    closest: dict[str, float] = {}
+    left = _MOST_READ if facts.neighbours else 0
+    for one in parts:
+        if left <= 0:
+            break
+        left -= min(len(one.text), MOST_READ)
+        closest[one.message_id] = max(facts.closeness(one.text), closest.get(one.message_id, 0.0))
+    return {message_id: value + CLOSE * closest.get(message_id, 0.0) for message_id, value in values.items()}
 
 
 def _shared(candidates: Sequence[Scored], weight: float, facts: Facts, for_coverage: float = 0.0) -> dict[str, float]:

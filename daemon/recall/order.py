@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from daemon.index import Match
 from daemon.model import Kind
-from daemon.recall import fuse, rank
+from daemon.recall import days, fuse, rank
 from daemon.recall.candidates import STANDING, TOOLS, Found
 from daemon.recall.group import Find
 from daemon.recall.rank import Fused, Hold, Query, Tier
@@ -23,6 +23,8 @@ _SHARE = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
 _NEAR_SHARE = 0.6
 _STANDING = 0.1
 """What a text counts that the word index does not have, but that holds what was asked for as it stands."""
+_DAY = 0.8
+"""What a message of a day counts that the question names: about half of the best that words and meaning give."""
 _BY_KIND = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
 NOT_LOOKED_AT = 9
 
@@ -101,7 +103,11 @@ def _fused(
     near = found.near() if "semantic" in found.lists else frozenset()
     facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
     made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
-    fused = [Fused(one.message_id, one.score, one.sources) for one in made]
+    wanted = days.asked(asked.text)
+    fused = [
+        Fused(one.message_id, one.score + _DAY * days.nearness(wanted, archived[one.message_id].created), one.sources)
+        for one in made
+    ]
     fused = _with_standing(fused, found, archived)
     fused.sort(
         key=lambda one: (

@@ -32,9 +32,10 @@ MOST_SHORT = 2
 """Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
 
 STOPWORDS = frozenset(
-    """a an and any are as at be been but by can did do does for from had has have how i if in into is it its me my no
-    not of on or our should so that the their them then there these they this to was we were what when where which who
-    why will with would you your""".split()  # noqa: SIM905 - read as words
+    """a am an and any are as at be been being but by can did do does for from had has have having he her hers herself
+    him himself his how i if in into is it its itself me my myself no not of on or our ours ourselves she should so that
+    the their theirs them themselves then there these they this to us was we were what when where which who why will
+    with would you your yours yourself yourselves""".split()  # noqa: SIM905 - read as words
 )
 
 _QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`')

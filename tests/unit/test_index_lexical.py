@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 import regex
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
 from daemon.index import Entry, Filters
-from daemon.index.lexical import Lexical, scan
+from daemon.index.lexical import Lexical, narrow, scan
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()
@@ -211,38 +212,38 @@ def filtered(tmp_path_factory):
     made.close()
 
 
+BY_FILTERS = [
+    (ANY, "abc"),
+    (Filters(session_id="ses_2"), "b"),
+    (Filters(project_id="other"), "c"),
+    (Filters(directory="/p/one"), "ab"),
+    (Filters(directory="/p/one/"), "ab"),
+    (Filters(directory="/p"), "abc"),
+    (Filters(directory="/"), "abc"),
+    (Filters(directory="/p/one/sub/x"), ""),
+    (Filters(role="user"), "ac"),
+    (Filters(kinds=("answer", "tool_output")), "bc"),
+    (Filters(kinds=("prompt", "answer", "title")), "ab"),
+    (Filters(kinds=("reasoning",)), ""),
+    (Filters(tool="bash"), "c"),
+    (Filters(after=20), "bc"),
+    (Filters(before=20), "a"),
+    (Filters(after=10, before=30, role="assistant"), "b"),
+    (Filters(sessions=frozenset()), ""),
+    (Filters(sessions=frozenset({"ses_2", "ses_7"})), "b"),
+    (Filters(sessions=frozenset({"ses_1", *(f"ses_none{n}" for n in range(5000))})), "ac"),
+    (Filters(path="/p/one/src/a.py"), "a"),
+    (Filters(path="/p/one/src/"), "a"),
+    (Filters(path="/"), "a"),
+    (Filters(path="/etc/host"), ""),
+    (Filters(deleted=True), "c"),
+    (Filters(deleted=False), "ab"),
+    (Filters(role="\ud800"), ""),
+]
+
+
 @pytest.mark.parametrize("way", EVERY_WAY)
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
-        (ANY, "abc"),
-        (Filters(session_id="ses_2"), "b"),
-        (Filters(project_id="other"), "c"),
-        (Filters(directory="/p/one"), "ab"),
-        (Filters(directory="/p/one/"), "ab"),
-        (Filters(directory="/p"), "abc"),
-        (Filters(directory="/"), "abc"),
-        (Filters(directory="/p/one/sub/x"), ""),
-        (Filters(role="user"), "ac"),
-        (Filters(kinds=("answer", "tool_output")), "bc"),
-        (Filters(kinds=("prompt", "answer", "title")), "ab"),
-        (Filters(kinds=("reasoning",)), ""),
-        (Filters(tool="bash"), "c"),
-        (Filters(after=20), "bc"),
-        (Filters(before=20), "a"),
-        (Filters(after=10, before=30, role="assistant"), "b"),
-        (Filters(sessions=frozenset()), ""),
-        (Filters(sessions=frozenset({"ses_2", "ses_7"})), "b"),
-        (Filters(sessions=frozenset({"ses_1", *(f"ses_none{n}" for n in range(5000))})), "ac"),
-        (Filters(path="/p/one/src/a.py"), "a"),
-        (Filters(path="/p/one/src/"), "a"),
-        (Filters(path="/"), "a"),
-        (Filters(path="/etc/host"), ""),
-        (Filters(deleted=True), "c"),
-        (Filters(deleted=False), "ab"),
-        (Filters(role="\ud800"), ""),
-    ],
-)
+@pytest.mark.parametrize(("filters", "expected"), BY_FILTERS)
 def test_filters_hold_in_every_search(filtered, way, filters, expected):
     assert sorted(ids(EVERY_WAY[way](filtered, filters))) == list(expected)
 
@@ -335,15 +336,24 @@ PIECES = [
 WRITTEN = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
 
-@pytest.fixture
-def crowded(index, monkeypatch):
+WAYS = {
+    "each word in its place": {"_WORTH_A_PLACE": 0, "_SMALL": 0.0, "_LEADS": 100},
+    "some words in their places": {"_WORTH_A_PLACE": 0, "_SMALL": 0.0, "_LEADS": 0, "_MOST_PLACES": 1},
+    "last words anywhere": {"_WORTH_A_PLACE": 100, "_SMALL": 2.0, "_LEADS": 0, "_ALONE": 0},
+    "no last words": {"_MOST_BEGINNINGS": 0, "_SMALL": 0.0, "_LEADS": -1, "_LEAST_GRAMS": 1, "_MOST_SESSIONS": 0},
+}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def crowded(index, monkeypatch, request):
     """An index that asks for words in their places, as it does once reading every text would take too long."""
-    for name, value in {"_FEW": 0, "_MANY": 0, "_PAGE": 1}.items():
-        monkeypatch.setattr(scan, name, value)
+    for name, value in ({"_FEW": 0, "_SOME_GRAMS": 2} | request.param).items():
+        monkeypatch.setattr(narrow, name, value)
+    monkeypatch.setattr(scan, "_PAGE", 1)
     return index
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WRITTEN, min_size=1, max_size=6), st.data())
 def test_a_literal_finds_all_texts_that_have_it_whatever_their_words(crowded, texts, data):
     crowded.remove([f"m{n}" for n in range(6)])
@@ -363,7 +373,7 @@ PARTS = st.sampled_from(
 WORDS = st.sampled_from([piece for piece in PIECES if piece not in "(./"])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(WRITTEN, min_size=1, max_size=6),
     st.lists(st.lists(st.one_of(WORDS, PARTS), min_size=1, max_size=5).map("".join), min_size=12, max_size=12),
@@ -399,6 +409,17 @@ def test_words_of_a_literal_are_asked_for_in_their_order(crowded, needle, expect
         ]
     )
     assert ids(crowded.literal(needle, ANY, 10)) == expected
+
+
+@pytest.mark.parametrize("needle", ["the needle her", "see the needle here", "the needle", " needle ", "ere now the"])
+def test_filters_hold_where_words_are_asked_for_in_their_places(crowded, needle):
+    written = "we see the needle here now, the needle there now then"
+    texts = {name: replace(one.document.sections[0], text=written) for name, one in FILTERED.items()}
+    crowded.replace(
+        replace(one, document=replace(one.document, sections=(texts[name],))) for name, one in FILTERED.items()
+    )
+    for filters, expected in BY_FILTERS:
+        assert ids(crowded.literal(needle, filters, 10)) == [*expected][::-1], filters
 
 
 def test_a_window_is_found_by_its_words_and_is_no_part(index):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -409,6 +410,29 @@ class _Behind:
         return [ghost, *self._lexical.search(query, filters, limit)]
 
 
+class _SlowLiteral(_Behind):
+    """Fault injection: an index that takes longer for a literal than anybody waits; it notes what it was asked."""
+
+    def __init__(self, lexical: Any) -> None:
+        super().__init__(lexical)
+        self.kinds: list[tuple[str, ...]] = []
+
+    def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
+        self.kinds.append(filters.kinds)
+        time.sleep(0.6)
+        return self._lexical.literal(text, filters, limit)
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun(house: Recorded):
+    slow = _SlowLiteral(house.lexical)
+    answer = house.recall(lexical=slow, budget_s=0.3).ask(Asked(query="checkout", match="literal"))
+    for thread in threading.enumerate():
+        if thread.name == "recall lexical":
+            thread.join()
+    assert ["tool_output" in kinds for kinds in slow.kinds] == [False]
+    assert answer["degradeKind"] == "time"
+
+
 def test_a_candidate_the_archive_does_not_have_is_left_out_and_said(house: Recorded):
     answer = house.recall(lexical=_Behind(house.lexical), budget_s=PATIENT).ask(Asked(query="checkout", match="smart"))
     assert "msg_ghost" not in _ids(answer)
@@ -442,7 +466,7 @@ def test_a_name_that_nearly_every_text_has_does_not_draw_the_meaning_to_itself(h
     house.recall(lexical=_Counting(house.lexical), embedder=model, budget_s=PATIENT).ask(
         Asked(query="what did Anna say about the checkout page")
     )
-    assert model.texts == ["what did say about the checkout page"]
+    assert model.texts == ["what did I say about the checkout page"]
 
 
 # -- currency --------------------------------------------------------------------------------------------------------

@@ -66,6 +66,23 @@ def test_of_equals_the_newer_comes_first():
     assert _order("plain words of a question", even, newer="a")[0].message_id == "a"
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("what did we say of the quay on 3 March 2026", "asked"),
+        ("what did we say of the quay in March", "asked"),
+        ("what did we say of the quay", "better"),
+        ("what did we say of the quay on 4 March 2025", "better"),
+    ],
+)
+def test_a_day_that_the_question_names_stands_before_better_words_of_another(query: str, first: str):
+    found = Found(lists={"lexical": [_match("better", "quay", score=2.0), _match("asked", "quay", score=1.0)]})
+    days = {"better": 1_700_000_000_000, "asked": 1_772_539_200_000}  # the latter 2026-03-03 at noon
+    archived = {i: Archived("ses", "prj", created) for i, created in days.items()}
+    finds = ordered(rank.parse(query), "hybrid", found, archived, 10, is_partly_embedded=False)
+    assert finds[0].message_id == first
+
+
 def test_literal_texts_come_newest_first_what_was_said_before_what_was_printed():
     lists = {"named": [_match("old"), _match("new")], "tools": [_match("newest", kind="tool_output")]}
     assert [find.message_id for find in _order("x", lists, "literal", newer="new")] == ["new", "old", "newest"]

@@ -21,32 +21,27 @@ _LEAST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Tokens that stand one behind the other in the field of words; behind them, if given, one with this beginning.
-
-    Before them, if given, one with this ending, or a shortened one (see tokens.LONGEST), of which no ending is kept.
-    """
+    """Tokens that stand one behind the other in the field of words; behind them, if given, one with this beginning."""
 
     tokens: tuple[str, ...]
     beginning: str = ""
-    ending: str = ""
 
 
 def certain(needle: str) -> list[Standing]:
     """What the words of every text hold whose casefolded form contains `needle`, itself casefolded."""
-    first, *inner = _SPACE.split(needle)
+    _, *inner = _SPACE.split(needle)
     if not inner:
         return []
     *whole, last = inner
     found: list[Standing] = []
     run: list[str] = []
-    ending = _ending(first)
     for chunk in whole:
         if _is_plain(chunk):
             run += (token for term in tokens.terms(chunk) for token in term.sequence)
             continue
-        found += _sequences(run, ending, "")
-        run, ending = [], ""
-    return [*found, *_sequences(run, ending, _beginning(last))]
+        found += _sequences(run, "")
+        run = []
+    return [*found, *_sequences(run, _beginning(last))]
 
 
 def _is_plain(chunk: str) -> bool:
@@ -63,19 +58,9 @@ def _beginning(chunk: str) -> str:
     return beginning if len(beginning) >= _LEAST_PREFIX else ""
 
 
-def _ending(chunk: str) -> str:
-    """Of the last word of a text's beginning: something may stand before it, in the same word."""
-    words = list(_WORD.finditer(chunk))
-    if not words or not _is_plain(chunk[words[-1].start() :]):
-        return ""
-    ending = words[-1].group()
-    return ending if len(ending) >= _LEAST_PREFIX else ""  # a single s may have been a genitive
-
-
-def _sequences(run: Sequence[str], ending: str, beginning: str) -> Iterator[Standing]:
+def _sequences(run: Sequence[str], beginning: str) -> Iterator[Standing]:
     for start in range(0, len(run), _MOST_TOKENS):
         some = tuple(run[start : start + _MOST_TOKENS])
-        is_last = start + _MOST_TOKENS >= len(run)
-        yield Standing(some, beginning if is_last else "", ending if not start else "")
+        yield Standing(some, beginning if start + _MOST_TOKENS >= len(run) else "")
     if not run and beginning:
-        yield Standing((), beginning, ending)
+        yield Standing((), beginning)

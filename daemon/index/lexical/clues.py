@@ -18,9 +18,10 @@ _MOST_TERMS = 48
 _LONG_RUN = 5  # characters; of a shorter one a part is another word
 _ENOUGH = 6  # pairs of a very long run, a whole sentence, that make a text worth showing
 _STOP_TEXT = (
-    "a an and are as at be but by can could did do does for from had has have how i if in into is it its me my no "
-    "not of on or our should so that the their them then there these they this to was we were what when where "
-    "which who why will with would you your"
+    "a am an and are as at be been being but by can could did do does for from had has have having he her hers herself "
+    "him himself his how i if in into is it its itself me my myself no not of on or our ours ourselves she should so "
+    "that the their theirs them themselves then there these they this to us was we were what when where which who why "
+    "will with would you your yours yourself yourselves"
 )
 _STOP_WORDS = frozenset(_STOP_TEXT.split())
 

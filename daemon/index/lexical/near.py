@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from daemon.index import Filters, Match, tokens
@@ -54,15 +54,20 @@ class Asked:
     wanted: Sequence[Term]
     quoted: Sequence[tuple[int, str]]
     near: Sequence[tuple[int, Near]]
+    _worth: list[float] = field(default_factory=list, init=False)
+
+    def worth(self, reading: Reading) -> list[float]:
+        """What each term counts in this state of the index: the same in every group, so looked up once."""
+        if not self._worth:
+            for place, term in enumerate(self.wanted):
+                self._worth.append(_rarity(reading, term, [one for number, one in self.near if number == place]))
+        return self._worth
 
 
 def by_closeness(reading: Reading, group: Group, asked: Asked, filters: Filters, limit: int) -> list[Found]:
     """Candidates of one group; `score` is a whole number for how much of the query they have, and how well below 1."""
     numbers = {one: number for number, one in asked.near}
-    worth = [
-        _rarity(reading, term, [one for number, one in asked.near if number == place])
-        for place, term in enumerate(asked.wanted)
-    ]
+    worth = asked.worth(reading)
     found = Ranking(reading, group, asked.wanted, asked.quoted, asked.near).best(filters, limit)
     for one in found:
         held = dict.fromkeys(one.held, 1.0)

@@ -10,13 +10,7 @@ import tantivy
 from tantivy import FieldType, Occur, Order, Query
 
 from daemon.index import Filters, Match
-from daemon.index.lexical.certain import Standing
 from daemon.index.lexical.schema import clean, normal_path
-from daemon.index.tokens import LONGEST
-
-_MOST_BEGINNINGS = 4096
-"""Words of one beginning; tantivy fails from 16,384 on."""
-_SHORTENED = f".{{{LONGEST // 2}}}[0-9a-f]{{16}}"
 
 Place = tuple[int, int]
 """Segment and number of a document, good for one searcher."""
@@ -46,34 +40,6 @@ class Reading:
         if len(sequence) == 1:
             return self.term(field, sequence[0])
         return Query.phrase_query(self.schema, field, [clean(token) for token in sequence])
-
-    def sequence(self, field: str, one: Standing) -> Query | None:
-        """Documents with these words, the ending of the one before left out; None where too many words begin so."""
-        if any(not self.frequency(field, token) for token in one.tokens):
-            return Query.empty_query()
-        if not one.beginning:
-            return self.phrase(field, one.tokens)
-        known = self.searcher.terms_with_prefix(field, one.beginning, None, _MOST_BEGINNINGS + 1)
-        if not known:
-            return Query.empty_query()
-        if len(known) > _MOST_BEGINNINGS:
-            return self.phrase(field, one.tokens) if one.tokens else None
-        if not one.tokens:
-            return Query.term_set_query(self.schema, field, [word for word, _ in known])
-        return Query.regex_phrase_query(self.schema, field, [*one.tokens, one.beginning + ".*"])
-
-    def whole_sequence(self, field: str, one: Standing) -> Query | None:
-        """Documents with all of these words; None where too many words begin so.
-
-        All words of the index are compared with the ending, and a search raises ValueError when too many have it.
-        """
-        known = self.searcher.terms_with_prefix(field, one.beginning, None, _MOST_BEGINNINGS + 1)
-        if len(known) > _MOST_BEGINNINGS:
-            return None
-        if any(not self.frequency(field, token) for token in one.tokens) or not known:
-            return Query.empty_query()
-        last = [one.beginning + ".*"] if one.beginning else []
-        return Query.regex_phrase_query(self.schema, field, [f".*{one.ending}|{_SHORTENED}", *one.tokens, *last])
 
     def quotation(self, field: str, tokens: Sequence[tuple[int, str]]) -> Query:
         """Documents with these tokens in these places, counted from wherever the first one stands."""

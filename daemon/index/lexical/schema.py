@@ -18,7 +18,7 @@ import tantivy
 from daemon.index import Entry, tokens
 from daemon.model import Kind, Section
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever fields or tokens change; an index of another number is rebuilt."""
 
 END = "\0\0"
@@ -30,12 +30,14 @@ class Group:
     """Kinds of text that are searched together; `weight` is what a match among them counts.
 
     One without order has all its tokens in its bag, and no other field. `complete`: how much more a text counts that
-    holds every word; next to nothing in a text of several messages, where words meet by chance.
+    holds every word; next to nothing in a text of several messages, where words meet by chance. `usual`: tokens of a
+    text of usual length.
     """
 
     name: str
     kinds: frozenset[str]
     weight: float
+    usual: int
     has_order: bool = True
     complete: float = 4.0
 
@@ -56,15 +58,34 @@ class Group:
 
 
 GROUPS = (
-    Group("said", frozenset({"prompt", "answer", "title"}), 1.0),
-    Group("thought", frozenset({"reasoning", "task"}), 0.8),
-    Group("input", frozenset({"tool_input"}), 0.5),
-    Group("output", frozenset({"tool_output"}), 0.25),
+    Group("said", frozenset({"prompt", "answer", "title"}), 1.0, 32),
+    Group("thought", frozenset({"reasoning", "task"}), 0.8, 32),
+    Group("input", frozenset({"tool_input"}), 0.5, 32),
+    Group("output", frozenset({"tool_output"}), 0.25, 32),
 )
 """What was said ranks above what tools printed; each group is searched for itself, so none crowds out another."""
 
-WINDOW = Group("window", frozenset(), 1.0, has_order=False, complete=1.0)
+WINDOW = Group("window", frozenset(), 1.0, 64, has_order=False, complete=1.0)
+
+_FILLER = "~"
 _GROUP_OF = {kind: group for group in GROUPS for kind in group.kinds}
+
+
+def _fillers(own: Group) -> list[tuple[str, str]]:
+    """Text of usual length, with no word in it, for the fields of all groups but a document's own.
+
+    BM25 measures a text against the mean length of its field, and tantivy takes that over all documents: those without
+    the field would make every text that has it a long one, all the more the more kinds of documents there are.
+    """
+    found = []
+    for group in (*GROUPS, WINDOW):
+        if group is not own:
+            text = " ".join([_FILLER] * group.usual)
+            found += [(name, text) for name in ((group.words, group.bag) if group.has_order else (group.bag,))]
+    return found
+
+
+_FILLED = {group.name: _fillers(group) for group in (*GROUPS, WINDOW)}
 
 
 def mark() -> str:
@@ -158,7 +179,7 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
         (group.spelt, found.spelt),
         ("trigrams", text.casefold() + END),
     ]
-    document = _made(entry, number, [*shared, *own])
+    document = _made(entry, number, [*shared, *_FILLED[group.name], *own])
     document.add_bytes("text", text.encode())
     return document, found.spelt
 
@@ -171,4 +192,4 @@ def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
         *(("tool", clean(tool)) for tool in dict.fromkeys(section.tool for section in sections if section.tool)),
         (WINDOW.bag, tokens.loose(clean(entry.window))),
     ]
-    return _made(entry, -1, [*shared, *own])
+    return _made(entry, -1, [*shared, *_FILLED[WINDOW.name], *own])
