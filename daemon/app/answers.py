@@ -31,8 +31,8 @@ class AnswerCalls:
     def answerer(self) -> Iterator[Who]:
         """The model for one run, picked anew each time: a server may have come up, or gone."""
         if self.config.chat.provider == "none":
-            self._picked("no model: chat.provider is none")
-            yield Who()
+            self._picked("no chat model: the best passages are quoted instead: chat.provider is none")
+            yield Who(why=self.answering)
             return
         # Late: the clients take half a second to import, which no other command needs.
         from daemon.chat.choose import choose  # noqa: PLC0415

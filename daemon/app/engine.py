@@ -183,6 +183,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
             if words:
                 self.drain_lexical(progress)
             self._capture(progress, within_s=_MOMENT_S if hurry else _LONG_S)
+            if everything:
+                self.archive.sweep_cache()  # replies and searches that have expired
             return total
 
     def _capture(self, progress: Progress | None, *, within_s: float) -> None:
@@ -359,6 +361,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 self.recorded,
                 self.config.output_dir,
                 who=who,
+                notes=self.noting(),
                 pages=self.config.limits.pages,
                 forbidden=(self.config.opencode_dir, self.config.archive_dir),
             ).run(target, progress, at=at)

@@ -25,6 +25,7 @@ from daemon.recall.reading import read
 from daemon.recall.search import Recall
 from daemon.recall.timeline import timeline
 from daemon.recall.touched import touched
+from daemon.reconstitute.notes import Notes
 from daemon.redact import redact
 
 _BY_MEANING = ("hybrid", "semantic", "smart")
@@ -65,6 +66,10 @@ class RecallCalls:
             indexed_kb=self.config.limits.indexed_kb,
             on_failure=self.index_failed,
         )
+
+    def noting(self) -> Notes:
+        """What models found out, over what is open now."""
+        return Notes(self.archive, lambda: self.upkeep.notes, Chosen(self.upkeep), on_failure=self.index_failed)
 
     def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
         """See control.protocol.Service."""

@@ -58,10 +58,11 @@ def render(action: Action) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def parse(text: str, tools: Collection[str] = ()) -> Action:
+def parse(text: str, tools: Collection[str] = (), *, only_calls: bool = False) -> Action:
     """The one action in a model's reply. `tools` are the names that exist; others are calls all the same.
 
-    A call is what the turn says, even where more follows it: the rest was written without knowing its result.
+    A call is what the turn says, even where more follows it: the rest was written without knowing its result. With
+    `only_calls` the model was told of no other action; one is understood all the same, but none is proposed to it.
 
     Raises:
         BadReply: there is no such object, or more than one, or it is not well formed.
@@ -70,7 +71,8 @@ def parse(text: str, tools: Collection[str] = ()) -> Action:
     values, malformed = _objects(said)
     actions = [value for value in values if _is_action(value)]
     if not actions:
-        raise BadReply(_why_none(said, values, malformed, thinking))
+        forms = CALL_FORM if only_calls else f"{CALL_FORM} or {ANSWER_FORM}"
+        raise BadReply(malformed or _why_none(said, values, thinking, forms))
     action = _action(actions[0], tools, thinking)
     if action.call is None and any(value != actions[0] for value in actions[1:]):
         raise BadReply(
@@ -203,10 +205,8 @@ def _what_is_wrong(error: Exception, text: str, start: int, *, is_cut: bool) -> 
     return f"the JSON object cannot be read near `{near}`: {reason}"
 
 
-def _why_none(said: str, values: list[Json], malformed: str, thinking: str) -> str:
-    if malformed:
-        return malformed
-    forms = f"write one JSON object and nothing else: {CALL_FORM} or {ANSWER_FORM}"
+def _why_none(said: str, values: list[Json], thinking: str, forms: str) -> str:
+    forms = f"write one JSON object and nothing else: {forms}"
     if values:
         keys = ", ".join(f'"{key}"' for key in list(values[0])[:8]) or "none"
         return f'the JSON object has no "action" (its keys: {keys}); {forms}'

@@ -13,19 +13,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from daemon.chat import ChatModel, OnText, Reply, ToolCall
+from daemon.chat import BadReply, ChatModel, OnText, Reply, ToolCall
 from daemon.chat.action_text import ANSWER_FORM, CALL_FORM, CHAT_FORM, Action, parse, render
 from daemon.model import Json, OllamaMessage
 
 VERSION = 1
 """Goes up whenever the words to the model, or the reading of its replies, change what a reply may be."""
 
+_EXAMPLES: dict[Any, Any] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+
 
 class Actions:
-    """A ChatModel with tools over one without any. A conversation that has nothing of tools passes unchanged."""
+    """A ChatModel with tools over one without any. A conversation that has nothing of tools passes unchanged.
 
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
+    `only_calls` is for a caller who has no use for a reply without a call: then the model is told of no other, not even
+    when it went wrong.
+    """
+
+    def __init__(self, model: ChatModel, *, only_calls: bool = False) -> None:
+        self._model, self._only_calls = model, only_calls
 
     @property
     def name(self) -> str:
@@ -35,7 +41,7 @@ class Actions:
     @property
     def fingerprint(self) -> str:
         """The model's, and this protocol's version; raises what the model's does."""
-        return f"{self._model.fingerprint}+actions{VERSION}"
+        return f"{self._model.fingerprint}+actions{VERSION}{'c' if self._only_calls else ''}"
 
     @property
     def context_tokens(self) -> int:
@@ -52,10 +58,15 @@ class Actions:
         """
         if not tools and not any(is_of_tools(message) for message in messages):
             return self._model.chat(messages, (), on_text)
-        reply = self._model.chat(in_words(messages, tools), (), on_text)
+        only_calls = self._only_calls and bool(tools)
+        told = in_words(messages, tools, only_calls=only_calls)
+        reply = self._model.chat(_reminded(told, tools[0]) if only_calls else told, (), on_text)
         if reply.calls:
             return reply  # it has tools of its own after all
-        action = parse(reply.content, names_of(tools))
+        try:
+            action = parse(reply.content, names_of(tools), only_calls=only_calls)
+        except BadReply as error:
+            raise BadReply(str(error), reply.content) from None
         return replace(
             reply,
             content=action.content,
@@ -68,10 +79,15 @@ class Actions:
         self._model.close()
 
 
-def in_words(messages: Sequence[OllamaMessage], tools: Sequence[Json]) -> list[OllamaMessage]:
+def in_words(
+    messages: Sequence[OllamaMessage], tools: Sequence[Json], *, only_calls: bool = False
+) -> list[OllamaMessage]:
     """The conversation for a model without tools: a system text that has them, then plain turns."""
     system = "\n\n".join(_text(m) for m in messages if m.get("role") == "system")
-    first: OllamaMessage = {"role": "system", "content": f"{system}\n\n{instructions(tools)}".strip()}
+    first: OllamaMessage = {
+        "role": "system",
+        "content": f"{system}\n\n{instructions(tools, only_calls=only_calls)}".strip(),
+    }
     return [first, *(_turn(message) for message in messages if message.get("role") != "system")]
 
 
@@ -85,12 +101,13 @@ def names_of(tools: Sequence[Json]) -> list[str]:
     return [str(_function(tool).get("name", "")) for tool in tools]
 
 
-def instructions(tools: Sequence[Json]) -> str:
-    """The protocol, and the tools, in words for a model."""
+def instructions(tools: Sequence[Json], *, only_calls: bool = False) -> str:
+    """The protocol, and the tools, in words for a model; with `only_calls` calling one is all that it may do."""
     listed = "\n\n".join(describe(tool) for tool in tools)
     forms = [f"To use a tool: {CALL_FORM}"] if tools else []
-    forms += [f"To answer from what is known or what tools gave: {ANSWER_FORM}"]
-    forms += [f"To talk where there is no question to answer: {CHAT_FORM}"]
+    if not only_calls:
+        forms += [f"To answer from what is known or what tools gave: {ANSWER_FORM}"]
+        forms += [f"To talk where there is no question to answer: {CHAT_FORM}"]
     rules = [
         "Each of your turns is exactly one JSON object, in one of these forms, and nothing before or after it:",
         *(f"- {form}" for form in forms),
@@ -120,6 +137,31 @@ def result_turn(name: str, content: str) -> str:
     mark = hashlib.blake2b(content.encode(errors="replace"), digest_size=6).hexdigest()
     of_tool = f" of {name}" if name else ""
     return f"Result{of_tool}, between the two marks {mark}:\n[{mark}]\n{content}\n[{mark}]"
+
+
+def _reminded(turns: list[OllamaMessage], tool: Json) -> list[OllamaMessage]:
+    """The turns, the last with the form once more and an example: a small model has forgotten what stands far above,
+    and copies what stands near.
+    """
+    *before, last = turns
+    if last.get("role") != "user":
+        return turns
+    example = render(Action("tool_call", call=ToolCall(*_example(_function(tool)))))
+    words = f"Your turn is one JSON object and nothing else, such as {example}; other tools are called alike."
+    return [*before, {**last, "content": f"{_text(last)}\n\n{words}"}]
+
+
+def _example(function: Json) -> tuple[str, Json]:
+    """A call of this function: its name, and the arguments that it must have, short of their content."""
+    schema = function.get("parameters")
+    schema = schema if isinstance(schema, dict) else {}
+    properties, required = schema.get("properties"), schema.get("required")
+    given: Json = {
+        name: _EXAMPLES.get(about.get("type"), "...")
+        for name, about in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(required, list) and name in required and isinstance(about, dict)
+    }
+    return str(function.get("name", "")), given
 
 
 def _turn(message: OllamaMessage) -> OllamaMessage:

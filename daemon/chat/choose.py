@@ -118,7 +118,7 @@ def _opencode(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel, 
     asked = OpenCodeChat(
         opencode.server_url, opencode.server_model, timeout_s=chat.timeout_seconds, context_tokens=chat.num_ctx
     )
-    model = Actions(asked)
+    model = Actions(asked, only_calls=True)
     return model, f"{model.name} at {opencode.server_url}: chat.provider is opencode"
 
 

@@ -19,7 +19,8 @@ class ToolsOrActions:
 
     def __init__(self, model: OllamaChat) -> None:
         self._model = model
-        self._actions = Actions(model)
+        # Who brings tools here takes nothing but calls: the agent's answer is a call too.
+        self._actions = Actions(model, only_calls=True)
         self._refused = False
 
     @property

@@ -83,7 +83,7 @@ class Chat(Section, frozen=True):
     ] = "auto"
     model: Annotated[str, Meta(min_length=1, description="Ollama's chat model")] = "qwen3-vl:8b-instruct"
     url: Annotated[str, Meta(pattern="^https?://", description="Ollama's address")] = "http://127.0.0.1:11434"
-    num_ctx: Annotated[int, Meta(ge=2048, le=1_048_576, description="context length asked of the model, tokens")] = (
+    num_ctx: Annotated[int, Meta(ge=6144, le=1_048_576, description="context length asked of the model, tokens")] = (
         16384
     )
     think: Annotated[bool, Meta(description="let a model think that can; slower, sometimes better")] = False

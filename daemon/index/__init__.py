@@ -1,13 +1,13 @@
 """The derived indexes: protocols, and the values they take and give.
 
-Both are disposable: everything in them can be rebuilt from the archive, the semantic one with no model call. Texts that
+All are disposable: everything in them can be rebuilt from the archive, the semantic one with no model call. Texts that
 come in are redacted already. `IndexBroken` from any call means: park the directory and rebuild.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from daemon.model import Chunk, Document
@@ -79,6 +79,33 @@ class Match:
     text: str = ""
     terms: tuple[str, ...] = ()
     near: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """One thing that a model found out, on its way in. `id` names its content, `text` is redacted, `created` epoch ms.
+
+    `owner` is the archive it is of, `target` and `question` (of that target) are keys that it is chosen by; `facts`
+    are for people who look into the collection, redacted.
+    """
+
+    id: str
+    owner: str
+    target: str
+    question: str
+    created: int
+    text: str
+    vector: Vector
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteMatch:
+    """A row that was found: its id and target key; `score` is cosine similarity."""
+
+    id: str
+    target: str
+    score: float
 
 
 class LexicalIndex(Protocol):
@@ -157,3 +184,27 @@ class SemanticIndex(Protocol):
 
     def close(self) -> None:
         """Release files."""
+
+
+class NotesIndex(Protocol):
+    """What models found out, as vectors of one fingerprint. Every method raises IndexBroken or Retry."""
+
+    is_whole: bool
+    """Whether all notes of the archive have been put in since it was opened; whoever has seen to that sets it."""
+
+    def ids(self, owner: str, target: str = "") -> set[str]:
+        """The rows that an archive has put in, all or those of one target."""
+
+    def upsert(self, rows: Sequence[NoteRow]) -> None:
+        """Put these in."""
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Forget these; one that is not there is no error."""
+
+    def query(
+        self, vector: Vector, owner: str, limit: int, *, besides: str = "", until: int | None = None
+    ) -> list[NoteMatch]:
+        """Nearest notes of an archive, best first; none of the question `besides`, none newer than `until`."""
+
+    def count(self) -> int:
+        """How many notes it holds, of every archive."""

@@ -1,4 +1,6 @@
-"""The semantic index: one Chroma collection for each fingerprint. The only importer of chromadb, and a late one.
+"""The semantic index: one Chroma collection for each fingerprint, and one for the notes of models (`notes`).
+
+The only importer of chromadb, and a late one.
 
 Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
 checked vectors, bounded pages, metadata without leftovers, one caller at a time, no mixing of models or versions. It
@@ -12,7 +14,6 @@ import contextlib
 import posixpath
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,24 +21,15 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from daemon.errors import BadInput, IndexBroken, ReconstituteError, Retry
+from daemon.errors import IndexBroken, ReconstituteError, Retry
 from daemon.fsio import atomic_write
-from daemon.index import Filters, Match, VectorRow
+from daemon.index import Filters, Match, VectorRow, notes
+from daemon.index.chroma_values import NUDGE, PAGE, check, nudged, plain, unit
 from daemon.vectors import Vector
 
 PREFIX = "opencode_messages_v1-"
-PAGE = 500
-"""Rows of one call; Chroma refuses more than 5461, and SQLite more than some thousand variables."""
-
 HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": 200}
 """Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
-
-NUDGE = 3e-3
-"""How far each stored vector is moved, in a direction that its id gives; similarity changes by 0.000005.
-
-Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", one file read again and again) Chroma
-1.5.9 found none of three others, with a filter neither (measured). Moved apart, all are found.
-"""
 
 _ASKED = 100
 """Messages of one look for leftovers."""
@@ -68,11 +60,9 @@ class Semantic:
         self._total: int | None = None
         with self._named("opening it"):
             self._client = self._connect()
-            self._collection = self._client.get_or_create_collection(
-                f"{PREFIX}{fingerprint}",
-                configuration={"hnsw": HNSW},
-                embedding_function=None,  # never theirs: it downloads a model (C10)
-            )
+            self._collection = self._collected(PREFIX + fingerprint)
+            self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._named)
+            """What models found out, in a collection of its own."""
 
     def upsert(self, rows: Sequence[VectorRow]) -> None:
         """Put these chunks in; unchanged ids are overwritten, of equal ids the last counts.
@@ -82,15 +72,15 @@ class Semantic:
         """
         latest = {row.chunk.id: row for row in rows}
         for row in latest.values():
-            self._check(row.chunk.id, row.vector)
+            check(row.chunk.id, row.vector, self._dims)
         unique = list(latest.values())
         for start in range(0, len(unique), PAGE):
             page = unique[start : start + PAGE]
             with self._named("writing to it"):
                 self._collection.upsert(
                     ids=[row.chunk.id for row in page],
-                    embeddings=[_nudged(row.chunk.id, row.vector) for row in page],
-                    documents=[_clean(row.chunk.text) for row in page],
+                    embeddings=[nudged(row.chunk.id, row.vector) for row in page],
+                    documents=[plain(row.chunk.text) for row in page],
                     metadatas=[_metadata(row) for row in page],
                 )
                 self._total = None
@@ -115,7 +105,7 @@ class Semantic:
         """
         if limit < 1 or (filters.sessions is not None and not filters.sessions):
             return []
-        self._check("the query", vector)
+        check("the query", vector, self._dims)
         with self._named("searching it"):
             total = self._counted()
             where: Any = {"session_id": filters.session_id} if filters.session_id else None
@@ -134,6 +124,8 @@ class Semantic:
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
         """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read (C2).
 
+        The notes are read and searched too; which of them there should be is not known here.
+
         Raises:
             IndexBroken: naming what failed.
         """
@@ -147,7 +139,7 @@ class Semantic:
                 for record, vector in page.items():
                     if record not in stored or not texts[record]:
                         raise IndexBroken(f"{self._place}: the probe misses record {record}; it must be rebuilt")
-                    if float(np.linalg.norm(_unit(stored[record]) - _unit(vector))) > 3 * NUDGE:
+                    if float(np.linalg.norm(unit(stored[record]) - unit(vector))) > 3 * NUDGE:
                         raise IndexBroken(f"{self._place}: record {record} holds another vector; it must be rebuilt")
             hidden = [record for record, vector in sample if not self._finds_itself(record, vector)]
             if len(hidden) > len(sample) // _TOLERATED:
@@ -155,6 +147,7 @@ class Semantic:
                     f"{self._place}: {len(hidden)} of {len(sample)} records, {hidden[0]} among them, are not found by "
                     "their own vectors; it must be rebuilt"
                 )
+            self.notes.probe()
 
     def _counted(self) -> int:
         """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
@@ -181,6 +174,13 @@ class Semantic:
                     for session in (getattr(server, "_session", None) for server in servers):
                         if session is not None:
                             session.close()
+
+    def _collected(self, name: str) -> Any:
+        return self._client.get_or_create_collection(
+            name,
+            configuration={"hnsw": HNSW},
+            embedding_function=None,  # never theirs: it downloads a model (C10)
+        )
 
     def _connect(self) -> Any:
         # Late: 0.9 s and 76 MB, which only searching by meaning is worth.
@@ -238,12 +238,6 @@ class Semantic:
                 return True
         return False
 
-    def _check(self, name: str, vector: Vector) -> None:
-        if vector.shape != (self._dims,) or not np.isfinite(vector).all() or not float(np.linalg.norm(vector)) > 0:
-            raise BadInput(
-                f"{name}: a vector of shape {vector.shape} that is not {self._dims} finite numbers, not all 0"
-            )
-
     @contextlib.contextmanager
     def _named(self, doing: str) -> Iterator[None]:
         """One caller at a time; Chroma's errors get a name; after some equal ones it is left alone (C4)."""
@@ -280,39 +274,23 @@ def _number(record: str) -> int:
     return int(record.rpartition("#")[2])
 
 
-def _clean(text: str) -> str:
-    # A lone surrogate makes Chroma raise (docs/reliability.md, S14).
-    return text.encode("utf-8", "replace").decode()
-
-
-def _nudged(record: str, vector: Vector) -> Vector:
-    seed = int.from_bytes(blake2b(record.encode(), digest_size=8).digest(), "little")
-    direction = np.random.default_rng(seed).standard_normal(len(vector), dtype=np.float32)
-    return _unit(_unit(vector) + NUDGE * _unit(direction))
-
-
-def _unit(vector: Any) -> Vector:
-    values = np.asarray(vector, dtype=np.float32)
-    return values / max(float(np.linalg.norm(values)), 1e-12)
-
-
 def _metadata(row: VectorRow) -> dict[str, Any]:
     """Design section 5. An upsert merges: a key that no longer applies stays unless it is set to None (measured)."""
     entry = row.entry
     lists = {
-        "paths": [_clean(path) for path in entry.document.paths[:_MOST_PATHS]],
+        "paths": [plain(path) for path in entry.document.paths[:_MOST_PATHS]],
         "kinds": list(row.chunk.kinds),
         "tools": list(row.chunk.tools),
     }
     return {
         "session_id": entry.document.session_id,
-        "session_title": _clean(entry.session_title),
+        "session_title": plain(entry.session_title),
         "message_id": entry.document.message_id,
         "message_index": entry.message_index,
         "role": entry.role,
         "created_at": entry.created,
         "project_id": entry.project_id,
-        "directory": _clean(entry.directory),
+        "directory": plain(entry.directory),
         "deleted": entry.deleted,
         **{key: lists[key] or None for key in _OPTIONAL},
     }

@@ -18,7 +18,7 @@ from daemon import fsio
 from daemon.archive import Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput, IndexBroken, Retry
-from daemon.index import LexicalIndex, SemanticIndex, guard
+from daemon.index import LexicalIndex, NotesIndex, SemanticIndex, guard
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.drain import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
@@ -140,6 +140,15 @@ class Upkeep:
         """The semantic index, once it is open and proven."""
         return self._semantic
 
+    @property
+    def notes(self) -> NotesIndex | None:
+        """The part of the semantic index that holds what models found out; opened, lost and made anew with it.
+
+        Its owner fills it: a new one says that it is not whole.
+        """
+        semantic = self._semantic
+        return None if semantic is None else semantic.notes
+
     def open_semantic(self) -> SemanticIndex:
         """Prove it in a child process, open it, and see that it belongs to this archive and embedder.
 
@@ -257,6 +266,7 @@ class Upkeep:
             "semantic": {
                 "state": self.semantic_state,
                 "count": _count(self._semantic),
+                "notes": _count(self.notes),
                 "embedder": self.choice,
                 "refused": len(refused),
                 "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
@@ -275,7 +285,7 @@ class Upkeep:
                 self._embedder.close()
 
 
-def _count(index: LexicalIndex | SemanticIndex | None) -> int | None:
+def _count(index: LexicalIndex | SemanticIndex | NotesIndex | None) -> int | None:
     """None while there is none, or none that answers: the status must not fail with what it is to show."""
     try:
         return None if index is None else index.count()

@@ -29,6 +29,7 @@ from daemon.reconstitute.agent.case import Case, Holdings
 from daemon.reconstitute.agent.rounds import Asked, Rounds
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.moment import parse_moment, tree_suffix
+from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.questions import Question, of
@@ -64,26 +65,29 @@ class Reconstitution:
         output_root: Path,
         *,
         who: Who | None = None,
+        notes: Notes | None = None,
         pages: int = 5000,
         forbidden: Sequence[Path] = (),
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """`pages` bounds one tree; no page goes into a `forbidden` directory (the records' own).
 
-        `clock` (epoch ms) only dates the record of the last run and trajectories, never a page.
+        `notes` is where what was found out goes to be found again, by this target and others. `clock` (epoch ms) only
+        dates the record of the last run and trajectories, never a page.
         """
         self._archive = archive
         self._recall = recall
         self._files = files
         self._output_root = output_root
         self._who = who or Who()
+        self._notes = notes
         self._most_pages = pages
         self._forbidden = tuple(forbidden)
         self._clock = clock
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
-        """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, model, model_calls,
-        unanswered, later_s, warnings}``, mostly counts.
+        """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, model, who, model_calls,
+        unanswered, later_s, warnings}``, mostly counts; `who` says which model answered, or why none did.
 
         `at` (see parse_moment) asks for an earlier state and goes before the target's own. Such a state has a tree of
         its own beside the current one, which stays as it is: ``<target>@2026-10-01T235959Z`` (UTC).
@@ -129,6 +133,7 @@ class Reconstitution:
         result["warnings"] = [*said, *degraded, *asked.warnings, *result["warnings"]]
         result |= {
             "model": self._who.model.name if self._who.model is not None else "",
+            "who": self._who.why,
             "model_calls": asked.calls,
             "unanswered": asked.unanswered,
             "later_s": asked.later_s,
@@ -167,11 +172,15 @@ class Reconstitution:
         trouble = "its sessions go on; it waits until they are quiet (agent.quiet_minutes)" if is_busy else ""
         if self._who.model is None:
             trouble = self._who.why or "there is no chat model"
-        holdings = Holdings(self._archive, self._recall, self._files)
+        noted = self._notes.fill(progress) if self._notes is not None else []
+        holdings = Holdings(self._archive, self._recall, self._files, self._notes)
         rounds = Rounds(holdings, self._who.model, section, trouble=trouble, now=self._clock, progress=progress)
         asked = rounds.ask(case)
         if asked.unanswered:
             asked.later_s = max(1.0, quiet_s) if is_busy else _LATER_S
+        if self._notes is not None:
+            noted += self._notes.keep(case.path, progress)
+        asked.warnings += dict.fromkeys(noted)
         return asked
 
     def _findings(self, case: Case, extractor: Extractor, progress: Progress) -> tuple[tuple[Findings, ...], list[str]]:

@@ -15,7 +15,7 @@ import pytest
 from chromadb.config import Settings
 
 from daemon.errors import BadInput, IndexBroken, Retry
-from daemon.index import Entry, Filters, VectorRow
+from daemon.index import Entry, Filters, NoteRow, VectorRow
 from daemon.index.semantic import PREFIX, Semantic
 from daemon.model import Chunk, Document
 
@@ -300,12 +300,17 @@ def test_a_chroma_server_serves_like_a_directory_and_its_absence_is_no_damage(tm
         index.keep({"m7": 0})
         index.probe([("m3#0", unit(3))])
         assert index.count() == 32
+        index.notes.upsert([NoteRow("n1", "house", "shop", "why", 5, "noted", unit(1))])
+        assert [match.id for match in index.notes.query(unit(1), "house", 3)] == ["n1"]
+        assert (index.notes.ids("house", "shop"), index.count()) == ({"n1"}, 32)
     finally:
         server.kill()
         server.wait()
     for _ in range(4):
         with pytest.raises(Retry, match="does not answer"):
             index.count()
+        with pytest.raises(Retry, match="does not answer"):
+            index.notes.ids("house")
     index.close()
 
 

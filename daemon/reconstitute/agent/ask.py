@@ -40,6 +40,10 @@ class Opening:
     context_tokens: int
 
 
+_LEAST_BYTES = 1024
+"""Of a tool's result, however small the model's context is."""
+
+
 class Asker:
     """Asks about one case. `now` is epoch ms, for the trajectories; `clock` counts seconds."""
 
@@ -62,7 +66,8 @@ class Asker:
         most = budget(room(context_tokens))
         text = excerpts(self._holdings.archive, case, question, path, shown=shown, most=most)
         asked, about = redact(question.ask), redact(path)
-        messages = (prompt.system(), prompt.opening(asked, about, case.facts(path), parts, text))
+        facts = _within(case.facts(path), most // 3)
+        messages = (prompt.system(), prompt.opening(asked, about, facts, _within(parts, most // 3), text))
         key = digest(dumps([prompt.VERSION, TOOLS_VERSION, list(messages), case.moment]))
         return Opening(messages, key, shown, context_tokens)
 
@@ -90,9 +95,11 @@ class Asker:
             case.histories,
             case.path,
             moment=case.moment,
-            result_bytes=self._result_bytes,
+            result_bytes=max(_LEAST_BYTES, min(self._result_bytes, budget(room(opening.context_tokens)))),
             shown=opening.shown,
             taken_up=taken_up,
+            notes=self._holdings.notes,
+            question_id=question.id,
         )
         about = {"id": question.id + case.suffix, "ask": question.ask}
         trajectory = Trajectory(self._holdings.archive, case.path, about, model.name, self._now)
@@ -123,3 +130,14 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
     if toolbox.returned is None:
         return Answer(question.id, (), model=model, note=note)
     return replace(toolbox.returned.answer(question.id, model), confidence=CONFIDENCE[-1], note=note)
+
+
+def _within(lines: Sequence[str], most: int) -> list[str]:
+    """The first lines that have room in `most` bytes, and how many were left out."""
+    kept: list[str] = []
+    for line in lines:
+        most -= len(line.encode()) + 3
+        if most < 0:
+            return [*kept, f"(and {len(lines) - len(kept)} more, for which there is no room)"]
+        kept.append(line)
+    return kept

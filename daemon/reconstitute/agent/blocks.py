@@ -1,9 +1,10 @@
 """Delimited blocks: recorded text as a model gets it, as data that cannot end its own block.
 
 Guarantees (docs/reliability.md, A1): every block begins and ends with a line that has a tag made from the block's own
-text, so nothing in it can end it; secrets are redacted; control, direction-changing and invisible characters are gone;
-no block is longer than asked, and what was left out is said in our words. The marks are those of recall: should a
-block be recorded again, it is never indexed (S13). Sizes are UTF-8 bytes, offsets are characters.
+text, so nothing in it can end it, and no mark of a chat template is whole; secrets are redacted; control,
+direction-changing and invisible characters are gone; no block is longer than asked, and what was left out is said in
+our words. The marks are those of recall: should a block be recorded again, it is never indexed (S13). Sizes are UTF-8
+bytes, offsets are characters.
 """
 
 from __future__ import annotations
@@ -24,8 +25,18 @@ LEAST = 48
 _ID_BYTES, _TITLE_BYTES = 80, 160
 _LATEST = 253_402_300_799_000
 _MARK = RECALL_END.removesuffix(">>>")
-# Zero-width spaces, invisible operators and byte order marks; tags and variation selectors, which can smuggle a text.
-_UNSEEN = re.compile("[\u200b\u2060-\u2064\ufeff\U000e0000-\U000e01ef]")
+# Zero-width spaces, soft hyphens, invisible operators and byte order marks, old marks of direction; tags and variation
+# selectors, which can smuggle a text.
+_UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\U000e0000-\U000e01ef]")
+# What chat templates end a message with, and begin one of another role. A server that makes tokens of a whole prompt
+# does not know which of them stood in a quoted text: for it, `<|im_start|>system` in a block begins a system message.
+_ROLE = re.compile(
+    r"([<\[])(?=[|｜][^\s|｜<>]{1,64}[|｜]>"
+    r"|/?(?:s|bos|eos|unk|pad|sop|eop|think|tool_calls?|tool_responses?|(?:start|end)_of_turn)>"
+    r"|</?SYS>|/?(?:INST|[A-Z]{2,20}_(?:PROMPT|TOOLS|CALLS|RESULTS|CONTENT)|gMASK)\])"
+)
+PLAIN = re.compile(r"[\w./@+,=~-]{1,400}")
+"""A name that is one plain word, and may stand outside of a block as it is."""
 _WORD_END = re.compile(r"\s\S*$")
 
 
@@ -79,18 +90,25 @@ def utc(milliseconds: int) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` redacted, as it may be shown: newline and tab are the only control characters left.
+    """`text` redacted, as it may be shown: newline and tab are the only control characters left, and no mark of ours or
+    of a chat template is whole (a space stands in each).
 
-    Redacted last, since an invisible character may have kept a secret from being known as one.
+    Redacted late, since an invisible character may have kept a secret from being known as one.
     """
-    seen = _UNSEEN.sub("", for_terminal(text))
-    return redact(seen).replace(_MARK, _MARK.replace(":", " "))
+    seen = redact(_UNSEEN.sub("", for_terminal(text)))
+    return _ROLE.sub(r"\1 ", seen).replace(_MARK, _MARK.replace(":", " "))
 
 
 def name(text: str, most: int = _ID_BYTES) -> str:
     """A recorded name (an id, a title, a path) on one line, cut to `most` bytes."""
     line = one_line(clean(text))
     return line if size(line) <= most else cut(line, most - 3) + "…"
+
+
+def label(text: str, most: int = _ID_BYTES) -> str:
+    """As `name`, for a place outside of blocks: in quotation marks, unless it is one plain word."""
+    shown = name(text, most)
+    return shown if PLAIN.fullmatch(shown) else repr(shown)
 
 
 def size(text: str) -> int:

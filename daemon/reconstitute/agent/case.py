@@ -10,6 +10,7 @@ from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.recall.search import Recall
 from daemon.reconstitute.agent.blocks import name, utc
+from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.recover import Recovered
 from daemon.reconstitute.scope import Scope
@@ -26,6 +27,7 @@ class Holdings:
     archive: Archive
     recall: Recall
     files: Files
+    notes: Notes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,16 @@ beginnings, is put forward. The same evidence gives the same text: the question'
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from daemon.archive import Archive
 from daemon.files.trees import is_beneath
+from daemon.reconstitute.agent import prompt
 from daemon.reconstitute.agent.case import Case
 from daemon.reconstitute.agent.quoted import message_block
+from daemon.reconstitute.agent.room import total
 from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.agent.tool_schemas import schemas
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.scope import Scope
 
@@ -22,6 +26,8 @@ _BYTES_PER_TOKEN = 3
 _MOST_BYTES = 64_000
 _LONGEST, _SHORTEST = 4_000, 400
 """Bytes of one message."""
+_QUESTION = 300
+"""Tokens of the question, which stands there twice, and of some facts."""
 _TOUCHING = 0.05
 _OPENING = 0.04
 _SMOOTHING = 10
@@ -30,8 +36,17 @@ _MOST_OPENINGS = 8
 
 
 def budget(room_tokens: int) -> int:
-    """Bytes of excerpts, for a model with this room."""
-    return min(_MOST_BYTES, int(room_tokens * _SHARE) * _BYTES_PER_TOKEN)
+    """Bytes of excerpts, for a model with this room. What every question begins with takes most of a small one: the
+    excerpts have half of the rest at most, or the opening would not fit, or no result of a tool beside it.
+    """
+    rest = max(0, room_tokens - _constant() - _QUESTION)
+    return min(_MOST_BYTES, min(int(room_tokens * _SHARE), rest // 2) * _BYTES_PER_TOKEN)
+
+
+@cache
+def _constant() -> int:
+    """Tokens of the system's words and the tools' descriptions."""
+    return total([prompt.system()], schemas())
 
 
 def excerpts(archive: Archive, case: Case, question: Question, path: str, *, shown: Shown, most: int) -> str:

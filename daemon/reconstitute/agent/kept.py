@@ -7,7 +7,7 @@ Where recall was not whole, it is tried again; replies to the same words are kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import Archive
@@ -72,13 +72,21 @@ class Kept:
         return f"{_PREFIX}{question_id}{self._suffix}"
 
 
-def merged(outcomes: Iterable[tuple[Outcome, bool]]) -> Record:
+def outcomes(archive: Archive, target: str) -> Iterator[Outcome]:
+    """All that are kept of a target, of whatever moment, in a stable order."""
+    for name in archive.target_names(target, _PREFIX):
+        stored = archive.target_get(target, name)
+        if stored is not None:
+            yield _from_json(stored)
+
+
+def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
     """All of them together, each with whether it is current; the first to describe a path is believed."""
     answers: dict[str, Answer] = {}
     descriptions: dict[str, Statement] = {}
     recorded: dict[str, str] = {}
     notes: dict[str, Statement] = {}
-    for outcome, is_current in outcomes:
+    for outcome, is_current in found:
         said = outcome.answer
         if not is_current:
             said = replace(said, note=f"{said.note} {OUTDATED}".strip())

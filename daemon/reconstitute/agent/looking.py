@@ -15,9 +15,9 @@ from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.moments import parse_moment
 from daemon.recall.search import Recall
-from daemon.recall.snippet import counted
+from daemon.recall.snippet import counted, one_line
 from daemon.reconstitute.agent import file_views, tool_schemas
-from daemon.reconstitute.agent.blocks import Origin, cut, cut_at_space, fenced, name, room, size, utc
+from daemon.reconstitute.agent.blocks import Origin, clean, cut, cut_at_space, fenced, name, room, size, utc
 from daemon.reconstitute.agent.hits import hit_block
 from daemon.reconstitute.agent.paths import Paths
 from daemon.reconstitute.agent.quoted import message_block, message_page, telling
@@ -93,7 +93,7 @@ class Looking:
         else:
             sheet.say("These are excerpts; read_message and read_context show more.")
         for warning in found.warnings:
-            sheet.say(f"Note: {warning}.")
+            sheet.say(f"Note: {one_line(clean(warning))}.")  # it may tell words of the query, which are the model's
 
     def read_message(self, asked: tool_schemas.ReadMessage, sheet: Sheet) -> None:
         message_id = self._visible(asked.message_id)

@@ -20,6 +20,8 @@ from daemon.reconstitute.agent.trajectory import Trajectory
 
 _BAD_REPLIES = 3
 _LOST_CONTEXTS = 3
+_SAID = 2000
+"""Characters of an unusable reply that the model sees again."""
 _SMALLER = 0.6
 """What is sent after the server had dropped a part: this much of it."""
 ANSWER = "answer_question"
@@ -125,6 +127,8 @@ class Loop:
         self._bad += 1
         if self._bad >= _BAD_REPLIES:
             raise Over(Ended.FORMAT)
+        if error.said:
+            self.messages.append({"role": "assistant", "content": error.said[:_SAID]})
         self.messages.append({"role": "user", "content": f"Your last reply could not be used: {error}."})
 
     def _shrink(self) -> None:

@@ -1,5 +1,7 @@
 """What a model is told. The system's words are constant; everything recorded stands in the user's message, as data.
 
+Names are recorded text too: of files, of sessions, and of an inner folder that a question is about. They stand in
+delimited blocks, as messages do; only a path that is one plain word stands in a question as it is.
 Change VERSION with any of these words: answers given under others are asked for again.
 """
 
@@ -8,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.model import OllamaMessage
+from daemon.recall.snippet import one_line
+from daemon.reconstitute.agent.blocks import PLAIN, clean, fenced
 
-VERSION = "1"
+VERSION = "2"
+_ABOVE = "(the path quoted above)"
 
 _SYSTEM = """\
 You reconstruct what a folder was for and how it came about, from the records of coding sessions. A person has lost the
@@ -17,7 +22,8 @@ folder or forgotten its story, and will rely on what you say.
 
 How you work
 - You see a question, some facts, and excerpts of recorded messages. Use the tools to look for what is missing:
-  search_sessions, read_message, read_context, list_files, read_file, file_history.
+  search_sessions, read_message, read_context, list_files, read_file, file_history. search_notes finds what was found
+  out before, also about other folders.
 - When you know enough, or have looked in two or three places without success, call answer_question. That ends the
   question. If it was not recorded, call answer_question with no statements and a note that says so.
 - record_path takes up a path beneath the folder that messages speak of and the list of files lacks. describe_path says
@@ -46,16 +52,33 @@ def system() -> OllamaMessage:
 def opening(question: str, target: str, facts: Sequence[str], parts: Sequence[str], excerpts: str) -> OllamaMessage:
     """The second: the question, what is known without asking, what was found out about the parts, and excerpts.
 
-    `facts`, `parts` and `excerpts` are redacted; the excerpts are delimited blocks.
+    `question` and `target` may name a recorded path; `facts` and `parts` are lines with recorded text in them; the
+    `excerpts` are delimited blocks. All are redacted.
     """
-    pieces = [f"Question about {target}:\n{question}"]
+    asked, about = clean(question), target
+    pieces = []
+    if not PLAIN.fullmatch(target):
+        pieces.append(fenced("the path that the question is about", one_line(clean(target))))
+        asked, about = clean(_unnamed(question, target)), _ABOVE
+    pieces.append(f"Question about {about}:\n{asked}")
     if facts:
-        pieces.append("Facts:\n" + "\n".join(f"- {fact}" for fact in facts))
+        pieces.append("Facts:\n" + _lines("recorded files and sessions", facts))
     if parts:
-        pieces.append("What was found out about its parts so far:\n" + "\n".join(f"- {part}" for part in parts))
+        pieces.append("What was found out about its parts so far:\n" + _lines("said of its parts", parts))
     if excerpts:
         pieces.append(f"Excerpts of recorded messages that may help, oldest first:\n\n{excerpts}")
     else:
         pieces.append("No recorded message was found for this question by itself; search_sessions may find some.")
-    pieces.append(f"Now answer this question about {target}, with answer_question in the end:\n{question}")
+    pieces.append(f"Now answer this question about {about}, with answer_question in the end:\n{asked}")
     return {"role": "user", "content": "\n\n".join(pieces)}
+
+
+def _unnamed(question: str, path: str) -> str:
+    """`question` without the path that it is about, or the longest end of that which it names."""
+    ends = [path, *(path[place + 1 :] for place, letter in enumerate(path) if letter == "/")]
+    named = next((end for end in ends if end and end in question), "")
+    return question.replace(named, _ABOVE) if named else question
+
+
+def _lines(heading: str, lines: Sequence[str]) -> str:
+    return fenced(heading, "\n".join(f"- {one_line(clean(line))}" for line in lines))

@@ -92,7 +92,11 @@ class Rounds:
         pending = [*self._folders(case), *((question, case.path) for question in case.questions)]
         for _ in range(1 + self._section.rounds):
             for number, (question, path) in enumerate(pending):
-                self._event = {"phase": "answer", "done": number, "total": len(pending)}
+                self._event = {
+                    "phase": "ask the model" if self._model else "quote",
+                    "done": number,
+                    "total": len(pending),
+                }
                 self._progress(self._event)
                 if self._clock() > deadline:
                     self._trouble = self._trouble or _OVER

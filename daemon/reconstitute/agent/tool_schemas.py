@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from daemon.model import Json
 
-VERSION = "1"
+VERSION = "2"
 
 _IDS = "Ids of the messages it stands on, from those you were shown."
 _QUOTE = "A few words copied exactly from one of these messages."
@@ -75,6 +75,14 @@ class FileHistory(Struct, frozen=True):
     offset: Annotated[int, _a(_OFFSET, minimum=0)] = 0
 
 
+class SearchNotes(Struct, frozen=True):
+    """Search by meaning what was found out before, about this folder or any other. These are conclusions, no records:
+    to cite one, first read the messages it names, with read_message.
+    """
+
+    query: Annotated[str, _a("What you want to know, in a few words.")]
+
+
 class RecordPath(Struct, frozen=True):
     """Take up a path beneath the folder that messages speak of and list_files lacks; it will be asked about."""
 
@@ -131,6 +139,7 @@ TOOLS: dict[str, type[Struct]] = {
     "list_files": ListFiles,
     "read_file": ReadFile,
     "file_history": FileHistory,
+    "search_notes": SearchNotes,
     "record_path": RecordPath,
     "describe_path": DescribePath,
     "answer_question": AnswerQuestion,

@@ -22,22 +22,26 @@ from daemon.recall.reading import read
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute.agent import tool_schemas
-from daemon.reconstitute.agent.blocks import clean, cut, name
+from daemon.reconstitute.agent.blocks import clean, cut, label, name
 from daemon.reconstitute.agent.citations import Checked, Checker
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.looking import Looking
 from daemon.reconstitute.agent.naming import names
+from daemon.reconstitute.agent.noted import Noted
 from daemon.reconstitute.agent.paths import Paths
 from daemon.reconstitute.agent.sheet import Sheet
 from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.agent.tool_schemas import TOOLS, VERSION
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.scope import Scope
 
 __all__ = ["VERSION", "Toolbox"]
 
 _RESULT_BYTES = 12 * 1024
 _LONGEST_WHY = 300
+_LONGEST_PATH = 1024
+"""Bytes of a path that may be recorded."""
 _USUAL = {
     "id": "message_id", "message": "message_id", "file": "path", "filename": "path", "file_path": "path",
     "filepath": "path", "q": "query", "search": "query", "path": "folder", "directory": "folder", "dir": "folder",
@@ -67,10 +71,13 @@ class Toolbox:
         result_bytes: int = _RESULT_BYTES,
         shown: Shown | None = None,
         taken_up: Iterable[str] = (),
+        notes: Notes | None = None,
+        question_id: str = "",
     ) -> None:
         """`histories` are those at or beneath the target, up to `moment` (epoch ms; None: now).
 
-        `shown` is a ledger that has the opening's excerpts; `taken_up` are paths recorded for other questions.
+        `shown` is a ledger that has the opening's excerpts; `taken_up` are paths recorded for other questions;
+        `notes` is what can be searched of what was found out before, but for the question `question_id` itself.
         """
         self.shown = Shown() if shown is None else shown
         self._most = result_bytes
@@ -81,6 +88,7 @@ class Toolbox:
         self._sessions = {one.session.id: one.session.directory for one in scope.sessions}
         self._checker = Checker(archive, self.shown, self._paths)
         self._looking = Looking(archive, recall, files, scope, histories, self._paths, self.shown, moment)
+        self._noted = Noted(notes, target, question_id, moment, self._looking.warnings)
         self.recorded: dict[str, str] = {}
         self.descriptions: dict[str, Statement] = {}
         self.notes: list[Statement] = []
@@ -94,6 +102,7 @@ class Toolbox:
             "list_files": self._looking.list_files,
             "read_file": self._looking.read_file,
             "file_history": self._looking.file_history,
+            "search_notes": self._noted.search_notes,
             "record_path": self._record_path,
             "finish": self._finish,
         }
@@ -150,17 +159,21 @@ class Toolbox:
 
     def _record_path(self, asked: tool_schemas.RecordPath, sheet: Sheet) -> None:
         path = self._paths.find(asked.path)
-        label = name(self._paths.relative(path))
+        shown = label(self._paths.relative(path))
+        if path not in self._paths and name(path, _LONGEST_PATH) != path:
+            raise BadRequest(
+                f"{shown} is no path to be recorded: it is too long, has several lines, or holds what is not shown"
+            )
         if path not in self._paths and not self._is_named(path, asked.message_id.strip()):
             raise BadRequest(
-                f"no message that you were shown names {label!r}; search for it and read where it is named, then "
+                f"no message that you were shown names {shown}; search for it and read where it is named, then "
                 "record it with that message's id"
             )
         if len(self.recorded) >= _MOST_RECORDED and path not in self.recorded:
             raise BadRequest(f"{_MOST_RECORDED} paths are recorded already; that is enough for one question")
         self.recorded[path] = cut(clean(asked.why).strip(), _LONGEST_WHY)
         self._paths.add(path)
-        sheet.say(f"Recorded: {label}.")
+        sheet.say(f"Recorded: {shown}.")
 
     def _is_named(self, path: str, message_id: str) -> bool:
         """Whether what was shown of the message that was given, or of any other, names the path."""
@@ -184,7 +197,7 @@ class Toolbox:
             sheet.say(f"{_MOST_DESCRIBED} descriptions are kept already; that is enough for one question.")
         else:
             self.descriptions[made.paths[0]] = made
-            sheet.say(f"Kept: what {name(self._paths.relative(made.paths[0]))} is for.")
+            sheet.say(f"Kept: what {label(self._paths.relative(made.paths[0]))} is for.")
 
     def _add_note(self, draft: Json, sheet: Sheet) -> None:
         made, problems = self._checker.statement(draft)

@@ -45,7 +45,7 @@ def shown(content: bytes | None, *, proven: bool = True) -> Content:
     unprinted = sum(1 for character in text if character < " " and character not in "\t\n\r\f")
     if "\0" in text or unprinted > _UNPRINTED * len(text):
         return _hidden(f"The content ({len(content)} bytes) is binary and is not shown.")
-    safe = redact(text)
+    safe = markdown.uncovered(redact(text))
     part = safe if len(safe) <= MOST_SHOWN else safe[:MOST_SHOWN].rpartition("\n")[0] + "\n"
     lines = part.replace("\r\n", "\n")
     notes = (

@@ -12,6 +12,8 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from daemon.redact import for_terminal, redact
+
 _ANYWHERE = re.compile(r"([\\`*{\[\]<&~|$]|(?<=[\w.+-])@|(?<![^\W_])_|_(?![^\W_])|%(?=%)|(?<=%)%|#(?=[^\W\d]))")
 """Marks that can begin something. An underscore inside a word cannot; #tag and %%hidden%% are Obsidian's."""
 _AUTOLINK = re.compile(r"(:)(?=/)|(?<=www)(\.)|(?<=mailto)(:)", re.IGNORECASE)
@@ -20,7 +22,7 @@ _SPAN = re.compile(r"`([^`]+)`")
 _QUOTES = " \t\n\"'“”"
 _MARKER = re.compile(r"^(\d{1,9})([.)])")
 _TURNING = re.compile(
-    "[\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
 """What turns the direction of text, ends a line unseen, or is not seen at all: tags can spell hidden instructions."""
 _CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {
@@ -96,8 +98,20 @@ def fence(text: str, info: str = "") -> Markdown:
 
 
 def visible(text: str) -> str:
-    """`text` with control, direction-changing and unpaired characters replaced by something that can be seen."""
-    return _TURNING.sub("\ufffd", text.translate(_CONTROLS))
+    """`text` with control, direction-changing and unpaired characters replaced by something that can be seen.
+
+    Where such characters kept a secret from being known as one, they are left out, and it is redacted.
+    """
+    return _TURNING.sub("\ufffd", uncovered(text).translate(_CONTROLS))
+
+
+def uncovered(text: str) -> str:
+    """`text`, or where characters that are not shown hide a secret in it, the text without them, redacted."""
+    bare = _TURNING.sub("", for_terminal(text))
+    if len(bare) == len(text):
+        return text
+    safe = redact(bare)
+    return text if safe == bare else safe
 
 
 def link(label: object, href: str) -> Markdown:
