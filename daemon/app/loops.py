@@ -17,7 +17,8 @@ from daemon.app.beat import Beat
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.unindexed import MOST
 from daemon.embed import Embedder
-from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken
+from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken, ReconstituteError
+from daemon.index import LexicalIndex
 from daemon.vectors import Vector
 
 _LOG = log.get("loops")
@@ -209,17 +210,38 @@ class WordsLoop(Loop):
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
         super().__init__("words", fatal)
         self._engine = engine
+        self._last_indexed = time.monotonic()
+        self._read: LexicalIndex | None = None  # the index whose words are in memory
         self.on_indexed: Callable[[], None] = lambda: None
         """Told after every commit."""
 
     def turn(self) -> float:
         done = self._engine.drain_lexical(lambda _: self.sign(), within_s=_COMMITS_S)
         if done:
+            self._last_indexed = time.monotonic()
             self.on_indexed()
-        if self._engine.archive.waiting("lexical") > MOST:
+        waiting = self._engine.archive.waiting("lexical")
+        if waiting > MOST:
             return 0.0
+        if not waiting and time.monotonic() - self._last_indexed >= _QUIET_S:
+            self._read_words()
         self._stop.wait(_COMMITS_S if done else 0.0)
         return _IDLE_S
+
+    def _read_words(self) -> None:
+        """Have the index read all its words, among which near spellings are looked for, before somebody waits for it.
+
+        It takes a second for 60,000 words and 12 MB from then on. What comes in meanwhile is found all the same: it is
+        searched over the index.
+        """
+        index = self._engine.upkeep.lexical
+        if index is self._read:
+            return
+        self._read = index  # what fails now is read when somebody asks
+        try:
+            index.spellings("", 1)  # nothing is spelt like it, but the words are there
+        except ReconstituteError as error:
+            self._engine.index_failed("lexical", error)
 
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted | IndexBroken):  # the engine has reported that one

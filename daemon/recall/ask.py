@@ -333,7 +333,7 @@ class _Asking:
         limited = [*self._scope.limited_by, *(["timeBudget"] if looked.late else [])]
         return {
             "sessions": len(self._rows),
-            "messages": self._room.archive.figures()["messages"],
+            "messages": self._room.archive.message_count(),
             "eligible": self._scope.eligible,
             **states,
             "model": self._room.model if states["semantic"] == "used" else "",

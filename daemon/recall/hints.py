@@ -237,14 +237,17 @@ def near_misses(
     """The sessions of finds that are no answer, best first, each with why it is none, as `reason` says of a find."""
     made: dict[str, Json] = {}
     for find in finds:
+        if len(made) == most:
+            break
+        if find.session_id in made:
+            continue
         row = rows.get(find.session_id)
         terms = [redact(there) for _, there in find.near] or [redact(term) for term in find.terms]
-        if find.session_id not in made and len(made) < most:
-            made[find.session_id] = {
-                "sessionID": find.session_id,
-                "title": one_line(redact(row.title)) if row else "",
-                "directory": redact(row.directory) if row else "",
-                "reason": reason(find),
-                "terms": list(dict.fromkeys(terms)),
-            }
+        made[find.session_id] = {
+            "sessionID": find.session_id,
+            "title": one_line(redact(row.title)) if row else "",
+            "directory": redact(row.directory) if row else "",
+            "reason": reason(find),
+            "terms": list(dict.fromkeys(terms)),
+        }
     return list(made.values())

@@ -257,7 +257,7 @@ def test_the_daemon_ends_a_babbling_model_with_the_time_for_the_folder(server: S
     talk.write(f"{PROJECT}/plan.md", "beds\n")
     tables: dict[str, Json] = {
         "chat": {"provider": "ollama", "model": NAME, "url": server.url, "num_ctx": CONTEXT},
-        "agent": {"steps": 2, "target_minutes": 0.1, "folders": 0},
+        "agent": {"steps": 2, "target_minutes": 0.02, "folders": 0},
     }
     with Daemon(tmp_path / "opencode", tmp_path / "ours", tables=tables) as daemon:
         daemon.run()

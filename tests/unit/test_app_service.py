@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from recorded_sessions import FailingLexical
 
 from daemon import config
 from daemon.app import loops
@@ -22,8 +23,9 @@ from daemon.app.loops import Considerate, IntakeLoop, WordsLoop
 from daemon.app.service import Daemon
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
-from daemon.errors import ArchiveCorrupt, ConfigError, OutputRefused
+from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused
 from daemon.index import Filters
+from daemon.index.lexical import Lexical
 from tests.daemon_process import until
 from tests.make_opencode import Database, JsonStore, assistant, session, text
 
@@ -180,6 +182,57 @@ def test_what_gets_finished_is_found_by_the_next_look(follow: Callable[..., Foll
     follows.loop.turn()
 
     assert follows.finds("orchard")
+
+
+def test_words_are_read_for_near_spellings_when_nothing_has_come_in_for_a_while(
+    follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follows = follow()
+    index = follows.engine.upkeep.lexical
+    assert isinstance(index, Lexical)
+    follows.say("a", "lantern")
+    follows.loop.turn()
+    monkeypatch.setattr(loops, "_QUIET_S", 3600.0)
+    follows.words.turn()
+    assert (follows.finds("lantern"), index._vocabulary) == (True, None)
+    monkeypatch.setattr(loops, "_QUIET_S", 0.0)
+
+    follows.words.turn()
+
+    assert index._vocabulary is not None
+    follows.loop.hint(follows.say("b", "orchard"))
+    follows.loop.turn()
+    follows.words.turn()
+    assert [index.spellings(word, 3) for word in ("lantren", "orchrd")] == [[("lantern", 1)], [("orchard", 1)]]
+
+
+def test_who_looks_only_once_does_not_read_words_for_later(follow: Callable[..., Following]) -> None:
+    follows = follow()
+    follows.say("a", "lantern")
+    follows.engine.take(everything=True)
+    index = follows.engine.upkeep.lexical
+    assert isinstance(index, Lexical)
+    assert (follows.finds("lantern"), index._vocabulary) == (True, None)
+
+
+def test_an_index_whose_words_cannot_be_read_is_reported_once_and_made_anew(
+    follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "_QUIET_S", 0.0)
+    follows = follow()
+    follows.say("a", "lantern")
+    follows.engine.take(everything=True)
+    upkeep = follows.engine.upkeep
+    whole = upkeep.lexical
+    upkeep.lexical = FailingLexical(IndexBroken("the word index is torn"))  # type: ignore[assignment]  # a stand-in
+    follows.words.turn()
+    assert [error["message"] for error in follows.engine.errors] == ["the word index is torn"]
+    upkeep.lexical = whole  # rebuilding closes it first
+
+    until(lambda: follows.words.turn() and follows.finds("lantern"))
+
+    assert upkeep.lexical is not whole
+    assert len(follows.engine.errors) == 1
 
 
 def test_an_event_leads_to_a_look_at_once(follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import threading
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,6 +45,56 @@ def test_many_words_are_sorted_in_and_still_found_once() -> None:
         assert len(found) == len(set(found)) == 9 * 3 + 2  # one letter other, or two exchanged
         vocabulary.add(words)
         vocabulary.add(["wordabcde"])
+
+
+def _many(number: int) -> list[str]:
+    made = random.Random(7)
+    return ["".join(made.choices("abcdefghijklmnop", k=9)) for _ in range(number)]
+
+
+def test_who_asks_for_the_same_word_again_waits_no_more() -> None:
+    vocabulary = Vocabulary(_many(20_000))
+    vocabulary.near("ponmlkjih", 2)  # sorts the words in
+    took = []
+    for _ in range(6):
+        begun = time.perf_counter()
+        vocabulary.near("abcdefghi", 2)
+        took.append(time.perf_counter() - begun)
+    assert min(took[1:]) * 10 < took[0]
+
+
+def test_an_answer_belongs_to_who_asked_for_it() -> None:
+    vocabulary = Vocabulary(["lantern"])
+    vocabulary.near("lantren", 1).clear()
+    assert vocabulary.near("lantren", 1) == [(1, "lantern")]
+
+
+def test_more_words_than_are_remembered_are_still_answered() -> None:
+    vocabulary = Vocabulary(["lantern", "lanterns"])
+    for word in (*_many(600), "lantren"):
+        found = vocabulary.near(word, 1)
+    assert found == [(1, "lantern")]
+
+
+def test_a_word_that_comes_in_while_somebody_looks_is_found_from_then_on() -> None:
+    vocabulary = Vocabulary(_many(5_000))
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            vocabulary.near("lantern", 1)
+
+    looking = [threading.Thread(target=look) for _ in range(3)]
+    for thread in looking:
+        thread.start()
+    try:
+        for last in "abcdefghijklmopqrstuvwxyz":
+            vocabulary.add([f"lanter{last}"])
+            assert (1, f"lanter{last}") in vocabulary.near("lantern", 1)
+    finally:
+        is_over.set()
+        for thread in looking:
+            thread.join()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -67,6 +68,21 @@ def _ids(answer: Json) -> list[str]:
 
 def _said(answer: Json) -> str:
     return "\n".join(answer["warnings"])
+
+
+def test_a_question_does_not_go_through_the_files_of_the_archive(house: Recorded):
+    seen: list[str] = []
+    is_asking = True
+
+    def hear(event: str, told: tuple[Any, ...]) -> None:
+        if is_asking and event in {"os.scandir", "os.listdir"}:
+            seen.append(str(told[0]))
+
+    sys.addaudithook(hear)  # for good: there is no way to take it away
+    answer = _ask(house, "checkout", match="literal")
+    is_asking = False
+    assert answer["coverage"]["messages"] == house.archive.figures()["messages"]
+    assert [path for path in seen if str(house.archive.directory) in path] == []
 
 
 # -- modes -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -9,6 +11,7 @@ from daemon.index import Filters, Match
 from daemon.model import Json
 from daemon.recall import hints, rank
 from daemon.recall.asked import Recall as Asked
+from daemon.recall.catalog import Row
 from daemon.recall.filters import Scope
 from daemon.recall.group import Find
 from daemon.recall.rank import Tier
@@ -183,3 +186,24 @@ NEAR_MISSES = {
 @pytest.mark.parametrize(("query", "mode", "find", "says"), NEAR_MISSES.values(), ids=NEAR_MISSES)
 def test_a_near_miss_claims_no_more_than_was_seen_of_it(query: str, mode: str, find: Find, says: str):
     assert hints.held_by(find, rank.parse(query), mode) == says
+
+
+class _Asked(dict[str, Row]):
+    """Rows that remember which of them were looked up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+
+    def get(self, session_id: str, default=None):
+        self.ids.append(session_id)
+        return super().get(session_id, default)
+
+
+def test_of_many_near_misses_only_the_sessions_shown_are_looked_at():
+    finds = [replace(_find(f"word{number}"), session_id=name) for number, name in enumerate("aabacbdea")]
+    rows, reasons = _Asked(), []
+    made = hints.near_misses(finds, rows, lambda find: reasons.append(find.terms) or "near")
+    assert [(one["sessionID"], one["terms"]) for one in made] == [("a", ["word0"]), ("b", ["word2"]), ("c", ["word4"])]
+    assert rows.ids == ["a", "b", "c"]
+    assert reasons == [("word0",), ("word2",), ("word4",)]

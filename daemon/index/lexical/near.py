@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 
 from daemon.index import Filters, Match, tokens
 from daemon.index.lexical.clues import Near
@@ -26,9 +27,13 @@ def spellings(reading: Reading, vocabulary: Vocabulary, word: str, limit: int) -
     most = allowed(folded)
     if not most:
         return []
-    counted = [(distance, other, _parts(reading, other)) for distance, other in vocabulary.near(folded, most)]
-    counted.sort(key=lambda one: (one[0], -one[2], one[1]))
-    return [one for one in counted if one[2]][:limit]
+    found: list[tuple[int, str, int]] = []
+    for distance, others in groupby(vocabulary.near(folded, most), key=itemgetter(0)):
+        if len(found) >= limit:
+            break  # what is farther comes behind them, and to count it takes time
+        counted = [(distance, other, _parts(reading, other)) for _, other in others]
+        found += sorted((one for one in counted if one[2]), key=lambda one: (-one[2], one[1]))
+    return found[:limit]
 
 
 def near_words(reading: Reading, vocabulary: Vocabulary, wanted: Sequence[Term]) -> list[tuple[int, Near]]:

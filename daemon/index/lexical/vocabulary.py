@@ -19,6 +19,8 @@ from daemon.index import tokens
 Table: TypeAlias = NDArray[np.uint32]
 _AFEW = 500
 """New words of one length that are compared apart; more of them are sorted in."""
+_REMEMBERED = 256
+"""Words whose near ones are remembered: one answer asks for the same ones several times, and so does the next."""
 
 
 def allowed(word: str) -> int:
@@ -35,6 +37,7 @@ class Vocabulary:
         self._lock = threading.Lock()
         self._sorted: dict[int, tuple[Table, NDArray[np.uint64]]] = {}
         self._fresh: defaultdict[int, set[str]] = defaultdict(set)
+        self._remembered: dict[tuple[str, int], tuple[tuple[int, str], ...]] = {}
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
@@ -42,9 +45,20 @@ class Vocabulary:
         with self._lock:
             for word in words:
                 self._fresh[len(word)].add(word)
+            self._remembered = {}  # a new one: who is still looking puts what he finds into the old one
 
     def near(self, word: str, most: int) -> list[tuple[int, str]]:
         """(distance, word) for all others at most `most` apart, nearest first."""
+        remembered = self._remembered  # taken before the words are looked at
+        known = remembered.get((word, most))
+        if known is None:
+            known = tuple(self._compared(word, most))
+            if len(remembered) >= _REMEMBERED:
+                remembered.clear()
+            remembered[word, most] = known
+        return list(known)
+
+    def _compared(self, word: str, most: int) -> list[tuple[int, str]]:
         found: dict[str, int] = {}
         asked = _codes([word], len(word))
         for length in range(max(1, len(word) - most), len(word) + most + 1):
