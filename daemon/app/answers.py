@@ -4,12 +4,14 @@ trajectories (control.protocol.Service).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from daemon import log
 from daemon.archive import Archive
 from daemon.config import Config
+from daemon.control.protocol import Progress
 from daemon.errors import BadRequest
 from daemon.model import Json
 from daemon.reconstitute import Who
@@ -24,6 +26,8 @@ class AnswerCalls:
 
     archive: Archive
     config: Config
+    _running: set[str]
+    _ended: threading.Condition
     answering: str = ""
     """Which model was picked last and why; empty before the first time."""
 
@@ -44,6 +48,21 @@ class AnswerCalls:
         finally:
             if model is not None:
                 model.close()
+
+    @contextmanager
+    def alone(self, path: str, progress: Progress) -> Iterator[None]:
+        """One run of a target at a time: a second one would put the same questions to the model (J3)."""
+        with self._ended:
+            while path in self._running:
+                progress({"phase": "waiting for another run of it", "done": 0, "total": None})
+                self._ended.wait(0.5)
+            self._running.add(path)
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._running.discard(path)
+                self._ended.notify_all()
 
     def _picked(self, why: str) -> None:
         if why != self.answering:

@@ -66,6 +66,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._wording = threading.RLock()
         self._reporting = threading.Lock()
         self._stopping = threading.Event()
+        self._running: set[str] = set()
+        self._ended = threading.Condition()
         self._unread: dict[str, str] = {}
         self._failures = 0
         self._postponed: dict[str, set[str]] = {}
@@ -354,7 +356,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         Raises:
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
-        with self.answerer() as who:
+        with self.alone(target.path, progress), self.answerer() as who:
             return Reconstitution(
                 self.archive,
                 self.searching(),

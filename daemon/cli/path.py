@@ -60,15 +60,30 @@ def _show(answer: dict[str, Any]) -> None:
     pages = terminal.count(answer.get("pages", 0), "page")
     counts = f"{pages}: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
     terminal.say(counts + (f", {kept} kept as you edited them" if kept else ""))
+    for each in answer.get("answers") or ():
+        _show_answer(each)
     terminal.say(_who_answered(answer))
     terminal.say(f"Read {terminal.plain(answer.get('output', ''))}")
 
 
+def _show_answer(each: dict[str, Any]) -> None:
+    """The answer to a question of one's own, which is why one asked it."""
+    terminal.say(terminal.bold(terminal.line(each.get("question", ""))))
+    said = [" ".join(filter(None, (one.get("text"), one.get("reason")))) for one in each.get("statements") or ()]
+    for text in said or [f'"{quote}"' for quote in each.get("quotes") or ()] or ["(no answer)"]:
+        terminal.say(terminal.fold(f"- {terminal.line(text)}", "  ", "  "))
+    if each.get("note"):
+        terminal.say(terminal.dim(terminal.fold(terminal.line(each["note"]), "  ")))
+
+
 def _who_answered(answer: dict[str, Any]) -> str:
+    """How far a model has answered, and why no further."""
     calls, left = answer.get("model_calls") or 0, answer.get("unanswered") or 0
+    answered = f"{answer.get('answered') or 0} of {terminal.count(answer.get('questions') or 0, 'question')}"
+    why = terminal.line(answer.get("who") or "no chat model: the best passages are quoted instead")
     if not answer.get("model"):
-        why = terminal.line(answer.get("who") or "no chat model: the best passages are quoted instead")
-        return why[:1].upper() + why[1:]
-    asked = f"asked {terminal.count(calls, 'time')}" if calls else "not asked, since its answers still hold"
+        kept = f"; {answered} answered earlier, and kept" if answer.get("answered") else ""
+        return why[:1].upper() + why[1:] + kept
     later = f"; {terminal.count(left, 'question')} left for later" if left else ""
-    return f"Answers by {terminal.line(answer['model'])}, {asked}{later}"
+    asked = f"asked {terminal.count(calls, 'time')}" if calls else "not asked"
+    return f"{terminal.line(answer['model'])} has answered {answered}; {asked} in this run{later}"

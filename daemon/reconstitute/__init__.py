@@ -86,13 +86,15 @@ class Reconstitution:
         self._clock = clock
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
-        """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, model, who, model_calls,
-        unanswered, later_s, warnings}``, mostly counts; `who` says which model answered, or why none did.
+        """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, model, who, questions,
+        answered, answers, model_calls, unanswered, later_s, warnings}``, mostly counts.
 
+        `who` says which model was asked, or why none was; `answered` of the target's own `questions` have statements
+        of a model; `answers` are those to a person's own questions (output.answers); `unanswered` counts the questions
+        that a model is still to be asked, in `later_s` seconds.
         `at` (see parse_moment) asks for an earlier state and goes before the target's own. Such a state has a tree of
         its own beside the current one, which stays as it is: ``<target>@2026-10-01T235959Z`` (UTC).
         A target that is kept up to date (`refresh` is not ``once``) and has no evidence yet gets a page that says so.
-        `unanswered` counts the questions that a model is still to be asked, in `later_s` seconds.
 
         Raises:
             BadRequest: not an absolute path; `at` is no moment; or nothing is recorded of it (what is near is named).
@@ -113,8 +115,9 @@ class Reconstitution:
         said = [*scope.warnings, *self._emptiness(target, path, scope, files)]
         case = self._case(target, path, scope, histories, files)
         extractor = Extractor(scope.passages, path, [file.relative for file in files])
-        findings, degraded = self._findings(case, extractor, progress)
-        asked = self._asked(target, case, progress)
+        findings = self._findings(case, extractor, progress)
+        quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
+        asked = self._asked(target, replace(case, quoted=quoted), progress)
         material = Material(
             scope,
             tuple(files),
@@ -130,10 +133,13 @@ class Reconstitution:
         if renderer.left_out:
             said.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
         result = output.published(root, tree, path, pages, files)
-        result["warnings"] = [*said, *degraded, *asked.warnings, *result["warnings"]]
+        result["warnings"] = list(dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]]))
         result |= {
             "model": self._who.model.name if self._who.model is not None else "",
             "who": self._who.why,
+            "questions": len(case.questions),
+            "answered": _answered(case, asked),
+            "answers": output.answers(case.questions, asked.record, findings),
             "model_calls": asked.calls,
             "unanswered": asked.unanswered,
             "later_s": asked.later_s,
@@ -156,7 +162,7 @@ class Reconstitution:
             histories=histories,
             files=files,
             questions=of(target, [file.relative for file in files]),
-            searches=Searches(self._archive, self._recall, path, scope),
+            searches=Searches(self._archive, self._recall, path, scope, target.at),
         )
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -166,8 +172,9 @@ class Reconstitution:
         section = self._who.section
         if section is None or (not case.files and not case.scope.sessions):
             return Asked()
-        newest = max((one.session.updated for one in case.scope.sessions), default=0)
-        quiet_s = section.quiet_minutes * 60 - max(0, self._clock() - newest) / 1000
+        now = self._clock()
+        newest = max((one.session.updated for one in case.scope.sessions if one.session.updated <= now), default=0)
+        quiet_s = section.quiet_minutes * 60 - (now - newest) / 1000
         is_busy = target.refresh == "continuous" and quiet_s > 0
         trouble = "its sessions go on; it waits until they are quiet (agent.quiet_minutes)" if is_busy else ""
         if self._who.model is None:
@@ -183,8 +190,8 @@ class Reconstitution:
         asked.warnings += dict.fromkeys(noted)
         return asked
 
-    def _findings(self, case: Case, extractor: Extractor, progress: Progress) -> tuple[tuple[Findings, ...], list[str]]:
-        """The quotations that answer each question, and what recall had to warn of.
+    def _findings(self, case: Case, extractor: Extractor, progress: Progress) -> tuple[Findings, ...]:
+        """The quotations that answer each question.
 
         Stored ones are used again while the evidence and the questions are the same, unless recall was not whole when
         they were found: then they are looked for anew.
@@ -197,7 +204,7 @@ class Reconstitution:
         name = "answers" if case.moment is None else "answers-at"
         stored = self._archive.target_get(case.path, name)
         if stored is not None and stored["key"] == key and not stored["warnings"]:
-            return tuple(_from_json(q, stored["answers"][q.id]) for q in case.questions), []
+            return tuple(_from_json(q, stored["answers"][q.id]) for q in case.questions)
         found: list[Findings] = []
         for number, question in enumerate(case.questions):
             progress({"phase": "quote", "done": number, "total": len(case.questions)})
@@ -207,7 +214,7 @@ class Reconstitution:
         value = {"key": key, "answers": answers, "warnings": warnings}
         if stored != value:
             self._archive.target_put(case.path, name, value)
-        return tuple(found), warnings
+        return tuple(found)
 
     # -- nothing recorded ----------------------------------------------------------------------------------------
 
@@ -240,6 +247,12 @@ class Reconstitution:
 
     def _sessions_beneath(self, path: str) -> bool:
         return any(is_beneath(session.directory, path) for session in self._archive.sessions())
+
+
+def _answered(case: Case, asked: Asked) -> int:
+    """How many of the target's questions a model has answered with statements."""
+    answers = asked.record.answers
+    return sum(question.id in answers and bool(answers[question.id].statements) for question in case.questions)
 
 
 def _shared_names(paths: Iterable[str]) -> frozenset[str]:

@@ -6,9 +6,10 @@ Text is redacted and inert only when it is rendered. No logic beyond the way to 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from daemon.model import Json
+from daemon.recall.snippet import counted
 
 CONFIDENCE = ("high", "medium", "low")
 """How sure a model may say it is."""
@@ -63,16 +64,22 @@ class Record:
     """What a model found out about a target: answers by question id, descriptions by absolute path, and the rest.
 
     `recorded` are paths beneath the target that a model took up because messages speak of them (path, why);
-    `notes` are remarks of it that answer no question.
+    `notes` are remarks of it that answer no question; `unasked` are the questions that no model was asked yet, and why.
     """
 
     answers: dict[str, Answer]
     descriptions: dict[str, Statement]
     recorded: tuple[tuple[str, str], ...] = ()
     notes: tuple[Statement, ...] = ()
+    unasked: dict[str, str] = field(default_factory=dict)
 
 
 NOTHING = Record({}, {})
+
+
+def unchecked(number: int) -> str:
+    """The note of an answer of which no statement held."""
+    return f"{counted(number, 'statement')} of the model could not be checked."
 
 
 def to_json(value: Answer | Statement) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from daemon.archive import Archive
@@ -11,10 +11,17 @@ from daemon.errors import BadRequest, OutputRefused
 from daemon.model import Json, Page
 from daemon.publish import publish
 from daemon.recall.snippet import counted
+from daemon.reconstitute.answer import Record
+from daemon.reconstitute.extract import Findings
 from daemon.reconstitute.pages.index import from_json, publish_index, to_json
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
 from daemon.reconstitute.recover import CERTAIN, Recovered
+from daemon.redact import redact_value
+
+DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
+"""The questions that are asked of every target."""
 
 
 def published(root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered]) -> Json:
@@ -36,6 +43,33 @@ def published(root: Path, tree: str, path: str, pages: Sequence[Page], files: Se
         "files": {"proven": proven, "unproven": len(files) - proven},
         "warnings": warnings,
     }
+
+
+def answers(questions: Iterable[Question], record: Record, findings: Iterable[Findings]) -> list[Json]:
+    """What a person's own questions were answered: ``[{question, model, statements: [{text, reason, messages}], note,
+    quotes}]``, redacted; without a model's statements the quotations stand in.
+    """
+    quoted = {one.question.id: [quote.text for quote in one.quotes] for one in findings}
+    found = []
+    for question in questions:
+        if question.id in DEFAULT:
+            continue
+        said = record.answers.get(question.id)
+        statements = [
+            {"text": one.text, "reason": one.reason, "messages": [source.message_id for source in one.sources]}
+            for one in (said.statements if said is not None else ())
+        ]
+        found.append(
+            {
+                "question": question.ask,
+                "model": said.model if said is not None else "",
+                "statements": statements,
+                "note": said.note if said is not None else "",
+                "quotes": [] if statements else quoted.get(question.id, []),
+            }
+        )
+    made: list[Json] = redact_value(found)
+    return made
 
 
 def entry(renderer: Renderer, root: Path, tree: Path) -> Json:

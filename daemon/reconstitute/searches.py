@@ -17,15 +17,19 @@ from daemon.records import digest, dumps
 
 _CANDIDATES = 60
 _MOST_SESSIONS = 6
+_LONGEST = 2000
+"""Characters of a query; a person may ask at length."""
 _KEPT_S = 30 * 86_400.0
 _KIND = "search"
-VERSION = "1"
+VERSION = "2"
 
 
 class Searches:
     """The questions' searches over one target's scope; `warnings` gathers what recall said."""
 
-    def __init__(self, archive: Archive, recall: Recall, path: str, scope: Scope) -> None:
+    def __init__(self, archive: Archive, recall: Recall, path: str, scope: Scope, moment: int | None = None) -> None:
+        """`moment` (epoch ms): nothing that was said later is looked at."""
+        self._moment = moment
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
         self._known = {message_id for one in scope.sessions for message_id in one.messages}
         self._is_over = False
@@ -33,7 +37,7 @@ class Searches:
 
     def ranks(self, question: Question) -> dict[str, int]:
         """The best place in recall, from 0, of each message of the scope, over the question's queries."""
-        key = digest(self._scope.fingerprint.encode(), dumps([self._path, question.queries, VERSION]))
+        key = digest(self._scope.fingerprint.encode(), dumps([self._path, question.queries, self._moment, VERSION]))
         stored: dict[str, int] | None = self._archive.cache_get(_KIND, key)
         if stored is not None:
             return stored
@@ -49,7 +53,7 @@ class Searches:
             if self._is_over or not query.strip():
                 continue
             try:
-                answer = self._recall.search(query, limit=_CANDIDATES, filters=filters)
+                answer = self._recall.search(query[:_LONGEST], limit=_CANDIDATES, filters=filters)
             except BadRequest:
                 raise
             except ReconstituteError as error:  # the pages can do without recall's ranks, and say so
@@ -66,9 +70,12 @@ class Searches:
         """Everything beneath the target at once, and the busiest sessions elsewhere one by one."""
         outside = [one for one in self._scope.sessions if not is_beneath(one.session.directory, self._path)]
         busiest = sorted(outside, key=lambda one: (-len(one.messages), one.session.id))[:_MOST_SESSIONS]
-        asks = [(query, Filters(session_id=one.session.id)) for one in busiest for query in question.queries[:1]]
+        end = None if self._moment is None else self._moment + 1
+        asks = [
+            (query, Filters(session_id=one.session.id, before=end)) for one in busiest for query in question.queries[:1]
+        ]
         if len(outside) < len(self._scope.sessions):
-            asks += [(query, Filters(directory=self._path)) for query in question.queries]
+            asks += [(query, Filters(directory=self._path, before=end)) for query in question.queries]
         return asks
 
     def _warn(self, warning: str) -> None:

@@ -347,3 +347,83 @@ def test_trajectories_of_a_target_are_kept_within_bounds(house: House):
     kept = trajectory.read(house.made.archive, SHOP)
     assert len(kept) == 3
     assert all(each["state"] == "the question was answered" for each in kept)
+
+
+def test_one_question_that_a_server_fails_on_does_not_keep_the_others_from_being_asked(house: House):
+    evident = EvidentModel()
+    house.server.chat_script = lambda body: (500, "boom") if "What was decided" in asked(body) else evident(body)
+    result = house.run()
+    assert result["unanswered"] == 1
+    assert any("1 question left for later" in warning for warning in result["warnings"])
+    assert "## Open problems" in house.page()
+    assert result["answered"] == result["questions"] - 1
+    house.server.chat_script = evident
+    assert house.run()["unanswered"] == 0
+
+
+def test_the_reason_is_told_when_nothing_could_be_asked_at_all(house: House):
+    house.server.down()
+    result = house.run()
+    assert result["answered"] == 0
+    assert result["unanswered"] > 5
+    assert any(house.server.url in warning for warning in result["warnings"])
+    assert house.server.count["/api/chat"] == 0
+
+
+def test_a_description_that_newer_evidence_may_have_overtaken_says_so(house: House):
+    house.section = Agent(folders=0)
+    evident = EvidentModel()
+
+    def script(body: Any) -> Any:
+        if "What is this for" in asked(body) and len(body["messages"]) == 2:
+            return call("describe_path", path="src/db.py", text="Holds the rows in SQLite.", message_ids=["msg_0001"])
+        return evident(body)
+
+    house.server.chat_script = script
+    house.run()
+    assert "Holds the rows in SQLite." in house.page("src/db.py.md")
+    house.made.say("ses_a", "assistant", "SQLite is out; db.py talks to Postgres now, it was decided.")
+    house.made.index()
+    house.server.down()
+    house.run()
+    assert "There is newer evidence than this." in house.page("src/db.py.md")
+
+
+def test_tables_of_numbers_do_not_keep_a_question_from_being_asked(house: House):
+    table = "\n".join(",".join(str(number * step % 9973) for step in range(1, 30)) for number in range(60))
+    for _ in range(6):
+        house.made.say(
+            "ses_a", "assistant", f"What was decided and measured, and how it is installed and run:\n{table}"
+        )
+    house.made.index()
+    result = house.run()
+    assert result["model_calls"] > 5
+    assert "did not fit" not in house.page()
+
+
+def test_a_session_dated_in_the_future_does_not_put_questions_off_for_ever(house: House):
+    house.made.clock += 400 * 86_400_000
+    house.made.session("ses_f", SHOP, "From the future")
+    house.made.say("ses_f", "user", "Please build a small shop service, later.")
+    house.made.index()
+    house.now = house.made.clock - 300 * 86_400_000
+    assert house.run(refresh="continuous")["model_calls"] > 0
+
+
+def test_an_index_that_is_gone_or_fuller_by_now_is_no_reason_to_ask_again(house: House):
+    house.run()
+    house.questions()
+    for _ in range(2):
+        with closing(OllamaChat(house.server.url, "chat")) as chat:
+            again = Reconstitution(
+                house.made.archive, house.made.recall(semantic=None), Files(house.made.archive), house.root,
+                who=Who(chat, "", Agent()), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
+            ).run(Target(SHOP))  # fmt: skip
+        assert again["model_calls"] == 0
+        assert again["written"] == 0
+
+
+def test_a_question_at_great_length_is_asked_and_searched_by_its_beginning(house: House):
+    house.section = Agent(folders=0)
+    result = house.run(questions=("Why " + "so very " * 1000 + "long?",))
+    assert result["questions"] == 8

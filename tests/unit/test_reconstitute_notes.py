@@ -48,7 +48,7 @@ def said(text: str, *, at: int = 1000, paths: tuple[str, ...] = (), ids: Sequenc
 
 def outcome(question: str, *statements: str | Statement, **more: Any) -> Outcome:
     made = tuple(said(each) if isinstance(each, str) else each for each in statements)
-    return Outcome(question, "key", "model", 8000, Answer(question, made), "answered", {}, **more)
+    return Outcome(question, "key", "evidence", "model", 8000, Answer(question, made), "answered", {}, **more)
 
 
 class Counting(WordEmbedder):

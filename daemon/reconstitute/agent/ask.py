@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from daemon.chat import ChatModel, OnText
+from daemon.chat.tokens import of_text
 from daemon.model import OllamaMessage
 from daemon.reconstitute.agent import prompt
 from daemon.reconstitute.agent.case import Case, Holdings
-from daemon.reconstitute.agent.excerpts import budget, excerpts
+from daemon.reconstitute.agent.excerpts import BYTES_PER_TOKEN, budget, excerpts
 from daemon.reconstitute.agent.kept import Outcome
 from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits
 from daemon.reconstitute.agent.loop import Loop
@@ -36,6 +37,7 @@ class Opening:
 
     messages: tuple[OllamaMessage, ...]
     key: str
+    evidence: str
     shown: Shown
     context_tokens: int
 
@@ -60,6 +62,12 @@ class Asker:
         self._result_bytes = result_bytes
         self._now, self._clock = now, clock
 
+    def evidence(self, question: Question, path: str) -> str:
+        """What the first messages are made from, short of making them: the same evidence, the same question."""
+        case = self._case
+        asked = [prompt.VERSION, TOOLS_VERSION, question.ask, list(question.queries), path, case.moment]
+        return digest(case.scope.fingerprint.encode(), dumps(asked))
+
     def opening(self, question: Question, path: str, parts: Sequence[str], context_tokens: int) -> Opening:
         """The first messages, for a model with such a context; `parts` is what was found out about those of `path`."""
         case, shown = self._case, Shown()
@@ -69,7 +77,7 @@ class Asker:
         facts = _within(case.facts(path), most // 3)
         messages = (prompt.system(), prompt.opening(asked, about, facts, _within(parts, most // 3), text))
         key = digest(dumps([prompt.VERSION, TOOLS_VERSION, list(messages), case.moment]))
-        return Opening(messages, key, shown, context_tokens)
+        return Opening(messages, key, self.evidence(question, path), shown, context_tokens)
 
     def ask(
         self,
@@ -95,7 +103,9 @@ class Asker:
             case.histories,
             case.path,
             moment=case.moment,
-            result_bytes=max(_LEAST_BYTES, min(self._result_bytes, budget(room(opening.context_tokens)))),
+            result_bytes=max(
+                _LEAST_BYTES, min(self._result_bytes, budget(room(opening.context_tokens)) * BYTES_PER_TOKEN)
+            ),
             shown=opening.shown,
             taken_up=taken_up,
             notes=self._holdings.notes,
@@ -108,6 +118,7 @@ class Asker:
         return Outcome(
             question.id,
             opening.key,
+            opening.evidence,
             model.fingerprint,
             opening.context_tokens,
             _answer(toolbox, question, model.name, ended),
@@ -118,6 +129,7 @@ class Asker:
             tuple(toolbox.notes),
             str(limits) if ended in LIMITED else "",
             tuple(toolbox.warnings),
+            self._now(),
         )
 
 
@@ -133,10 +145,10 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
 
 
 def _within(lines: Sequence[str], most: int) -> list[str]:
-    """The first lines that have room in `most` bytes, and how many were left out."""
+    """The first lines that have room in `most` tokens, and how many were left out."""
     kept: list[str] = []
     for line in lines:
-        most -= len(line.encode()) + 3
+        most -= int(of_text(line).most) + 2
         if most < 0:
             return [*kept, f"(and {len(lines) - len(kept)} more, for which there is no room)"]
         kept.append(line)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files
@@ -42,6 +42,8 @@ class Case:
     files: Sequence[Recovered]
     questions: Sequence[Question]
     searches: Searches
+    quoted: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By question id: the messages whose passages answer it without a model, best first."""
 
     def facts(self, path: str) -> list[str]:
         """Lines about the files at or beneath `path` and the newest sessions; recorded names among them, cleaned."""

@@ -28,6 +28,8 @@ LONGEST = 1500
 """Characters of a statement's text, of its reason, and of a note."""
 _MOST_IDS = 20
 _LONGEST_QUOTE = 600
+_HINTS = 3
+"""Unknown paths of one draft, for which the model is told what it may have meant."""
 _TEXT = ("text", "statement", "claim", "content", "answer", "description", "note")
 _STATEMENTS = ("statements", "statement", "claims", "answers", "answer")
 _IDS = ("message_ids", "message_id", "messages", "citations", "citation", "sources", "source", "ids", "messageID")
@@ -71,12 +73,14 @@ class Checker:
 
     def __init__(self, archive: Archive, shown: Shown, paths: Paths) -> None:
         self._archive, self._shown, self._paths = archive, shown, paths
+        self._hints = _HINTS
 
     def check(self, draft: Json) -> Checked:
         """The draft of an answer: ``{statements: [{text, message_ids, quote?, reason?, paths?}], confidence?, note?}``.
 
         An answer without statements passes where its note says why.
         """
+        self._hints = _HINTS
         entries = _entries(draft)
         note = _long(_first(draft, _NOTES))
         passed: dict[str, Statement] = {}
@@ -204,8 +208,9 @@ class Checker:
         problems = []
         for each in written[: _MOST_IDS * 2]:
             try:
-                found[self._paths.known(each)] = None
+                found[self._paths.known(each, is_hinted=self._hints > 0)] = None
             except BadRequest as error:
+                self._hints -= 1
                 problems.append(str(error))
         return list(found), problems
 

@@ -1,8 +1,10 @@
 """What became of each question, kept with the evidence of its answer, so that it is asked again only for a reason.
 
-Reasons are: what the model would be shown first has changed, a message that it read has changed, or another model
-answers now. A question that ended at a limit is kept as it ended, until the limits change: it would end there again.
-Where recall was not whole, it is tried again; replies to the same words are known by then (`cached`).
+Reasons are: the target's evidence has changed, and with it what the model would be shown first; a message that it read
+has changed; or another model answers now. While the evidence is the same, an index that is fuller by now, or gone, is
+no reason. A question that ended at a limit is kept as it ended, until the limits change: it would end there again. One
+that a model had no usable reply to is tried again after a day. Where recall failed while it looked, it is tried again;
+replies to the same words are known by then (`cached`).
 """
 
 from __future__ import annotations
@@ -13,15 +15,19 @@ from dataclasses import dataclass, field, replace
 from daemon.archive import Archive
 from daemon.model import Json
 from daemon.reconstitute import answer
+from daemon.reconstitute.agent.limits import PASSING
 from daemon.reconstitute.answer import Answer, Record, Statement
 
 _PREFIX = "question:"
 OUTDATED = "There is newer evidence than this answer has seen."
+OUTDATED_PART = "There is newer evidence than this."
+_TRY_AGAIN_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One question's. `key` is of what it was shown first, `model` the fingerprint, `read` message id to state hash.
+    """One question's. `key` is of what it was shown first, `evidence` of what that was made from, `model` the model's
+    fingerprint, `read` message id to state hash, `time` when it was asked (epoch ms).
 
     `context` is the size in tokens that the first messages were made for: another one makes others. `descriptions`
     and `recorded` are by absolute path.
@@ -29,6 +35,7 @@ class Outcome:
 
     question_id: str
     key: str
+    evidence: str
     model: str
     context: int
     answer: Answer
@@ -41,14 +48,17 @@ class Outcome:
     """Those that ended it, where some did."""
     warnings: tuple[str, ...] = ()
     """What did not work while it looked."""
+    time: int = 0
 
-    def is_current(self, archive: Archive, key: str, model: str | None, limits: str = "") -> bool:
-        """Whether asking anew could bring nothing else. `model` None: no model is there to be asked."""
-        if self.key != key or (model is not None and self.model != model):
-            return False
-        if model is not None and (self.warnings or (self.limits and self.limits != limits)):
-            return False
+    def is_as_read(self, archive: Archive) -> bool:
+        """Whether every message that the model read is as it was."""
         return all((archive.state(message_id) or {}).get("hash", "") == was for message_id, was in self.read.items())
+
+    def may_stand(self, model: str, limits: str, now: int) -> bool:
+        """Whether this model, within these limits, would come to no other end, were the evidence the same."""
+        if self.model != model or self.warnings or (self.limits and self.limits != limits):
+            return False
+        return self.ended not in PASSING or now - self.time < _TRY_AGAIN_MS
 
 
 class Kept:
@@ -60,7 +70,7 @@ class Kept:
     def get(self, question_id: str) -> Outcome | None:
         """What is kept of a question."""
         stored: Json | None = self._archive.target_get(self._target, self._name(question_id))
-        return None if stored is None else _from_json(stored)
+        return _read(stored)
 
     def put(self, outcome: Outcome) -> None:
         """Keep it, if it is another than was kept."""
@@ -75,13 +85,16 @@ class Kept:
 def outcomes(archive: Archive, target: str) -> Iterator[Outcome]:
     """All that are kept of a target, of whatever moment, in a stable order."""
     for name in archive.target_names(target, _PREFIX):
-        stored = archive.target_get(target, name)
-        if stored is not None:
-            yield _from_json(stored)
+        outcome = _read(archive.target_get(target, name))
+        if outcome is not None:
+            yield outcome
 
 
 def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
-    """All of them together, each with whether it is current; the first to describe a path is believed."""
+    """All of them together, each with whether it is current; of those that describe a path, current ones are believed
+    before others, and the first before the next.
+    """
+    found = sorted(found, key=lambda pair: not pair[1])
     answers: dict[str, Answer] = {}
     descriptions: dict[str, Statement] = {}
     recorded: dict[str, str] = {}
@@ -92,18 +105,23 @@ def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
             said = replace(said, note=f"{said.note} {OUTDATED}".strip())
         answers[outcome.question_id] = said
         for path, statement in outcome.descriptions.items():
-            descriptions.setdefault(path, statement)
+            descriptions.setdefault(path, statement if is_current else _outdated(statement))
         for path, why in outcome.recorded.items():
             recorded.setdefault(path, why)
         for note in outcome.notes:
-            notes.setdefault(note.text, note)
+            notes.setdefault(note.text, note if is_current else _outdated(note))
     return Record(answers, descriptions, tuple(sorted(recorded.items())), tuple(notes.values()))
+
+
+def _outdated(statement: Statement) -> Statement:
+    return replace(statement, reason=f"{statement.reason} {OUTDATED_PART}".strip())
 
 
 def _to_json(outcome: Outcome) -> Json:
     return {
         "question": outcome.question_id,
         "key": outcome.key,
+        "evidence": outcome.evidence,
         "model": outcome.model,
         "context": outcome.context,
         "answer": answer.to_json(outcome.answer),
@@ -113,14 +131,24 @@ def _to_json(outcome: Outcome) -> Json:
         "recorded": outcome.recorded,
         "limits": outcome.limits,
         "warnings": list(outcome.warnings),
+        "time": outcome.time,
         "notes": [answer.to_json(each) for each in outcome.notes],
     }
+
+
+def _read(stored: Json | None) -> Outcome | None:
+    """What was kept; None where nothing was, or what another version kept: the question is asked anew."""
+    try:
+        return None if stored is None else _from_json(stored)
+    except (KeyError, TypeError):
+        return None
 
 
 def _from_json(stored: Json) -> Outcome:
     return Outcome(
         stored["question"],
         stored["key"],
+        stored["evidence"],
         stored["model"],
         stored["context"],
         answer.answer(stored["answer"]),
@@ -131,4 +159,5 @@ def _from_json(stored: Json) -> Outcome:
         tuple(answer.statement(each) for each in stored["notes"]),
         stored["limits"],
         tuple(stored["warnings"]),
+        stored["time"],
     )

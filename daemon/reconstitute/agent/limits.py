@@ -28,6 +28,12 @@ class Ended(StrEnum):
 
 LIMITED = frozenset({Ended.STEPS, Ended.TIME, Ended.TOKENS, Ended.REPEATS})
 """Other limits could have made another end."""
+PASSING = frozenset({Ended.FORMAT, Ended.CONTEXT})
+"""Another try may end otherwise, under the same limits: what a model or its server got wrong once."""
+
+
+PASSING = frozenset({Ended.FORMAT, Ended.CONTEXT})
+"""Another try may end otherwise: a model's bad day, a server that was given more room."""
 
 
 class Over(Exception):  # noqa: N818 - not a failure: how the loop ends
@@ -76,13 +82,21 @@ class Meter:
         Raises:
             Over: a limit is reached.
         """
-        if self.seconds >= self._limits.seconds:
-            raise Over(Ended.TIME)
+        self.check_time()
         if self.tokens >= self._limits.tokens:
             raise Over(Ended.TOKENS)
         if self.steps >= self._limits.steps:
             raise Over(Ended.STEPS)
         self.steps += 1
+
+    def check_time(self) -> None:
+        """Before whatever may take long.
+
+        Raises:
+            Over: the time is.
+        """
+        if self.seconds >= self._limits.seconds:
+            raise Over(Ended.TIME)
 
     def spend(self, tokens: int) -> None:
         """After each model call."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from daemon.chat import BadReply, ChatModel, ContextLost, OnText, Reply, ToolCall
+from daemon.chat import BadReply, ChatModel, ContextLost, ModelUnavailable, OnText, Reply, ToolCall
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute.agent.limits import Ended, Limits, Meter, Over
 from daemon.reconstitute.agent.room import fit, room, total
@@ -25,6 +25,9 @@ _SAID = 2000
 _SMALLER = 0.6
 """What is sent after the server had dropped a part: this much of it."""
 ANSWER = "answer_question"
+MOST_CALLS = 16
+"""Of one reply; each may take seconds, and a model that runs wild asks for hundreds."""
+NOT_DONE = f"not done: at most {MOST_CALLS} calls a turn"
 
 
 class Tools(Protocol):
@@ -42,7 +45,9 @@ class Tools(Protocol):
 
 
 class Loop:
-    """One run; `pulse` is told of every piece of text, and may raise to break off."""
+    """One run; `pulse` is told of every piece of text, and, with an empty one, of every step and tool call that is done:
+    a sign of life. It may raise to break off; the trajectory is saved then too.
+    """
 
     def __init__(
         self,
@@ -66,12 +71,16 @@ class Loop:
         """How it ended; what was found out is the toolbox's.
 
         Raises:
-            ModelUnavailable: the question is to be asked again later; the trajectory stays open.
+            ModelUnavailable: the question is to be asked again later; the trajectory waits for that.
         """
         self.messages = list(opening)
         try:
             while True:
                 self._step()
+                self._pulse("")
+        except ModelUnavailable as error:
+            self._trajectory.wait(str(error))
+            raise
         except Over as over:
             self._save()
             self._trajectory.end(over.why.value)
@@ -113,15 +122,22 @@ class Loop:
                 f"it is plain text, which nobody reads. Call a tool; to answer, call {ANSWER} with your statements and "
                 "the ids of the messages each one stands on"
             )
-        for call in calls:
-            self._meter.repeat((call.name, json.dumps(call.arguments, sort_keys=True)))
-            observation = self._tools.call(call.name, call.arguments)
+        for number, call in enumerate(calls):
+            observation = self._done(call) if number < MOST_CALLS else NOT_DONE
             if reply.calls:
                 self.messages.append({"role": "tool", "tool_name": call.name, "content": observation})
             else:  # no call to go with it: a result without one is no valid conversation
                 self.messages.append({"role": "user", "content": observation})
             if self._tools.is_done is not None:
                 raise Over(self._tools.is_done)
+            if number < MOST_CALLS:
+                self._pulse("")
+
+    def _done(self, call: ToolCall) -> str:
+        """The observation of one call that is carried out."""
+        self._meter.check_time()
+        self._meter.repeat((call.name, json.dumps(call.arguments, sort_keys=True)))
+        return self._tools.call(call.name, call.arguments)
 
     def _tell(self, error: BadReply) -> None:
         self._bad += 1

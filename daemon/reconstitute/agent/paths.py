@@ -5,6 +5,7 @@ A model may write a path absolute, relative to the target, or with the target's 
 
 from __future__ import annotations
 
+import bisect
 import difflib
 import posixpath
 import re
@@ -18,6 +19,8 @@ _LONGEST = 4096
 _LINE = re.compile(r"(?<=.):\d+(?:[-:]\d+)?$")
 """The line numbers that are often written behind a path."""
 _WRAPPED = " \t\n`'\""
+_COMPARED = 300
+"""Paths that one unknown path is compared with, letter by letter: those whose names stand next to its own in order."""
 
 
 class Paths:
@@ -29,6 +32,7 @@ class Paths:
         folders = {folder for path in self._files for folder in above(path) if is_beneath(folder, target)}
         self._known = {target, *folders, *self._files}
         self.added: dict[str, None] = {}
+        self._by_name = sorted((posixpath.basename(path), path) for path in self._files)
 
     def add(self, path: str) -> None:
         """One path more, which messages speak of."""
@@ -64,13 +68,15 @@ class Paths:
         forms = dict.fromkeys([path, _LINE.sub("", path)])
         return [_normal(posixpath.join(folder, form)) for form in forms for folder in folders]
 
-    def known(self, written: str) -> str:
+    def known(self, written: str, *, is_hinted: bool = True) -> str:
         """As `find`, of a path that something is recorded of.
 
         Raises:
-            BadRequest: it is no such path; the most similar ones are named.
+            BadRequest: it is no such path; the most similar ones are named, unless not `is_hinted`.
         """
         path = self.find(written)
+        if path not in self._known and not is_hinted:
+            raise BadRequest(f"nothing is recorded of a file {name(self.relative(path))!r}")
         if path not in self._known:
             near = self.near(path)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "list_files names those that are"
@@ -79,10 +85,16 @@ class Paths:
 
     def near(self, path: str, most: int = 3) -> list[str]:
         """Known files that a path may have been meant for, relative: of the same name, or spelt alike."""
-        end = "/" + posixpath.basename(path)
-        same = [known for known in self._files if known.endswith(end)]
-        like = same or difflib.get_close_matches(path, self._files[:5000], most)
-        return [name(self.relative(known)) for known in like[:most]]
+        base = posixpath.basename(path)
+        place = bisect.bisect_left(self._by_name, (base, ""))
+        same = [known for end, known in self._by_name[place : place + most] if end == base]
+        like = same or difflib.get_close_matches(path, self._around(place), most)
+        return [name(self.relative(known)) for known in like]
+
+    def _around(self, place: int) -> list[str]:
+        """The paths whose names stand next to a place in the order of names."""
+        start = max(0, min(place - _COMPARED // 2, len(self._by_name) - _COMPARED))
+        return [known for _, known in self._by_name[start : start + _COMPARED]]
 
     def relative(self, path: str) -> str:
         """As people read it: relative to the target; the target itself by its name."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from daemon import config
@@ -27,6 +27,7 @@ from daemon.reconstitute.answer import NOTHING, Record
 from daemon.reconstitute.questions import Question
 
 _PULSE_S = 1.0
+_FAILURES = 2
 _OVER = "the time for this target was over (agent.target_minutes)"
 Progress = Callable[[Json], None]
 _Done: TypeAlias = dict[str, tuple[Outcome, bool]]
@@ -70,7 +71,8 @@ class Rounds:
         """`trouble` says why nothing is to be asked now: there is no model, or it is to wait."""
         self._holdings, self._archive, self._section = holdings, holdings.archive, section
         self._model = None if model is None else Cached(model, holdings.archive)
-        self._trouble = trouble
+        self._trouble = self._reason = trouble
+        self._failures = 0
         self._limits = Limits.of(section)
         self._now, self._progress, self._clock = now, progress, clock
         self._pulsed = clock()
@@ -88,6 +90,7 @@ class Rounds:
         )
         deadline = self._clock() + self._section.target_minutes * 60
         done: _Done = {}
+        unasked: dict[str, str] = {}
         unanswered = 0
         pending = [*self._folders(case), *((question, case.path) for question in case.questions)]
         for _ in range(1 + self._section.rounds):
@@ -99,21 +102,23 @@ class Rounds:
                 }
                 self._progress(self._event)
                 if self._clock() > deadline:
-                    self._trouble = self._trouble or _OVER
+                    self._trouble = self._reason = self._trouble or _OVER
                 record = merged(done.values())
                 found = self._one(asker, kept, _Ask(question, path, _parts(case, path, record)), record)
                 if found is not None:
                     done[question.id] = found
+                elif self._model is not None:
+                    unasked[question.id] = self._reason
                 unanswered += not found[1] if found is not None else self._model is not None
             pending = _recorded(case, done)
             if not pending:
                 break
         trajectory.trim(self._archive, case.path, self._section.trajectories)
         warnings = list(dict.fromkeys(warning for outcome, _ in done.values() for warning in outcome.warnings))
-        if unanswered and done:
-            warnings.append(f"{counted(unanswered, 'question')} not asked anew: {self._trouble}")
+        if unanswered:
+            warnings.append(f"{counted(unanswered, 'question')} left for later: {self._reason}")
         calls = self._model.asked if self._model is not None else 0
-        return Asked(merged(done.values()), calls, unanswered, warnings=warnings)
+        return Asked(replace(merged(done.values()), unasked=unasked), calls, unanswered, warnings=warnings)
 
     def _folders(self, case: Case) -> list[tuple[Question, str]]:
         """The inner folders that sessions worked on most, the deepest first; none that only leads to another."""
@@ -133,26 +138,39 @@ class Rounds:
     def _one(self, asker: Asker, kept: Kept, ask: _Ask, record: Record) -> tuple[Outcome, bool] | None:
         """Its outcome, and whether that is current; None where there is none yet. `record` is what was found so far."""
         was = kept.get(ask.question.id)
+        is_same = (
+            was is not None and was.evidence == asker.evidence(ask.question, ask.path) and was.is_as_read(self._archive)
+        )
         if self._model is not None and not self._trouble:
             try:
-                opening = asker.opening(ask.question, ask.path, ask.parts, self._model.context_tokens)
-                if was is not None and was.is_current(
-                    self._archive, opening.key, self._model.fingerprint, str(self._limits)
-                ):
-                    return was, True
-                taken_up = [path for path, _ in record.recorded]
-                outcome = asker.ask(
-                    self._model, ask.question, opening, limits=self._limits, taken_up=taken_up, pulse=self._pulse
-                )
+                found = self._asked(self._model, asker, ask, record, was, is_same=is_same)
             except ModelUnavailable as error:
-                self._trouble = str(error)
+                self._failed(str(error))
             else:
-                kept.put(outcome)
-                return outcome, True
-        if was is None:
-            return None
-        opening = asker.opening(ask.question, ask.path, ask.parts, was.context)
-        return was, was.is_current(self._archive, opening.key, None)
+                self._failures = 0
+                kept.put(found)
+                return found, True
+        return None if was is None else (was, is_same)
+
+    def _asked(
+        self, model: Cached, asker: Asker, ask: _Ask, record: Record, was: Outcome | None, *, is_same: bool
+    ) -> Outcome:
+        """What was kept, where it may stand, else what the model says now."""
+        stands = was is not None and was.may_stand(model.fingerprint, str(self._limits), self._now())
+        if was is not None and stands and is_same:
+            return was
+        opening = asker.opening(ask.question, ask.path, ask.parts, model.context_tokens)
+        if was is not None and stands and was.key == opening.key and was.is_as_read(self._archive):
+            return replace(was, evidence=opening.evidence)
+        taken_up = [path for path, _ in record.recorded]
+        return asker.ask(model, ask.question, opening, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
+
+    def _failed(self, reason: str) -> None:
+        """One question may be too much for a server; two in a row, and it is the server."""
+        self._failures += 1
+        self._reason = reason
+        if self._failures >= _FAILURES:
+            self._trouble = reason
 
     def _pulse(self, _text: str) -> None:
         """A model that talks is a sign of life; not every word of it."""
