@@ -347,6 +347,7 @@ def _normal(directory: str) -> str:
     return "/" + posixpath.normpath(directory).lstrip("/") if directory.startswith("/") else directory
 
 
+@lru_cache(maxsize=16_384)
 def is_within(directory: str, top: str) -> bool:
     """Whether `directory` is `top`, which is normal, or beneath it."""
     inner = _normal(directory)

@@ -26,11 +26,16 @@ _TERMINAL |= dict.fromkeys(_STEERING)
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
+_WORDS = tuple(dict.fromkeys(word for rule in SHAPES for word in rule.words))
+"""What a text must have some of to be looked at more closely; most are short and have none."""
+
+
 def redact(text: str) -> str:
     """`text` with every secret replaced by ``[REDACTED:kind:hash8]``; the same object where there is none."""
-    for rule in SHAPES:
-        if any(word in text for word in rule.words):
-            text = _apply(rule, text)
+    for word in _WORDS:
+        if word in text:
+            text = _shaped(text)
+            break
     lowered = _lower(text)
     if not any(word in lowered for word in assignments.WORDS):
         return text
@@ -39,6 +44,13 @@ def redact(text: str) -> str:
         pieces += [text[done:start], _marker(kind, text[start:end])]
         done = end
     return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _shaped(text: str) -> str:
+    for rule in SHAPES:
+        if any(word in text for word in rule.words):
+            text = _apply(rule, text)
+    return text
 
 
 def redact_value(value: Any) -> Any:

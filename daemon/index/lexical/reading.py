@@ -12,6 +12,9 @@ from tantivy import FieldType, Occur, Order, Query
 from daemon.index import Filters, Match
 from daemon.index.lexical.schema import clean, normal_path
 
+_MOST_ALTERNATIVES = 200
+"""Values of a filter that are asked for one by one: a set of them tantivy gathers anew in every search."""
+
 Place = tuple[int, int]
 """Segment and number of a document, good for one searcher."""
 
@@ -22,10 +25,14 @@ class Reading:
     def __init__(self, schema: tantivy.Schema, searcher: Any) -> None:
         self.schema = schema
         self.searcher = searcher
+        self._frequencies: dict[tuple[str, str], int] = {}
 
     def frequency(self, field: str, token: str) -> int:
         """How many documents have the token, those counted that are deleted and not yet merged away."""
-        return int(self.searcher.doc_freq(field, clean(token)))
+        known = self._frequencies.get((field, token))
+        if known is None:
+            known = self._frequencies[field, token] = int(self.searcher.doc_freq(field, clean(token)))
+        return known
 
     def term(self, field: str, token: str) -> Query:
         """Documents with the token, scored."""
@@ -62,7 +69,9 @@ class Reading:
     def _limits(self, filters: Filters) -> list[Query]:
         limits = [self.flag(name, value) for name, value in _exact(filters).items()]
         for name, values in (("kind", filters.kinds), ("session_id", filters.sessions)):
-            if values:
+            if values and len(values) <= _MOST_ALTERNATIVES:
+                limits.append(any_of([self.flag(name, value) for value in sorted(values)]))
+            elif values:
                 limits.append(Query.term_set_query(self.schema, name, sorted(clean(value) for value in values)))
         if filters.after is not None or filters.before is not None:
             after, before = filters.after, filters.before
