@@ -332,7 +332,7 @@ def notes(house: Recorded) -> Notes:
         return Source(message_id, state["session"], "", state["created"])
 
     def outcome(question: str, *said: Statement, **more: Any) -> Outcome:
-        return Outcome(question, "k", "m", 8000, Answer(question, said), "answered", {}, **more)
+        return Outcome(question, "k", "e", "m", 8000, Answer(question, said), "answered", {}, **more)
 
     recipes = Statement("Recipes belong in Postgres.", "They are many.", (source("msg_0007"), source("msg_0008")))
     menu = Statement(FORGED, "", (source("msg_0008"),), (f"{KITCHEN}/menu.md",))

@@ -14,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
+from daemon.reconstitute.answer import unchecked
 from daemon.reconstitute.extract import NOTHING
 from daemon.reconstitute.pages import markdown
 from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.pages.said import NOT_FOUND, WAITS
 
 NO_MODEL = "No chat model answered"
+WAITING = "Not answered by a model yet"
 
 
 def section(page: str, heading: str) -> str:
@@ -73,14 +76,118 @@ def test_an_answer_without_statements_says_why_and_the_quotations_follow():
     ("answered", "said"),
     [
         ((), [f"{NO_MODEL}; the best recorded passages are quoted instead."]),
-        (("run", "open"), [f"{NO_MODEL} 5 of 7 questions; the best recorded passages are quoted instead."]),
+        (
+            ("purpose", "structure", "configuration", "dead-ends", "open"),
+            [f"{WAITING}: How to run it, Decisions."],
+        ),
         (("purpose", "run", "structure", "configuration", "decisions", "dead-ends", "open"), []),
     ],
 )
 def test_that_no_model_answered_is_said_once(answered: tuple[str, ...], said: list[str]):
     found = record(*(answer(name, statement("It is so.")) for name in answered))
     top = pages(material([file("a.py")], found))["README.md"]
-    assert [line for line in top.splitlines() if NO_MODEL in line] == said
+    assert [line for line in top.splitlines() if NO_MODEL in line or WAITING in line] == said
+
+
+def test_that_quotations_stand_in_for_the_questions_that_wait_is_said():
+    found = record(*(answer(q, statement("So.")) for q in ("purpose", "run", "structure", "configuration", "open")))
+    top = pages(material([file("a.py")], found, [passage("It is so.")]))["README.md"]
+    line = f"{WAITING}: Decisions, Dead ends. The best recorded passages are quoted there instead."
+    assert line in top.splitlines()
+
+
+def test_a_long_own_question_that_waits_is_named_shortly_and_redacted():
+    own = f"Where is {SECRET}? " + "word " * 100
+    found = record(answer("run", statement("So.")), unasked={})
+    top = pages(material([file("a.py")], found, own=(own,)))["README.md"]
+    line = next(line for line in top.splitlines() if WAITING in line)
+    assert "REDACTED" in line
+    assert len(line) < 400
+
+
+@pytest.mark.parametrize(("unasked", "said"), [({}, NOT_FOUND), ({"decisions", "own", "purpose"}, WAITS)])
+def test_what_no_model_was_asked_is_never_said_to_be_recorded_nowhere(unasked: set[str], said: str):
+    own = material([], own=("Who pays?",)).findings[-1].question.id
+    waiting = dict.fromkeys({own if name == "own" else name for name in unasked}, "http://127.0.0.1:1: nothing answers")
+    top = pages(material([file("a.py")], record(unasked=waiting), own=("Who pays?",)))["README.md"]
+    assert NOTHING not in top
+    assert "127.0.0.1" not in top
+    assert section(top, "Purpose").strip() == said
+    assert section(top, "Other questions").strip() == f"### Who pays?\n\n{said}"
+    reasons = dict(reversed(line[2:].split(": ", 1)) for line in section(top, "Not answered").strip().splitlines())
+    assert "Decisions" in reasons[said[0].lower() + said[1:]]
+    assert "Open problems" in reasons[NOT_FOUND[0].lower() + NOT_FOUND[1:]]
+
+
+def test_a_question_that_waits_has_its_quotations_meanwhile():
+    top = pages(material([file("a.py")], record(unasked={"open": "x"}), [passage("It is so.")]))["README.md"]
+    assert "> It is so." in section(top, "Open problems")
+    assert WAITS not in top
+
+
+def test_an_inner_folder_whose_purpose_waits_says_so():
+    made = pages(material([file("src/a.py"), file("src/b.py")], record(unasked={"purpose:src": "x"})))
+    assert section(made["src/README.md"], "What was said of it").strip() == WAITS
+
+
+def test_a_model_that_answered_without_a_word_found_nothing():
+    top = pages(material([file("a.py")], record(answer("open"))))["README.md"]
+    assert section(top, "Open problems").strip() == f"No answer by wise:4b: {NOTHING}"
+
+
+@pytest.mark.parametrize(
+    ("dropped", "note", "said"),
+    [
+        (1, unchecked(1), "1 statement was dropped because its source did not hold."),
+        (2, f"{unchecked(2)} Newer.", "Newer. 2 statements were dropped because their sources did not hold."),
+    ],
+)
+def test_that_statements_were_dropped_is_said_once(dropped: int, note: str, said: str):
+    top = pages(material([file("a.py")], record(answer("open", note=note, dropped=dropped))))["README.md"]
+    assert section(top, "Open problems").strip() == f"No answer by wise:4b: {said}"
+
+
+LONG = "Long \x1b[31mtitle\u200b " + "word " * 1000
+
+
+@pytest.mark.parametrize("title", [LONG, f"{SECRET[:5]}\u200b{SECRET[5:]}"])
+def test_a_title_is_short_and_looks_the_same_wherever_it_stands(title: str):
+    said = statement("So.", "", source("It \x1bis so.", title))
+    talk = replace(passage("a.py \x1bis so."), title=title)
+    made = pages(
+        material([file("a.py")], record(answer("run", said)), [talk], [session(1, title), session(2, "B", AT + DAY)])
+    )
+    shown = "Long [31mtitle" if title == LONG else "[REDACTED:"
+    for text in made.values():
+        assert all(len(line) < 500 for line in text.splitlines())
+        assert "\u241b" not in text
+        assert SECRET not in text
+        assert words(text).count(shown) >= 1
+    assert words(made["README.md"]).count(shown) == 2 + 6  # the list, the source, and six quotations
+
+
+def test_why_a_description_is_not_certain_stands_after_it_in_parentheses():
+    stale = statement("Draws the cart.", "There is newer evidence than this.")
+    found = record(descriptions={f"{ROOT}/a.py": stale, f"{ROOT}/src": replace(stale, text="Program. " + "word " * 99)})
+    made = pages(material([file("a.py"), file("src/b.py"), file("src/c.py")], found))
+    said = "Draws the cart. (There is newer evidence than this.)"
+    assert f"- {said}" in section(made["a.py.md"], "What it is for")
+    assert "Why:" not in made["a.py.md"]
+    mapped = section(made["README.md"], "Map").splitlines()
+    assert any(line.endswith(said) for line in mapped)
+    assert any("Program." in line and line.endswith("… (There is newer evidence than this.)") for line in mapped)
+    assert "(There is newer evidence than this.)" in section(made["src/README.md"], "Purpose")
+
+
+def test_a_folder_of_which_nothing_is_told_is_named_with_its_first_files():
+    names = ["scripts/dev.sh", f"many/{SECRET}.py", "many/b*.py", "many/c.py", "many/in/d.py", "many/in/e.py"]
+    mapped = section(pages(material([file(name) for name in names]))["README.md"], "Map")
+    assert "[scripts/](scripts/README.md): 1 file: 1 proven (dev.sh)" in mapped
+    line = next(line for line in words(mapped.replace("- ", "\n\n")).split("scripts/") if "5 files" in line)
+    assert SECRET not in mapped
+    assert "REDACTED" in line
+    assert "(b*.py, c.py, [REDACTED:" in line
+    assert "].py and 2 more)" in line
 
 
 def test_a_statement_without_a_source_is_not_shown():
@@ -277,11 +384,11 @@ def test_commands_in_prose_are_code():
 
 def test_what_nothing_answers_is_one_line():
     top = pages(material([file("a.py")], record(answer("open", note="There is none."))))["README.md"]
-    expected = "How to run it, Structure, Configuration, Decisions, Dead ends.\n"
-    assert section(top, "Nothing recorded answers").strip("\n") + "\n" == expected
-    assert section(top, "Purpose").strip() == NOTHING
+    expected = "- How to run it, Structure, Configuration, Decisions, Dead ends: "
+    assert section(top, "Not answered").strip() == expected + "no quotation was found; no model was asked."
+    assert section(top, "Purpose").strip() == NOT_FOUND
     assert "There is none." in section(top, "Open problems")
-    assert "## Nothing recorded answers" not in pages(material([], said=[passage("It is so.")]))["README.md"]
+    assert "## Not answered" not in pages(material([], said=[passage("It is so.")]))["README.md"]
 
 
 @settings(max_examples=40)

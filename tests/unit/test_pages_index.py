@@ -30,7 +30,7 @@ def test_each_target_has_a_line_with_what_is_known_of_it():
         "  - 1 file: 1 verified; 1 session; newest evidence of 2026-11-22",
         "- [/home/dev/shop](home/dev/shop/README.md): Sells mugs.",
         "  - 3 files: 2 proven, 1 stale; 3 sessions; newest evidence of 2026-11-21",
-        "- [/home/dev/x](home/dev/x/README.md): nothing recorded tells what it was for.",
+        "- [/home/dev/x](home/dev/x/README.md): what it was for is not answered.",
         "  - 0 files; 0 sessions; newest evidence of unknown time",
     ]
 

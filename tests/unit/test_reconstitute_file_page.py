@@ -66,6 +66,15 @@ def test_each_range_of_lines_has_the_message_that_last_wrote_it(house: Recorded)
     assert spans[1].time == house.clock
 
 
+def test_a_range_begins_with_its_first_line_that_is_not_blank(house: Recorded):
+    house.say("ses_1", "assistant", _write("one\ntwo\nthree\n"))
+    house.say("ses_1", "assistant", _edit("one\ntwo", "one\n\n \nnew\ntwo"))
+    house.say("ses_1", "assistant", _edit("two\nthree", "two\n\nthree"))
+    assert [(span.lines, span.begins) for span in writers(_found(house)).spans] == [
+        ("1", "one"), ("2-4", "new"), ("5", "two"), ("6", "(blank)"), ("7", "three"),
+    ]  # fmt: skip
+
+
 def test_a_file_that_one_message_wrote_has_no_such_table(house: Recorded):
     house.say("ses_1", "assistant", _write("one\ntwo\n"))
     assert writers(_found(house)).spans == ()

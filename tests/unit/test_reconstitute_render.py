@@ -22,6 +22,7 @@ from daemon.reconstitute import questions
 from daemon.reconstitute.extract import COMMAND, NOTHING, Extractor, Findings, Passage
 from daemon.reconstitute.pages.content import MOST_SHOWN, shown
 from daemon.reconstitute.pages.render import MOST_QUIET, MOST_ROWS, Material, Renderer
+from daemon.reconstitute.pages.said import NOT_FOUND
 from daemon.reconstitute.recover import MEANING, Recovered, State
 from daemon.reconstitute.scope import Involved, Scope
 
@@ -248,9 +249,10 @@ def test_no_secret_from_a_title_a_name_or_a_passage_reaches_a_page():
 
 def test_an_answer_that_found_nothing_says_so():
     top = pages(material([file("a.py")], own=("Who pays?",)))["README.md"]
-    assert words(top).count(NOTHING) == 2  # the purpose, and what a person asked
+    assert NOTHING not in words(top)
+    assert words(top).count(NOT_FOUND) == 2  # the purpose, and what a person asked
     for question in questions.CODE[1:]:
-        assert question.heading in top.split("## Nothing recorded answers")[1].split("##")[0]
+        assert question.heading in top.split("## Not answered")[1].split("##")[0]
 
 
 def test_the_same_material_gives_the_same_bytes_in_another_process():
@@ -347,9 +349,9 @@ def quiet(relative: str, state: State = State.PROVEN) -> Recovered:
 def test_files_that_only_snapshots_show_do_not_drown_those_that_sessions_worked_on():
     made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_ROWS + 20)), file("z.py")])
     top = pages(made)["README.md"]
-    assert "[z.py](z.py.md): proven" in top.split("## Nothing recorded answers")[0]
-    assert f"{MOST_ROWS + 20} more files that no session worked on" in top.split("## Nothing recorded answers")[0]
-    assert "a0000.py" not in top.split("## Nothing recorded answers")[0]
+    assert "[z.py](z.py.md): proven" in top.split("## Not answered")[0]
+    assert f"{MOST_ROWS + 20} more files that no session worked on" in top.split("## Not answered")[0]
+    assert "a0000.py" not in top.split("## Not answered")[0]
     worked_on, others = top.split("## Files")[1].split("No session worked on these")
     assert "z.py" in worked_on
     assert "a0000.py" not in worked_on
@@ -364,7 +366,7 @@ def test_a_file_that_a_session_only_read_in_part_was_worked_on():
     made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_QUIET + 2))])
     read = replace(made, scope=replace(made.scope, touched={f"{ROOT}/a0007.py": frozenset({"msg_1"})}))
     top = pages(read)["README.md"]
-    assert "[a0007.py](a0007.py.md): proven" in top.split("## Nothing recorded answers")[0]
+    assert "[a0007.py](a0007.py.md): proven" in top.split("## Not answered")[0]
     assert f"{MOST_QUIET + 1} more files that no session worked on" in top
     assert "a0007.py" not in top.split("No session worked on these")[1]
 
@@ -381,7 +383,7 @@ def test_a_file_that_was_moved_away_is_not_said_to_be_deleted():
 
 def test_a_few_files_that_only_snapshots_show_are_named_in_the_map():
     made = material([*(quiet(f"a{number}.py") for number in range(MOST_QUIET)), file("z.py")])
-    assert "[a0.py](a0.py.md): proven" in pages(made)["README.md"].split("## Nothing recorded answers")[0]
+    assert "[a0.py](a0.py.md): proven" in pages(made)["README.md"].split("## Not answered")[0]
 
 
 def test_tables_and_lists_are_bounded_and_say_what_they_leave_out():
@@ -390,7 +392,7 @@ def test_tables_and_lists_are_bounded_and_say_what_they_leave_out():
     assert top.count("(stale): r") == MOST_ROWS
     assert "- 3 more files" in top.split("## What could not be proven")[1]
     assert "Not listed: 3 more files that sessions worked on." in top
-    assert "- and 3 more\n" in top.split("## Nothing recorded answers")[0]
+    assert "- and 3 more\n" in top.split("## Not answered")[0]
 
 
 def test_a_snapshot_may_hold_a_name_that_is_not_utf_8():

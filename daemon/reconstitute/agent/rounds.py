@@ -107,7 +107,7 @@ class Rounds:
                 found = self._one(asker, kept, _Ask(question, path, _parts(case, path, record)), record)
                 if found is not None:
                     done[question.id] = found
-                elif self._model is not None:
+                else:
                     unasked[question.id] = self._reason
                 unanswered += not found[1] if found is not None else self._model is not None
             pending = _recorded(case, done)

@@ -32,7 +32,7 @@ from daemon.reconstitute.agent.paths import Paths
 from daemon.reconstitute.agent.sheet import Sheet
 from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.agent.tool_schemas import TOOLS, VERSION
-from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.answer import Statement, unchecked
 from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.scope import Scope
 
@@ -223,9 +223,7 @@ class Toolbox:
             sheet.list([f"Not accepted yet. {again}", *(f"- {problem}" for problem in checked.problems)])
             return
         if not checked.statements and not checked.note:
-            checked = replace(
-                checked, note=f"{counted(checked.dropped, 'statement')} of the model could not be checked."
-            )
+            checked = replace(checked, note=unchecked(checked.dropped))
         self.answer = checked
         left_out = f" Left out: {counted(checked.dropped, 'statement')}." if checked.dropped else ""
         sheet.say(f"Accepted: {counted(len(checked.statements), 'statement')}.{left_out}")

@@ -32,6 +32,7 @@ def environment() -> jinja2.Environment:
     environment.filters |= {
         "change": file_page.change,
         "code": markdown.code,
+        "bare": markdown.bare,
         "cut": markdown.inline,
         "day": markdown.day,
         "evidence": lambda revision: redact(evidence(revision)),
@@ -39,6 +40,7 @@ def environment() -> jinja2.Environment:
         "iso": markdown.iso,
         "prose": markdown.prose,
         "quoted": markdown.quoted,
+        "title": markdown.title,
         "tool": file_page.tool,
         "redacted": lambda text: redact(str(text)),
     }

@@ -45,6 +45,7 @@ _CHANGES = {
     Operation.SNAPSHOT: "seen",
     Operation.UNCLEAR: "may have changed",
 }
+_BLANK, _NOT_SHOWN = "(blank)", "(not shown: a secret of several lines stands in the file)"
 _NO_TOOLS = {"summary": "recorded diff", "": "not recorded"}
 
 
@@ -65,7 +66,7 @@ def tool(revision: Revision) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines in a row, counted from 1, that one message last wrote; `begins` is the first of them, redacted."""
+    """Lines in a row, counted from 1, that one message last wrote; `begins` is the first not blank, redacted."""
 
     first: int
     last: int
@@ -119,7 +120,7 @@ def _spans(lines: list[Line], revision: Revision) -> list[Span]:
         if end < len(lines) and _owner(lines[end]) == _owner(one):
             continue
         time = max(line.time for line in lines[start:end])
-        begins = next((text for text in safe[start:end] if text.strip()), "") if is_plain else ""
+        begins = next((text for text in safe[start:end] if text.strip()), _BLANK) if is_plain else _NOT_SHOWN
         how = _SEEN.get(one.tool, one.tool)
         spans.append(Span(start + 1, end, time, one.session_id, one.message_id, how, begins))
         start = end

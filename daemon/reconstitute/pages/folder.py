@@ -30,6 +30,8 @@ MOST_ROWS = 500
 MOST_QUIET = 20
 """Files of one folder that only snapshots tell of, above which its map counts them instead of naming each."""
 _MOST_ABOUT = 160
+_MOST_NAME = 60
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Folders:
             who_answered="" if folder else said.who_answered(made),
             purpose=next((one for one in made if one.question.id == PURPOSE.id), None),
             sections=[one for one in asked if not one.is_empty],
-            empty=[one.question.heading for one in asked if one.is_empty],
+            unanswered=said.unanswered(asked),
             own=[one for one in made if said.is_own(one.question)],
             sessions=sessions,
             warnings=() if folder else material.warnings,
@@ -107,7 +109,8 @@ class Folders:
     def _purpose(self, folder: str) -> said.Section:
         answer = self._known.answer(PURPOSE.id, folder)
         statements = () if answer else self._known.statements(folder)
-        return said.section(PURPOSE, answer, self._known.quotes(folder), statements=statements)
+        waits = self._known.waits(PURPOSE.id, folder)
+        return said.section(PURPOSE, answer, self._known.quotes(folder), statements=statements, waits=waits)
 
     def _named(self) -> list[Named]:
         """The paths that a model took up and of which no revision is known."""
@@ -165,7 +168,9 @@ class Folders:
         for inner in plan.folders_in(folder):
             name = (inner[len(folder) + 1 :] if folder else inner) + "/"
             files = [self._known.files[relative] for relative in plan.beneath(inner)]
-            children.append(Child(name, plan.href(page, inner), counts(files), self._about(inner)))
+            about = self._about(inner)
+            summary = counts(files) if about else f"{counts(files)} ({self._first_names(inner)})"
+            children.append(Child(name, plan.href(page, inner), summary, about))
         for relative in direct:
             if self._known.is_worked_on(relative) or not is_crowded:
                 file, name = self._known.files[relative], posixpath.basename(relative)
@@ -180,11 +185,22 @@ class Folders:
 
     def _about(self, relative: str) -> markdown.Markdown:
         """What a model says of a child; else what was said of it, in quotation marks."""
-        described = self._known.statements(relative)
-        if described:
-            return markdown.prose(redact(described[0].text), _MOST_ABOUT)
+        answered, described = self._known.answered(relative), self._known.description(relative)
+        if answered:
+            return markdown.prose(redact(answered[0].text), _MOST_ABOUT)
+        if described is not None:
+            text, reason = (markdown.prose(redact(each), _MOST_ABOUT) for each in (described.text, described.reason))
+            return markdown.Markdown(f"{text} ({reason})" if reason else text)
         quotes = self._known.quotes(relative)
-        return markdown.quoted(quotes[0].text, _MOST_ABOUT) if quotes else markdown.Markdown("")
+        return markdown.quoted(markdown.bare(quotes[0].text), _MOST_ABOUT) if quotes else markdown.Markdown("")
+
+    def _first_names(self, folder: str) -> str:
+        """The first files beneath a folder of which nothing is told, those first that sessions worked on."""
+        beneath = self._plan.beneath(folder)
+        ordered = sorted(beneath, key=lambda name: (not self._known.is_worked_on(name), name.count("/"), name))
+        names = [markdown.cut(redact(name[len(folder) + 1 :]), _MOST_NAME) for name in ordered[:_MOST_NAMES]]
+        more = len(ordered) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def counts(files: Sequence[Recovered]) -> str:

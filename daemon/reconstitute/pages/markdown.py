@@ -19,6 +19,7 @@ _ANYWHERE = re.compile(r"([\\`*{\[\]<&~|$]|(?<=[\w.+-])@|(?<![^\W_])_|_(?![^\W_]
 _AUTOLINK = re.compile(r"(:)(?=/)|(?<=www)(\.)|(?<=mailto)(:)", re.IGNORECASE)
 _AT_START = re.compile(r"^([-+=:%#>]|\d{1,9}(?=[.)]))")
 _SPAN = re.compile(r"`([^`]+)`")
+_MOST_TITLE = 120
 _QUOTES = " \t\n\"'“”"
 _MARKER = re.compile(r"^(\d{1,9})([.)])")
 _TURNING = re.compile(
@@ -59,6 +60,21 @@ def prose(text: object, most: int = 0) -> Markdown:
 def quoted(text: object, most: int = 0) -> Markdown:
     """`text` as `prose` in quotation marks; those it stood in before are left out."""
     return Markdown(f"“{prose(str(text).strip(_QUOTES), most)}”")
+
+
+def title(text: object) -> Markdown:
+    """A session's title, redacted, at most 120 characters; a model's source and a quotation show it the same way."""
+    return inline(bare(text).strip() or "without title", _MOST_TITLE)
+
+
+def bare(text: object) -> str:
+    """`text` redacted, without the characters that are not seen: as a model is shown it, and so as it quotes it."""
+    return redact(_TURNING.sub("", for_terminal(str(text))))
+
+
+def cut(text: object, most: int) -> str:
+    """`text` on one line, at most that many characters; it is not escaped."""
+    return _line(text, most)
 
 
 def _line(text: object, most: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from daemon.files.trees import is_beneath
@@ -80,14 +80,30 @@ class Known:
         """What a model answered to a question about the target, or about a folder or file beneath it."""
         return self.material.record.answers.get(f"{question_id}:{relative}" if relative else question_id)
 
-    def statements(self, relative: str) -> tuple[Statement, ...]:
-        """What a model says that a file, a folder or a path it took up is for, the description of it first."""
+    def waits(self, question_id: str, relative: str = "") -> bool:
+        """Whether a model is still to be asked that question."""
+        return (f"{question_id}:{relative}" if relative else question_id) in self.material.record.unasked
+
+    def answered(self, relative: str) -> tuple[Statement, ...]:
+        """What a model answered when it was asked what a file, a folder or a path it took up is for."""
         for question_id in (PURPOSE.id, PATH):
             found = self.answer(question_id, relative)
             if found is not None and found.statements:
                 return found.statements
+        return ()
+
+    def description(self, relative: str) -> Statement | None:
+        """What a model said in passing that a file or folder is for."""
         described = self.material.record.descriptions.get(self._path(relative))
-        return () if described is None or not described.text.strip() else (described,)
+        return None if described is None or not described.text.strip() else described
+
+    def statements(self, relative: str) -> tuple[Statement, ...]:
+        """What it was answered, else the description, with its reason in parentheses."""
+        described = self.description(relative)
+        if (answered := self.answered(relative)) or described is None:
+            return answered
+        aside = f" ({described.reason.strip()})" if described.reason.strip() else ""
+        return (replace(described, text=described.text.strip() + aside, reason=""),)
 
     def quotes(self, relative: str) -> tuple[Passage, ...]:
         """What sessions said of a file or folder."""

@@ -10,10 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from daemon.recall.snippet import counted
-from daemon.reconstitute.answer import Answer, Statement
+from daemon.reconstitute.answer import Answer, Statement, unchecked
 from daemon.reconstitute.extract import NOTHING, Findings, Passage
+from daemon.reconstitute.pages import markdown
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
+from daemon.redact import redact
+
+WAITS = "Not answered yet: no model was asked."
+NOT_FOUND = "No quotation was found; no model was asked."
+_MOST_HEADING = 120
 
 _READING = (
     "purpose", "says", "readers", "state", "run", "structure", "configuration", "decisions", "dead-ends", "open",
@@ -34,8 +40,8 @@ class Section:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to read under it."""
-        return not (self.has_answer or self.statements or self.passages) and self.note in {"", NOTHING}
+        """Whether there is nothing to read under it but a note of ours, or not even that."""
+        return not (self.has_answer or self.statements or self.passages) and self.note in {"", WAITS, NOT_FOUND}
 
     @property
     def sources(self) -> set[str]:
@@ -51,28 +57,36 @@ def section(
     note: str = "",
     *,
     statements: tuple[Statement, ...] = (),
+    waits: bool = False,
 ) -> Section:
     """What stands under a question: the `answer`; where it has no statements the `passages`, quoted.
 
-    `statements` are what a model said of it elsewhere, where it was not asked.
+    `statements` are what a model said of it elsewhere, where it was not asked; `waits` says that a model is still to
+    be asked. Without a model nobody knows that nothing recorded answers it: only that no quotation was found.
     """
     if answer is None:
+        if waits and not statements and not passages:
+            note = WAITS
+        elif note == NOTHING:
+            note = "" if statements or passages else NOT_FOUND
         return Section(question, statements, () if statements else passages, note=note)
     sound = tuple(one for one in answer.statements if one.text.strip() and one.sources)
     if sound:
-        return Section(question, sound, (), _sure(answer), answer.note, has_answer=True)
+        return Section(question, sound, (), _sure(answer), _note(answer), has_answer=True)
     return Section(question, (), passages, note=_none(answer), has_answer=True)
 
 
 def sections(known: Known) -> list[Section]:
     """What is known on each question of the target, in reading order, a person's own questions last."""
     found = {finding.question.id: finding for finding in known.material.findings}
-    asked = {question.id: question for question in (*CODE, *DOCUMENTS) if known.answer(question.id)}
+    every = (*CODE, *DOCUMENTS)
+    asked = {question.id: question for question in every if known.answer(question.id) or known.waits(question.id)}
     asked |= {name: finding.question for name, finding in found.items()}
     made = []
     for name, question in asked.items():
         finding = found.get(name, Findings(question, ()))
-        made.append(section(question, known.answer(name), finding.quotes, finding.note))
+        waits = known.waits(name)
+        made.append(section(question, known.answer(name), finding.quotes, finding.note or NOTHING, waits=waits))
     return sorted(made, key=lambda one: _place(one.question))
 
 
@@ -83,11 +97,30 @@ def is_own(question: Question) -> bool:
 
 def who_answered(made: Sequence[Section]) -> str:
     """What a page says once of the questions that no model answered; empty where there are none."""
-    left = sum(not one.has_answer for one in made)
+    left = [one for one in made if not one.has_answer]
     if not left:
         return ""
-    which = "" if left == len(made) else f" {left} of {counted(len(made), 'question')}"
-    return f"No chat model answered{which}; the best recorded passages are quoted instead."
+    if len(left) == len(made):
+        return "No chat model answered; the best recorded passages are quoted instead."
+    quoted = " The best recorded passages are quoted there instead." if any(one.passages for one in left) else ""
+    named = headings(left)
+    return f"Not answered by a model yet: {named}{'' if named.endswith(('?', '!', '…')) else '.'}{quoted}"
+
+
+def headings(made: Iterable[Section]) -> str:
+    """The questions by their headings, redacted; a person's own may be long and is cut."""
+    return ", ".join(markdown.cut(redact(one.question.heading), _MOST_HEADING).rstrip(".") for one in made)
+
+
+def unanswered(made: Iterable[Section]) -> list[str]:
+    """A line for each reason why questions have nothing to read under them, with their headings."""
+    empty = [one for one in made if one.is_empty]
+    reasons = dict.fromkeys(one.note for one in empty)
+    return [f"{headings(one for one in empty if one.note == reason)}: {_lower(reason)}" for reason in sorted(reasons)]
+
+
+def _lower(reason: str) -> str:
+    return reason[:1].lower() + reason[1:]
 
 
 def cited(statements: Iterable[Statement]) -> set[str]:
@@ -107,8 +140,14 @@ def _sure(answer: Answer) -> str:
 
 def _none(answer: Answer) -> str:
     """Why a model's answer has no statement."""
-    said = f"No answer by {answer.model or 'a model'}: {answer.note.strip() or 'it says no reason.'}"
-    return f"{said} {_dropped(answer)}".strip()
+    note, dropped = _note(answer), _dropped(answer)
+    said = [note, dropped] if note or dropped else [NOTHING]
+    return f"No answer by {answer.model or 'a model'}: {' '.join(filter(None, said))}"
+
+
+def _note(answer: Answer) -> str:
+    """Its note without the sentence that counts what was dropped: `_dropped` says that, and says why."""
+    return answer.note.replace(unchecked(answer.dropped), " ").strip()
 
 
 def _dropped(answer: Answer) -> str:
