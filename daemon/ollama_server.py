@@ -91,8 +91,8 @@ class OllamaServer:
             ModelUnavailable: the server is down, or is no Ollama.
         """
         try:
-            with self._asked(""):
-                found = self._client.list().models
+            with _Deadline(self._timeout_s) as deadline, self._asked("", deadline):
+                found = self._client.listed(deadline.extensions).models
         except Refused as error:
             if error.status == 200:
                 raise self._foreign() from None
@@ -122,8 +122,8 @@ class OllamaServer:
             ModelUnavailable: the server is down or busy.
         """
         try:
-            with self._asked(""):
-                said = self._client.show(model)
+            with _Deadline(self._timeout_s) as deadline, self._asked("", deadline):
+                said = self._client.shown(model, deadline.extensions)
         except Refused:  # servers that only resemble Ollama have no such page, or another one
             return Shown(None, None)
         lengths = [
@@ -141,11 +141,10 @@ class OllamaServer:
             Refused: these texts have none.
             ModelUnavailable: the server is down, busy, or lacks the model.
         """
-        with self._asked(model):
-            # truncate=False: a cut text would be embedded as if it were whole.
-            answer = self._client.embed(
-                model, texts, truncate=False, options={"num_ctx": num_ctx}, keep_alive=keep_alive
-            )
+        # truncate=False: a cut text would be embedded as if it were whole.
+        body = {"model": model, "input": list(texts), "truncate": False, "keep_alive": keep_alive}
+        with _Deadline(self._timeout_s) as deadline, self._asked(model, deadline):
+            answer = self._client.embedded({**body, "options": {"num_ctx": num_ctx}}, deadline.extensions)
         return answer.embeddings
 
     def chat(self, body: Json) -> Generator[Json, None, None]:
@@ -158,7 +157,7 @@ class OllamaServer:
         """
         ended = False
         with _Deadline(self._timeout_s) as deadline, self._asked(str(body.get("model")), deadline):
-            lines: Any = self._client.lines("/api/chat", {**body, "stream": True}, {"trace": deadline.trace})
+            lines: Any = self._client.lines("/api/chat", {**body, "stream": True}, deadline.extensions)
             with closing(lines):
                 for line in lines:
                     ended = ended or line.get("done") is True
@@ -172,7 +171,7 @@ class OllamaServer:
             raise ModelUnavailable(f"{self.url}: the reply ended in the middle; see Ollama's log; it is asked again")
 
     @contextmanager
-    def _asked(self, model: str, deadline: _Deadline | None = None) -> Iterator[None]:
+    def _asked(self, model: str, deadline: _Deadline) -> Iterator[None]:
         try:
             yield
         except ollama.ResponseError as error:
@@ -180,7 +179,7 @@ class OllamaServer:
         except (httpx.RequestError, ConnectionError) as error:
             raise self._down(error, deadline) from None
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            if deadline is not None and deadline.passed:  # it cut what came in the middle of a line
+            if deadline.passed:  # it cut what came in the middle of a line
                 raise self._down(error, deadline) from None
             if type(error) in {ValueError, RecursionError}:  # JSON, but with numbers or nesting beyond all reason
                 raise Refused(None, f"failed to parse JSON: {error}") from None
@@ -195,9 +194,9 @@ class OllamaServer:
             return ModelUnavailable(f"{self.url}: busy ({status}: {reason}); it is asked again later")
         return Refused(status if status > 0 else None, reason)
 
-    def _down(self, error: Exception, deadline: _Deadline | None = None) -> ModelUnavailable:
+    def _down(self, error: Exception, deadline: _Deadline) -> ModelUnavailable:
         cause = "the connection broke"
-        if isinstance(error, httpx.TimeoutException) or (deadline is not None and deadline.passed):
+        if isinstance(error, httpx.TimeoutException) or deadline.passed:
             cause = "did not answer in time"
         elif isinstance(error, httpx.ConnectError | ConnectionError):
             cause = "nothing answers"
@@ -216,6 +215,20 @@ def full_name(model: str) -> str:
 
 
 class _Client(ollama.Client):
+    """The client's own calls, with what the HTTP client takes besides: `extensions`."""
+
+    def listed(self, extensions: Json) -> ollama.ListResponse:
+        """What `list` does."""
+        return self._request(ollama.ListResponse, "GET", "/api/tags", extensions=extensions)
+
+    def shown(self, model: str, extensions: Json) -> ollama.ShowResponse:
+        """What `show` does."""
+        return self._request(ollama.ShowResponse, "POST", "/api/show", json={"model": model}, extensions=extensions)
+
+    def embedded(self, body: Json, extensions: Json) -> ollama.EmbedResponse:
+        """What `embed` does."""
+        return self._request(ollama.EmbedResponse, "POST", "/api/embed", json=body, extensions=extensions)
+
     def lines(self, path: str, body: Json, extensions: Json) -> Iterator[Json]:
         """What `chat` does, without its types: they lose a whole reply to one odd tool call, drop what they do not
         know of a tool's schema, and read a file where an image is a string that names one.
@@ -234,6 +247,8 @@ class _Deadline:
         self._socket: socket.socket | None = None
         self._timer = threading.Timer(seconds, self._pass)
         self._timer.daemon = True
+        self.extensions: Json = {"trace": self.trace}
+        """To be given to the HTTP client with the request."""
 
     def __enter__(self) -> Self:
         self._timer.start()

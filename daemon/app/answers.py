@@ -72,17 +72,17 @@ class AnswerCalls:
     def trajectories(self, path: str = "", *, started: int = 0) -> Json:
         """See control.protocol.Service."""
         targets = [path] if path else self.archive.targets()
-        found = [
-            {"target": redact(target), "messages": record.pop("messages"), **redact_value(record)}
-            for target in targets
-            for record in trajectory.read(self.archive, target)
-        ]
-        if started:
-            found = [each for each in found if each["started"] == started]
-            if not found:
-                raise BadRequest(
-                    f"{started}: no trajectory began then; `reconstitute trajectory` lists those there are"
-                )
-            return {"trajectories": [each | {"messages": redact_value(each["messages"])} for each in found]}
-        listed = [{key: value for key, value in each.items() if key != "messages"} for each in found]
-        return {"trajectories": sorted(listed, key=lambda each: each["started"])}
+        heads = [(target, head) for target in targets for head in trajectory.read(self.archive, target)]
+        if not started:
+            return {"trajectories": sorted((_listed(*each) for each in heads), key=lambda each: each["started"])}
+        found = [(target, head) for target, head in heads if head["started"] == started]
+        if not found:
+            raise BadRequest(f"{started}: no trajectory began then; `reconstitute trajectory` lists those there are")
+        said = [redact_value(trajectory.messages(self.archive, target, started)) for target, _ in found]
+        return {"trajectories": [_listed(*each) | {"messages": told} for each, told in zip(found, said, strict=True)]}
+
+
+def _listed(target: str, head: Json) -> Json:
+    """A head as it is shown."""
+    shown: Json = redact_value({key: value for key, value in head.items() if key != "count"})
+    return {"target": redact(target), **shown}

@@ -290,8 +290,15 @@ class Archive:
 
     def target_put(self, path: str, name: str, value: Any) -> None:
         """Store something for a target."""
+        self.target_put_all(path, {name: value})
+
+    def target_put_all(self, path: str, values: Mapping[str, Any], drop: Iterable[str] = ()) -> None:
+        """Store several things for a target beneath their names, and remove others, in one commit."""
         batch = self.batch()
-        batch.put(keys.target(path, name), records.dumps(value))
+        for name in drop:
+            batch.delete(keys.target(path, name))
+        for name, value in values.items():
+            batch.put(keys.target(path, name), records.dumps(value))
         self.commit(batch)
 
     def targets(self) -> list[str]:
@@ -306,10 +313,7 @@ class Archive:
 
     def target_drop(self, path: str, names: Iterable[str]) -> None:
         """Remove what was stored for a target beneath these names."""
-        batch = self.batch()
-        for name in names:
-            batch.delete(keys.target(path, name))
-        self.commit(batch)
+        self.target_put_all(path, {}, names)
 
     def cache_get(self, kind: str, key: str) -> Any | None:
         """A cached value that has not expired."""

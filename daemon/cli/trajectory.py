@@ -9,10 +9,12 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.settings import NOTHING, Settings, absolute
+from daemon.errors import BadRequest
 
 _INDENT = "    "
 _COLOURS = {"system": "white", "user": "cyan", "assistant": "green", "tool": "yellow"}
 _MOST_LINES = 40
+_MOST_PATHS = 5
 
 
 @click.command()
@@ -38,21 +40,46 @@ def command(settings: Settings, *, path: str, started: int | None, last: bool, f
         raise click.UsageError("--last and --started name two; give one of them")
     target = absolute(path) if path else ""
     found = settings.ask(lambda service: service.trajectories(target))["trajectories"]
+    missing = ""
     if last and found:
         started = found[-1]["started"]
     if started is not None:
-        found = settings.ask(lambda service: service.trajectories(target, started=started))["trajectories"]
+        found, missing = _one(settings, target, started)
     if as_json:
         terminal.data(found)
-    elif not found:
-        terminal.note("no question was put to a model yet; a reconstitution with a chat model leaves trajectories")
-    elif started is not None:
-        for each in found:
-            _show(each, full=full)
     else:
-        for each in found:
-            terminal.say(_headline(each))
+        _tell(found, full=None if started is None else full)
+    if not found:
+        terminal.note(missing or _none(settings, target))
     return 0 if found else NOTHING
+
+
+def _one(settings: Settings, target: str, started: int) -> tuple[list[dict[str, Any]], str]:
+    """The one that began then, or why there is none."""
+    try:
+        return settings.ask(lambda service: service.trajectories(target, started=started))["trajectories"], ""
+    except BadRequest as error:  # the path was taken before: what is not there is that trajectory
+        return [], str(error)
+
+
+def _tell(found: list[dict[str, Any]], *, full: bool | None) -> None:
+    """A line each, or with `full` given each as a whole."""
+    for each in found:
+        if full is None:
+            terminal.say(_headline(each))
+        else:
+            _show(each, full=full)
+
+
+def _none(settings: Settings, target: str) -> str:
+    """Why nothing is listed, and where something is."""
+    others = settings.ask(lambda service: service.trajectories())["trajectories"] if target else []
+    paths = list(dict.fromkeys(str(each["target"]) for each in reversed(others)))
+    if not paths:
+        return "no question was put to a model yet; a reconstitution with a chat model leaves trajectories"
+    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    named = ", ".join(paths[:_MOST_PATHS]) + more
+    return f"no question about {terminal.line(target)} was put to a model; there are trajectories of {named}"
 
 
 def _headline(each: dict[str, Any]) -> str:

@@ -37,6 +37,7 @@ from daemon.reconstitute.recover import Recovered, recover
 from daemon.reconstitute.scope import Scope, collect
 from daemon.reconstitute.searches import Searches
 from daemon.records import digest, dumps
+from daemon.redact import redact
 
 __all__ = ["Reconstitution", "Who", "parse_moment"]
 
@@ -133,10 +134,11 @@ class Reconstitution:
         if renderer.left_out:
             said.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
         result = output.published(root, tree, path, pages, files)
-        result["warnings"] = list(dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]]))
+        warnings = dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]])
+        result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
         result |= {
             "model": self._who.model.name if self._who.model is not None else "",
-            "who": self._who.why,
+            "who": redact(self._who.why),
             "questions": len(case.questions),
             "answered": _answered(case, asked),
             "answers": output.answers(case.questions, asked.record, findings),

@@ -140,5 +140,5 @@ def test_trajectories_are_listed_and_shown(daemon: Daemon, server: FakeOllama):
         assert expected in shown
     assert daemon.ask("trajectory", "--last").returncode == 0
     wrong = daemon.ask("trajectory", "--started", "17")
-    assert wrong.returncode == 64
+    assert wrong.returncode == 4
     assert "no trajectory began then" in wrong.stderr

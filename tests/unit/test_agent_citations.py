@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -345,6 +346,27 @@ def test_a_target_that_is_a_file_is_found_by_its_name():
 
 def test_files_of_the_same_name_are_offered(run: Run):
     assert run.paths.near(f"{SHOP}/cart.py") == ["src/cart.py", "src/shop/cart.py"]
+
+
+def test_unknown_paths_of_a_draft_are_named_each_and_the_first_with_a_hint(run: Run):
+    checked = run.one(**GOOD | {"paths": [f"src/crat{number}.py" for number in range(20)]})
+    told = [problem for problem in checked.problems if "nothing is recorded" in problem]
+    assert len(told) == 20
+    assert ["did you mean" in problem for problem in told] == [True] * 3 + [False] * 17
+    again = run.one(**GOOD | {"paths": ["src/crat.py"]})
+    assert "did you mean" in again.problems[0]
+
+
+def test_a_path_is_held_against_few_of_very_many_and_a_slip_in_its_name_is_found():
+    files = [f"{SHOP}/part{number % 97}/module_{number:05}.py" for number in range(10_000)]
+    paths = Paths(SHOP, [*files, f"{SHOP}/src/checkout.py"])
+    with pytest.raises(BadRequest, match=r"did you mean 'src/checkout\.py'"):
+        paths.known("src/chekcout.py")
+    assert paths.near(f"{SHOP}/module_04242.py") == ["part71/module_04242.py"]
+    begun = time.process_time()
+    for number in range(40):
+        paths.near(f"{SHOP}/part{number}/modul_{number:05}.py")
+    assert time.process_time() - begun < 10, "against all of them it takes over half a minute"
 
 
 NAMED = [

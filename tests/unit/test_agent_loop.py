@@ -12,6 +12,7 @@ from fake_ollama import FakeOllama, Turn, call
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon import records
 from daemon.archive import Archive
 from daemon.chat import ModelUnavailable
 from daemon.chat.ollama import OllamaChat
@@ -19,9 +20,9 @@ from daemon.model import Json, OllamaMessage
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.cached import Cached
 from daemon.reconstitute.agent.limits import Ended, Limits, Over
-from daemon.reconstitute.agent.loop import ANSWER, Loop
+from daemon.reconstitute.agent.loop import ANSWER, MOST_CALLS, NOT_DONE, Loop
 from daemon.reconstitute.agent.room import LEFT_OUT, OPENING, fit, room, total
-from daemon.reconstitute.agent.trajectory import RUNNING, Trajectory
+from daemon.reconstitute.agent.trajectory import MOST_BYTES, RUNNING, WAITING, Trajectory
 
 TARGET = "/home/a/shop"
 QUESTION = {"id": "purpose", "ask": "What is it for?"}
@@ -78,13 +79,14 @@ def run(
     clock: Any = None,
     start: list[OllamaMessage] | None = None,
     think: bool = False,
+    pulse: Any = lambda _: None,
 ) -> tuple[Ended, Loop, Lookup]:
     server.chat_script = script
     tools = tools or Lookup()
     model = OllamaChat(server.url, "chat", num_ctx=num_ctx, think=think)
     saved = Trajectory(archive, TARGET, QUESTION, model.name, lambda: 1_790_000_000_000)
     ticking = {"clock": clock} if clock is not None else {}
-    loop = Loop(Cached(model, archive), tools, limits or Limits(), saved, **ticking)
+    loop = Loop(Cached(model, archive), tools, limits or Limits(), saved, pulse=pulse, **ticking)
     try:
         return loop.run(start or START), loop, tools
     finally:
@@ -111,6 +113,57 @@ def test_several_calls_of_one_reply_are_all_done_in_order(server: FakeOllama, ar
     ended, _, tools = run(server, archive, [both, DONE])
     assert ended is Ended.ANSWERED
     assert [arguments for _, arguments in tools.calls][:2] == [{"place": 1}, {"place": 2}]
+
+
+def several(calls: int, first: int = 0) -> dict[str, Any]:
+    made = [one for number in range(calls) for one in look(first + number)["tool_calls"]]
+    return {"role": "assistant", "content": "", "tool_calls": made}
+
+
+def test_of_very_many_calls_of_one_reply_some_are_done_and_each_has_a_result(server: FakeOllama, archive: Archive):
+    ended, loop, tools = run(server, archive, [several(MOST_CALLS + 5), DONE])
+    assert ended is Ended.ANSWERED
+    assert len(tools.calls) == MOST_CALLS + 1
+    results = [message["content"] for message in loop.messages[OPENING:] if message["role"] == "tool"]
+    assert results == ["nothing found"] * MOST_CALLS + [NOT_DONE] * 5 + ["taken"]
+
+
+def test_the_time_is_looked_at_before_each_call_of_a_reply(server: FakeOllama, archive: Archive):
+    tools, now = Lookup(), 0.0
+
+    def clock() -> float:
+        return now + 100.0 * len(tools.calls)
+
+    ended, _, _ = run(server, archive, [several(9)], tools=tools, limits=Limits(seconds=300), clock=clock)
+    assert ended is Ended.TIME
+    assert len(tools.calls) == 3
+
+
+def test_each_call_and_each_step_is_a_sign_of_life_though_the_model_says_nothing(server: FakeOllama, archive: Archive):
+    told: list[str] = []
+    run(server, archive, [several(4), several(3, 4), DONE], pulse=told.append)
+    assert told.count("") >= 4 + 1 + 3 + 1
+
+
+class Stop(Exception):  # noqa: N818 - what a daemon that is told to end raises
+    pass
+
+
+def test_a_sign_of_life_breaks_off_in_the_middle_of_a_reply_and_all_so_far_is_saved(
+    server: FakeOllama, archive: Archive
+):
+    tools = Lookup()
+
+    def pulse(_text: str) -> None:
+        if len(tools.calls) == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(server, archive, [several(9), DONE], tools=tools, pulse=pulse)
+    assert len(tools.calls) == 2
+    [record] = trajectory.read(archive, TARGET)
+    assert record["state"] == RUNNING
+    assert [message["role"] for message in said(archive, record)] == ["system", "user", "assistant", "tool", "tool"]
 
 
 @pytest.mark.parametrize(
@@ -222,8 +275,9 @@ def test_every_step_is_saved_also_when_the_server_goes(server: FakeOllama, archi
     with pytest.raises(ModelUnavailable):
         run(server, archive, [look(1), look(2), (503, "shutting down")])
     [record] = trajectory.read(archive, TARGET)
-    assert record["state"] == RUNNING
-    assert [message["role"] for message in record["messages"][OPENING:]] == ["assistant", "tool"] * 2
+    assert record["state"].startswith(WAITING)
+    assert "shutting down" in record["state"]
+    assert [message["role"] for message in said(archive, record)[OPENING:]] == ["assistant", "tool"] * 2
     assert record["question"] == QUESTION
 
 
@@ -237,6 +291,57 @@ def test_a_question_that_was_cut_short_goes_on_where_it_was(server: FakeOllama, 
     assert [name for name, _ in tools.calls] == ["look", "look", ANSWER]
     [record] = trajectory.read(archive, TARGET)
     assert (record["resumed"], record["state"]) == (1, Ended.ANSWERED.value)
+    assert [message["role"] for message in said(archive, record)[OPENING:]] == ["assistant", "tool"] * 3
+
+
+def test_a_run_that_was_cut_short_and_goes_another_way_leaves_nothing_of_the_first(archive: Archive):
+    for first, replies in (("a", 5), ("b", 2)):
+        saved = Trajectory(archive, TARGET, QUESTION, "m", lambda: 1_790_000_000_000)
+        for number in range(1, replies + 1):
+            messages = [{"role": "assistant", "content": f"{first}{each}"} for each in range(number)]
+            saved.save(messages, steps=number, tokens=1, seconds=0.1)
+    [record] = trajectory.read(archive, TARGET)
+    assert [message["content"] for message in said(archive, record)] == ["b0", "b1"]
+
+
+def test_a_step_writes_what_is_new_and_the_list_is_small(archive: Archive):
+    saved = Trajectory(archive, TARGET, QUESTION, "m", lambda: 1_790_000_000_000)
+    messages: list[OllamaMessage] = []
+    sizes = []
+    for number in range(30):
+        messages.append({"role": "tool", "tool_name": "look", "content": f"{number} " * 3000})
+        before = stored(archive)
+        saved.save(messages, steps=number, tokens=1, seconds=0.1)
+        after = stored(archive)
+        sizes.append(sum(len(value) for name, value in after.items() if before.get(name) != value))
+    assert max(sizes) < 2 * min(sizes[10:])
+    [record] = trajectory.read(archive, TARGET)
+    assert (record["count"], "messages" in record) == (30, False)
+    assert len(str(record)) < 1000
+    assert said(archive, record) == messages
+
+
+def test_one_record_is_bounded_and_its_end_is_still_seen(archive: Archive):
+    saved = Trajectory(archive, TARGET, QUESTION, "m", lambda: 1_790_000_000_000)
+    messages = [{"role": "tool", "tool_name": "look", "content": f"{number} " + "x" * 400_000} for number in range(40)]
+    for most in (3, 20, 40):
+        saved.save(messages[:most], steps=most, tokens=1, seconds=0.1)
+    kept = said(archive, trajectory.read(archive, TARGET)[0])
+    assert kept[:8] == messages[:8]
+    assert [message["content"].split()[0] for message in kept] == [str(number) for number in range(40)]
+    assert "cut" in kept[-1]["content"]
+    calls = [{"function": {"name": "n" * 400, "arguments": {"x": "y"}}}] * 99
+    more = [{"role": "assistant", "content": "x" * 500, "tool_calls": calls}] * 2000
+    saved.save(messages + more, steps=41, tokens=1, seconds=0.1)
+    assert sum(map(len, stored(archive).values())) < MOST_BYTES * 1.02
+
+
+def said(archive: Archive, record: Json) -> list[OllamaMessage]:
+    return trajectory.messages(archive, TARGET, record["started"])
+
+
+def stored(archive: Archive) -> dict[str, bytes]:
+    return {name: records.dumps(archive.target_get(TARGET, name)) for name in archive.target_names(TARGET)}
 
 
 def test_thoughts_stay_in_the_trajectory_and_out_of_the_conversation(server: FakeOllama, archive: Archive):
@@ -245,7 +350,7 @@ def test_thoughts_stay_in_the_trajectory_and_out_of_the_conversation(server: Fak
     assert "Perhaps" not in str(server.chats[-1]["messages"])
     assert "Perhaps" not in str(loop.messages)
     [record] = trajectory.read(archive, TARGET)
-    assert record["messages"][OPENING]["thinking"] == "Perhaps a shop."
+    assert said(archive, record)[OPENING]["thinking"] == "Perhaps a shop."
 
 
 def test_only_the_newest_trajectories_are_kept(archive: Archive):
@@ -255,6 +360,7 @@ def test_only_the_newest_trajectories_are_kept(archive: Archive):
         saved.end("done")
     trajectory.trim(archive, TARGET, 3)
     assert [record["question"]["id"] for record in trajectory.read(archive, TARGET)] == ["q4", "q5", "q6"]
+    assert len(archive.target_names(TARGET)) == 6, "a head and one list of messages each"
     assert archive.targets() == [TARGET]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import subprocess
@@ -186,6 +187,32 @@ def test_a_reply_that_trickles_is_ended_when_its_time_is_over(fake, head, ends):
         list(hasty.chat(body()))
     assert time.monotonic() - started < 5  # a byte every 50 ms: more than 200 s in all
     hasty.close()
+
+
+@pytest.mark.parametrize("asked", EVERY_CALL)
+@pytest.mark.parametrize("head", [b"content-length: 100000\r\n\r\n", b"x: "], ids=["body", "head"])
+def test_no_call_lasts_longer_than_its_time_however_its_bytes_trickle(asked, head):
+    def trickle(connection):
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + head)
+            while True:
+                connection.sendall(b" ")
+                time.sleep(0.05)
+
+    def listen(listening):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=trickle, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        threading.Thread(target=listen, args=(slow,), daemon=True).start()
+        hasty = OllamaServer(f"http://127.0.0.1:{slow.getsockname()[1]}", 0.4, setting="chat.url")
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailable, match="in time"):
+            EVERY_CALL[asked](hasty)
+        assert time.monotonic() - started < 10
+        hasty.close()
 
 
 def test_a_connection_made_when_the_time_is_over_is_ended_at_once():

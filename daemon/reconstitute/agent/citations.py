@@ -87,7 +87,7 @@ class Checker:
         problems: list[str] = []
         dropped = 0
         for number, entry in enumerate(entries[:MOST_STATEMENTS], start=1):
-            made, wrong = self.statement(entry)
+            made, wrong = self._statement(entry)
             if made is not None:
                 passed.setdefault(made.text, made)
             else:
@@ -106,6 +106,10 @@ class Checker:
 
     def statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
         """One statement, or None and what was wrong with it."""
+        self._hints = _HINTS
+        return self._statement(entry)
+
+    def _statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
         text, cited = self._said(entry)
         reason = _text(entry.get("reason")).strip()
         problems = []

@@ -28,8 +28,6 @@ class Ended(StrEnum):
 
 LIMITED = frozenset({Ended.STEPS, Ended.TIME, Ended.TOKENS, Ended.REPEATS})
 """Other limits could have made another end."""
-PASSING = frozenset({Ended.FORMAT, Ended.CONTEXT})
-"""Another try may end otherwise, under the same limits: what a model or its server got wrong once."""
 
 
 PASSING = frozenset({Ended.FORMAT, Ended.CONTEXT})

@@ -45,8 +45,8 @@ class Tools(Protocol):
 
 
 class Loop:
-    """One run; `pulse` is told of every piece of text, and, with an empty one, of every step and tool call that is done:
-    a sign of life. It may raise to break off; the trajectory is saved then too.
+    """One run; `pulse` is told of every piece of text, and, with an empty one, of every step and call that is done: a
+    sign of life. It may raise to break off; the trajectory is saved then too.
     """
 
     def __init__(
