@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon import log
+from daemon.app import targets
 from daemon.app.answers import AnswerCalls
 from daemon.app.files import FileCalls
 from daemon.app.recalls import RecallCalls
@@ -342,7 +343,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
     ) -> Json:
         """See control.protocol.Service."""
-        target = Target(path=path, questions=tuple(questions or ()), output=output)
+        asked = Target(path=path, questions=tuple(questions or ()), output=output)
+        target = targets.with_own_questions(asked, targets.known(self.archive, self.config))
 
         def step(event: Json) -> None:
             self._go_on()

@@ -14,7 +14,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.loops import MODEL_S, Loop
-from daemon.errors import ArchiveCorrupt, ReconstituteError, Retry
+from daemon.errors import ArchiveCorrupt, BadRequest, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json, Target
 from daemon.redact import redact
@@ -22,6 +22,10 @@ from daemon.requests import Claimed, Request, Requests
 
 _LOG = log.get("jobs")
 _RETRY_S = 5.0
+_BESIDE_S = 300.0
+"""What a step of a run may take beside its one call of the model, whose time is the configuration's."""
+
+_LOOK_S = 600.0
 _SETTLE_S = 1.0
 """A continuous target waits this long for more, so that a burst of messages is one run."""
 
@@ -30,9 +34,18 @@ class JobLoop(Loop):
     """Runs requests first, then targets that are due."""
 
     def __init__(
-        self, engine: Engine, requests: Requests, ready: threading.Event, fatal: Callable[[BaseException], None]
+        self,
+        engine: Engine,
+        requests: Requests,
+        ready: threading.Event,
+        fatal: Callable[[BaseException], None],
+        *,
+        look_s: float = _LOOK_S,
     ) -> None:
-        super().__init__("jobs", fatal, allowed_s=MODEL_S)
+        """`look_s`: from one look for a chat model that was not there to the next."""
+        super().__init__("jobs", fatal, allowed_s=max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_S))
+        self._look_s = look_s
+        self._looked = time.monotonic()
         self._engine = engine
         self._requests = requests
         self._ready = ready
@@ -48,9 +61,23 @@ class JobLoop(Loop):
 
     @property
     def queued(self) -> int:
-        """Targets that wait for their run."""
+        """Targets that wait for their run, those put off for later among them."""
         with self._lock:
             return len(self._due)
+
+    @property
+    def due(self) -> int:
+        """Targets whose time has come."""
+        with self._lock:
+            now = time.monotonic()
+            return sum(at <= now for at in self._due.values())
+
+    @property
+    def later(self) -> list[str]:
+        """The paths of targets that wait for a time to come."""
+        with self._lock:
+            now = time.monotonic()
+            return sorted(path for path, at in self._due.items() if at > now)
 
     def enqueue(self, path: str, delay_s: float = 0.0) -> None:
         """Run this target; asking twice before it ran is asking once, for the earlier time."""
@@ -76,18 +103,42 @@ class JobLoop(Loop):
             return 0.0
         path = self._next()
         if path is not None:
-            self._run_target(self._targets[path])
+            target = self._targets.get(path)
+            if target is not None:  # else a request has ended following it meanwhile
+                self._run_target(target)
             return 0.0
+        self._look_for_model()
         return 0.3
 
     def _next(self) -> str | None:
+        """Who has waited longest: one that is due again and again does not hold up the others."""
         with self._lock:
             now = time.monotonic()
-            ready = sorted(path for path, at in self._due.items() if at <= now)
-            if not ready:
+            ready = min(((at, path) for path, at in self._due.items() if at <= now), default=None)
+            if ready is None:
                 return None
-            self._due.pop(ready[0])
-            return ready[0]
+            self._due.pop(ready[1])
+            return ready[1]
+
+    def _look_for_model(self) -> None:
+        """Now and then, with nothing else to do: a model that has come up answers for the targets that had none.
+
+        Only where any model will do (`chat.provider` is auto): one that is named is asked again by its targets' runs.
+        """
+        if self._engine.config.chat.provider != "auto" or time.monotonic() - self._looked < self._look_s:
+            return
+        self._looked = time.monotonic()
+        without = [path for path in list(self._targets) if self._had_no_model(path)]
+        if not without:
+            return
+        with self._engine.answerer() as who:
+            is_there = who.model is not None
+        for path in without if is_there else ():
+            self.enqueue(path)
+
+    def _had_no_model(self, path: str) -> bool:
+        last = self._engine.archive.target_get(path, "last") or {}
+        return last.get("state") == "done" and last.get("result", {}).get("model") == ""
 
     def _sign(self, _: Json) -> None:
         self.sign()
@@ -151,17 +202,37 @@ class JobLoop(Loop):
     def _answer(self, request: Request) -> Json:
         refresh = "continuous" if request.refresh == "continuous" else "once"
         target = Target(path=request.path, questions=request.questions, refresh=refresh, output=request.output)
-        result = self._engine.run_target(target, self._sign, at=request.at)
+        # One that follows a path anew says all there is to ask, but for what the configuration asks.
+        there = targets.known(self._engine.archive, self._engine.config)
+        if refresh == "continuous":
+            there = {path: one for path, one in there.items() if path in self._configured}
+        asked = targets.with_own_questions(target, there)
+        try:
+            result = self._engine.run_target(asked, self._sign, at=request.at)
+        except BadRequest:  # of a path that was followed before anything was recorded of it
+            self._end_following(request)
+            raise
         if refresh == "continuous":
             targets.adopt(self._engine.archive, target)
             if target.path not in self._configured:
                 self._targets[target.path] = target
-            if result["later_s"]:
-                self.enqueue(target.path, result["later_s"])
-        elif request.refresh == "scheduled":
-            note = f"{request.path}: a schedule needs a [[targets]] entry in the configuration; it was run once"
-            result["warnings"] = [*result["warnings"], note]
+        notes = self._end_following(request)
+        if request.refresh == "scheduled":
+            notes.append(f"{request.path}: a schedule needs a [[targets]] entry in the configuration; it was run once")
+        result["warnings"] = [*result["warnings"], *notes]
+        if result["later_s"] and not request.at and target.path in self._targets:
+            self.enqueue(target.path, result["later_s"])
         return result
+
+    def _end_following(self, request: Request) -> list[str]:
+        """A request that says it is for once, or for a schedule, ends what an earlier one began; what is to be said."""
+        if request.refresh in {"", "continuous"} or not targets.drop(self._engine.archive, request.path):
+            return []
+        if request.path not in self._configured:
+            self._targets.pop(request.path, None)
+            with self._lock:
+                self._due.pop(request.path, None)
+        return [f"{request.path}: the earlier request to keep it up to date has ended with this one"]
 
     def _run_target(self, target: Target) -> None:
         self.current = target.path

@@ -258,13 +258,18 @@ class Daemon:
             for warning in result["warnings"]:
                 _LOG.warning("index", message=warning)
             self._intake.first_scan_done.set()
+            # Every target is run, from what is there when its turn comes: what comes in later is for the next time.
+            self._engine.on_taken = lambda _: None
             for target in targets.known(self._engine.archive, self._config).values():
                 self._jobs.enqueue(target.path)
-            while (self._requests.pending() or self._jobs.queued) and not self._jobs.put_off:
+            while (self._requests.pending() or self._jobs.due) and not self._jobs.put_off:
                 time.sleep(self._jobs.turn())
+            later = self._jobs.later
+            if later:
+                _LOG.warning("put off: questions wait for a model, or for sessions to be quiet", targets=later)
         finally:
             self._requests.close()
             self._engine.close()
-        if self._jobs.put_off or result["warnings"]:
+        if self._jobs.put_off or later or result["warnings"]:
             return Retry.exit_code
         return 1 if self._jobs.failed_jobs else 0

@@ -13,6 +13,7 @@ from daemon.config import Config
 from daemon.ingest import Intake, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
+from daemon.redact import redact
 
 _SHOWN = 5
 
@@ -41,7 +42,7 @@ class StatusCall:
             "sources": self._sources(),
             "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
             "index": self.upkeep.state(),
-            "answers": self.answering,
+            "answers": redact(self.answering),
             "targets": [self._target(target) for target in targets.known(self.archive, self.config).values()],
             "jobs": {"running": None, "queued": 0},
             "watch": "",
@@ -74,4 +75,5 @@ class StatusCall:
             "last_run": last.get("time"),
             "state": last.get("state", "not run yet"),
             "warnings": last.get("result", {}).get("warnings", []),
+            "unanswered": last.get("result", {}).get("unanswered", 0),
         }

@@ -5,6 +5,9 @@ What the configuration says of a path goes before what a request said of it.
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.model import Json, Target
@@ -45,6 +48,28 @@ def adopt(archive: Archive, target: Target) -> None:
     stored = archive.target_get(_ADOPTED, "targets") or {}
     stored[target.path] = {"questions": list(target.questions), "output": target.output}
     archive.target_put(_ADOPTED, "targets", stored)
+
+
+def drop(archive: Archive, path: str) -> bool:
+    """Follow it no more; whether a request had asked to. What the configuration names stays."""
+    stored = archive.target_get(_ADOPTED, "targets") or {}
+    if stored.pop(path, None) is None:
+        return False
+    archive.target_put(_ADOPTED, "targets", stored)
+    return True
+
+
+def with_own_questions(target: Target, there: dict[str, Target]) -> Target:
+    """`target` with the questions, too, that are asked of its path anyway (`there`, by absolute path), those first:
+    a run for a question more would else take the other answers off the page.
+
+    >>> with_own_questions(Target("/a/", ("why?", "how?")), {"/a": Target("/a", ("how?",))}).questions
+    ('how?', 'why?')
+    """
+    own = there.get("/" + os.path.normpath(target.path).lstrip("/"))
+    if own is None:
+        return target
+    return replace(target, questions=tuple(dict.fromkeys((*own.questions, *target.questions))))
 
 
 def last_success(last: Json) -> int | None:

@@ -104,6 +104,7 @@ def _indexes(answer: dict[str, Any]) -> Iterator[str]:
         if isinstance(index, dict):
             facts += [terminal.count(index["count"], "entry", "entries")] if index.get("count") is not None else []
             facts += [str(index["embedder"])] if index.get("embedder") else []
+            facts += [terminal.count(index["notes"], "note")] if index.get("notes") else []
             facts += [f"{index['refused']} refused by the model"] if index.get("refused") else []
         yield f"{names.get(key, key)}: {', '.join(facts)}"
 
@@ -119,6 +120,9 @@ def _targets(answer: dict[str, Any]) -> Iterator[str]:
         last = f"last run {terminal.moment(target['last_run'])}" if target.get("last_run") else ""
         facts = ", ".join(str(fact) for fact in (target.get("state"), when, last) if fact)
         yield f"{target.get('path', '?')}: {facts}"
+        if target.get("unanswered"):
+            waits = "waits" if target["unanswered"] == 1 else "wait"
+            yield f"  {terminal.count(target['unanswered'], 'question')} {waits} for the model"
         yield from (f"  {warning}" for warning in target.get("warnings") or ())
 
 

@@ -24,13 +24,16 @@ _REFRESH = ("once", "scheduled", "continuous")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One path to reconstitute, absolute; empty fields mean the configured ones. `at` is a time as it was written."""
+    """One path to reconstitute, absolute; `at` is a time as it was written.
+
+    Empty fields mean the configured ones; an empty `refresh` is one run that leaves what is followed as it is.
+    """
 
     path: str
     questions: tuple[str, ...] = ()
     at: str = ""
     output: str = ""
-    refresh: str = "once"
+    refresh: str = ""
 
 
 def parse(name: str, data: bytes, home: Path) -> tuple[Request, ...]:
@@ -107,11 +110,16 @@ def _parse_table(table: Any, place: str, home: Path) -> tuple[Request, ...]:
             raise BadRequest(f"{place}: {printable(str(key))}: unknown key; {hint}")
     questions = tuple(question.strip() for question in _texts(table, "questions", place) if question.strip())
     output = _text(table, "output", place)
-    refresh = _text(table, "refresh", place) or "once"
-    if refresh not in _REFRESH:
+    refresh = _text(table, "refresh", place)
+    if refresh and refresh not in _REFRESH:
         raise BadRequest(f"{place}: refresh: {printable(refresh)!r} is unknown; use one of {', '.join(_REFRESH)}")
     output = _absolute(output, f"{place}: output", home) if output else ""
     at = _text(table, "at", place)
+    if at and refresh == "continuous":
+        raise BadRequest(
+            f"{place}: at: a state of the past does not change, so there is nothing to keep up to date; leave out "
+            f"'at', or 'refresh'"
+        )
     paths = _texts(table, "path", place)
     return tuple(Request(_absolute(path, f"{place}: path", home), questions, at, output, refresh) for path in paths)
 

@@ -19,7 +19,9 @@ from daemon.app.loops import Interrupted
 from daemon.ingest import Taken
 from daemon.model import Target
 from daemon.requests import Requests
+from tests.daemon_process import until
 from tests.e2e.talk import PROJECT, Talk
+from tests.fake_ollama import DIGEST, FakeOllama
 from tests.make_opencode import JsonStore
 
 
@@ -48,19 +50,20 @@ def test_a_target_is_concerned_by_what_lies_beneath_or_around_it(
 class Jobs:
     """A job loop that is turned by hand, over a small store and a real engine."""
 
-    def __init__(self, root: Path, sections: list[dict[str, Any]]) -> None:
+    def __init__(self, root: Path, sections: list[dict[str, Any]], look_s: float = 600.0, **more: Any) -> None:
         tables = {
             "opencode": {"data_dir": str(root / "opencode")},
             "archive": {"dir": str(root / "archive")},
             "output": {"dir": str(root / "out")},
             "embedding": {"provider": "builtin"},
+            "chat": {"provider": "none"},
             "targets": sections,
-        }
+        } | more
         self.engine = Engine(msgspec.convert(tables, config.Config))
         self.requests = Requests(self.engine.config.requests_dir, quiet_seconds=0)
         self.ready = threading.Event()
         self.ready.set()
-        self.loop = JobLoop(self.engine, self.requests, self.ready, lambda _: None)
+        self.loop = JobLoop(self.engine, self.requests, self.ready, lambda _: None, look_s=look_s)
 
     def runs(self, most: int = 10) -> int:
         """Turn until there is nothing to do; how many turns did something."""
@@ -83,8 +86,8 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Jobs]]:
     talk.write(f"{PROJECT}/notes.md", "Notes\n")
     made: list[Jobs] = []
 
-    def jobs(*sections: dict[str, Any]) -> Jobs:
-        made.append(Jobs(tmp_path, list(sections)))
+    def jobs(*sections: dict[str, Any], **more: Any) -> Jobs:
+        made.append(Jobs(tmp_path, list(sections), **more))
         made[-1].engine.take(everything=True, patient=False)
         return made[-1]
 
@@ -244,3 +247,93 @@ def test_a_failed_run_is_no_success_so_its_schedule_is_made_up_for() -> None:
     assert targets.last_success({"time": 5, "state": "done"}) == 5
     assert targets.last_success({"time": 9, "state": "failed: x", "succeeded": 5}) == 5
     assert targets.last_success({"time": 9, "state": "failed: x", "succeeded": None}) is None
+
+
+def page(jobs: Jobs) -> str:
+    return (jobs.engine.config.output_dir / PROJECT.lstrip("/") / "README.md").read_text()
+
+
+def test_the_target_that_has_waited_longest_is_next(make: Callable[..., Jobs]) -> None:
+    jobs = make({"path": f"{PROJECT}/a"}, {"path": f"{PROJECT}/b"})
+    jobs.loop.enqueue(f"{PROJECT}/b")
+    jobs.loop.enqueue(f"{PROJECT}/a")
+    jobs.loop.turn()
+    assert (jobs.last(f"{PROJECT}/a"), jobs.last(f"{PROJECT}/b")["state"]) == (None, "done")
+
+
+def test_what_is_put_off_is_queued_but_not_due(make: Callable[..., Jobs]) -> None:
+    jobs = make({"path": PROJECT})
+    jobs.loop.enqueue(PROJECT, 3600)
+    assert (jobs.loop.queued, jobs.loop.due, jobs.loop.later) == (1, 0, [PROJECT])
+    jobs.loop.enqueue(PROJECT)
+    assert (jobs.loop.queued, jobs.loop.due, jobs.loop.later) == (1, 1, [])
+
+
+@pytest.mark.parametrize(("seconds", "allowed"), [(30, 900), (600, 900), (7200, 7500)])
+def test_a_reply_may_take_the_time_that_the_configuration_gives_it(
+    make: Callable[..., Jobs], seconds: int, allowed: int
+) -> None:
+    jobs = make(chat={"timeout_seconds": seconds})
+    assert jobs.loop._allowed_s == allowed
+
+
+@pytest.mark.parametrize("by_request", [True, False])
+def test_a_question_more_leaves_the_configured_answers_on_the_page(
+    make: Callable[..., Jobs], *, by_request: bool
+) -> None:
+    jobs = make({"path": PROJECT, "questions": ["Configured?", "Both?"]})
+    if by_request:
+        jobs.drop("garden.json", json.dumps({"path": PROJECT, "questions": ["Both?", "Requested?"]}))
+        assert jobs.runs() == 1
+    else:
+        jobs.engine.reconstitute(f"{PROJECT}/", questions=["Both?", "Requested?"], progress=lambda _: None)
+    assert [page(jobs).count(f"## {question}") for question in ("Configured?", "Both?", "Requested?")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("refresh", "follows", "says"), [("", True, ""), ("once", False, "has ended"), ("scheduled", False, "has ended")]
+)
+def test_only_a_request_that_says_so_ends_following(
+    make: Callable[..., Jobs], refresh: str, says: str, *, follows: bool
+) -> None:
+    jobs = make()
+    jobs.drop("a.toml", f'path = "{PROJECT}"\nrefresh = "continuous"\n')
+    assert jobs.runs() == 1
+    jobs.loop.enqueue(PROJECT)  # nothing runs what is no target any more
+    jobs.drop("b.json", json.dumps({"path": PROJECT, **({"refresh": refresh} if refresh else {})}))
+    jobs.runs()
+    assert (PROJECT in targets.known(jobs.engine.archive, jobs.engine.config)) is follows
+    warnings = " ".join(result(jobs, "done", "b.json")["result"]["results"][0]["warnings"])
+    assert ("has ended" in warnings, says in warnings) == (not follows, True)
+    jobs.loop.taken(Taken(places={PROJECT}))
+    assert jobs.loop.queued == int(follows)
+
+
+def test_following_what_was_never_recorded_can_be_ended_too(make: Callable[..., Jobs]) -> None:
+    jobs = make()
+    jobs.drop("a.toml", 'path = "/home/dev/new"\nrefresh = "continuous"\n')
+    jobs.drop("b.toml", 'path = "/home/dev/new"\nrefresh = "once"\n')
+    assert jobs.runs() == 2
+    assert targets.known(jobs.engine.archive, jobs.engine.config) == {}
+
+
+def test_a_model_that_comes_up_later_answers_for_the_targets_that_had_none(make: Callable[..., Jobs]) -> None:
+    server = FakeOllama(models={"qwen3:8b": DIGEST})
+    with server:
+        url = server.url
+    chat = {"provider": "auto", "url": url, "model": "qwen3:8b"}
+    jobs = make({"path": PROJECT}, look_s=0.0, chat=chat)
+    jobs.loop.enqueue(PROJECT)
+    jobs.runs()
+    assert (jobs.last(PROJECT)["result"]["model"], jobs.loop.queued) == ("", 0)
+    jobs.loop.turn()
+    assert jobs.loop.queued == 0  # still nobody there
+    server.up()
+    try:
+        until(lambda: jobs.loop.turn() >= 0 and jobs.last(PROJECT)["result"]["model"] != "")
+        assert server.chats
+        seen = len(server.requests)
+        jobs.loop.turn()
+        assert len(server.requests) == seen  # it is there: nothing to look for
+    finally:
+        server.down()

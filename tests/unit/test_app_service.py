@@ -23,7 +23,7 @@ from daemon.app.loops import Considerate, IntakeLoop, WordsLoop
 from daemon.app.service import Daemon
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
-from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused
+from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
 from daemon.index import Filters
 from daemon.index.lexical import Lexical
 from tests.daemon_process import until
@@ -363,6 +363,19 @@ def test_a_single_run_and_the_end_of_a_run_give_way_to_nobody(tmp_path: Path) ->
         finally:
             made._requests.close()
             made._engine.close()
+
+
+def test_a_single_run_ends_with_its_own_code_when_questions_wait_for_a_model(
+    tmp_path: Path,
+) -> None:
+    store = JsonStore(tmp_path / "opencode")
+    store.session(session("ses_a", "/home/dev/garden"))
+    store.message(assistant("msg_a", "ses_a", 1, 2), text("prt_a", "msg_a", "ses_a", "The lantern is ready."))
+    chat = {"provider": "ollama", "url": "http://127.0.0.1:9", "model": "m"}  # nobody listens there
+    made = Daemon(configuration(tmp_path, chat=chat, targets=[{"path": "/home/dev/garden"}]))
+
+    assert made.once() == Retry.exit_code
+    assert made._jobs.later == ["/home/dev/garden"]
 
 
 def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:
