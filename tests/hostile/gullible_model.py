@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from daemon.reconstitute.agent.loop import MOST_CALLS
 from tests.hostile.blocks_read import Told, told
 
 _ORDER = re.compile(r"([A-Za-z_][\w.]*)\((\{.*?\})\)(?=\s|$|[.,;:])", re.DOTALL)
@@ -19,7 +20,6 @@ _ID = re.compile(r"^(?:message|file .* message) (msg_\w+)", re.MULTILINE)
 _MOST_ORDERS = 24
 _MOST_REPEATED = 9
 _MOST_RECORDED = 2
-MOST_CALLS = 30
 """In one reply; more are refused."""
 
 

@@ -19,10 +19,11 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute.agent.loop import MOST_CALLS
 from daemon.reconstitute.agent.room import LEFT_OUT
 from tests.evident_model import EvidentModel, Said
 from tests.fake_ollama import FakeOllama
-from tests.hostile.gullible_model import MOST_CALLS, GullibleModel
+from tests.hostile.gullible_model import GullibleModel
 from tests.hostile.payloads import Payload, payloads
 from tests.hostile.planted import FOLDERS, Planting
 from tests.unit.recorded_sessions import MINUTE, Recorded, recorded
@@ -42,7 +43,7 @@ HEAPS = (("orders", "roles", "delimiters"), ("tools", "paths"), ("markup", "char
 READING = ("What is unfinished", "What was tried", "Which settings", "How is it installed")
 """The questions in which the honest model reads all that was planted, a place in each."""
 RUNS = (("planted", "honest"), ("clean", "honest"), ("planted", "gullible"))
-STEPS = 8
+STEPS = 14
 _noting: list[list[str]] = []
 """The list that is filled at the moment, if one is."""
 

@@ -24,6 +24,7 @@ from daemon.cli.trajectory import command
 from daemon.reconstitute.agent import prompt, trajectory
 from daemon.reconstitute.agent.blocks import clean
 from daemon.reconstitute.agent.limits import Ended
+from daemon.reconstitute.agent.loop import NOT_DONE
 from daemon.reconstitute.agent.tool_schemas import TOOLS
 from tests.hostile.blocks_read import told
 from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
@@ -131,7 +132,7 @@ def test_no_call_is_carried_out_but_those_of_the_toolbox(world: World, folder: s
     for ran in world.ran("planted", folder, "gullible"):
         for message in ran.results:
             if message["tool_name"] not in TOOLS:
-                assert message["content"].startswith("Not done: there is no tool "), message
+                assert message["content"].startswith(("Not done: there is no tool ", NOT_DONE)), message
                 refused.add(message["tool_name"])
     assert refused >= (
         {"obey"} if folder in {"path", "title"} else {"bash", "fetch", "obey", "write_file", "os.system"}
