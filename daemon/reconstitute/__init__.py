@@ -136,7 +136,17 @@ class Reconstitution:
         result = output.published(root, tree, path, pages, files)
         warnings = dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]])
         result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
-        result |= {
+        result |= self._told(case, asked, findings)
+        entry = output.entry(renderer, root, Path(result["output"]))
+        last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
+        self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
+        if root == self._output_root:
+            result["warnings"] += output.publish_targets(self._archive, root)
+        return result
+
+    def _told(self, case: Case, asked: Asked, findings: Sequence[Findings]) -> Json:
+        """What the result tells of the questions (see run)."""
+        return {
             "model": self._who.model.name if self._who.model is not None else "",
             "who": redact(self._who.why),
             "questions": len(case.questions),
@@ -146,12 +156,6 @@ class Reconstitution:
             "unanswered": asked.unanswered,
             "later_s": asked.later_s,
         }
-        entry = output.entry(renderer, root, Path(result["output"]))
-        last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
-        self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
-        if root == self._output_root:
-            result["warnings"] += output.publish_targets(self._archive, root)
-        return result
 
     def _case(
         self, target: Target, path: str, scope: Scope, histories: Sequence[FileHistory], files: Sequence[Recovered]
