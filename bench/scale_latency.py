@@ -1,7 +1,7 @@
 """How long an answer takes with a large archive: over the socket with a warm daemon, and as a whole command.
 
     python bench/scale_latency.py [--messages N] [--vocabulary skewed|small|both] [--keep DIR] [--meaning MESSAGES]
-                                  [--rounds N] [--seconds N] [--checkout DIR] [--json FILE]
+                                  [--modes MODE,...] [--rounds N] [--seconds N] [--checkout DIR] [--json FILE]
 
 Makes the data (scale_data), lets the real daemon read and index it, starts the daemon anew and asks it in every mode:
 known items, few words, many common words, questions, with filters; each query `rounds` times after a warm-up of other
@@ -22,7 +22,7 @@ import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,10 @@ def prepare(place: Place, messages: int, vocabulary: str, *, meaning: bool) -> d
     return facts | {"plan": plan}
 
 
-def measure(place: Place, plan: dict[str, Any], *, rounds: int, seconds: float, meaning: bool) -> dict[str, Any]:
-    """Every mode and kind of query over the socket; then commands."""
+def measure(
+    place: Place, plan: dict[str, Any], modes: Sequence[str], *, rounds: int, seconds: float, meaning: bool
+) -> dict[str, Any]:
+    """These modes with every kind of query over the socket; then commands."""
     figures: dict[str, Any] = {"load": os.getloadavg()[0]}
     with Daemon(place, embedding="real" if meaning else "paused") as daemon:
         # A newer version of ours may index anew what an older one left.
@@ -81,7 +83,7 @@ def measure(place: Place, plan: dict[str, Any], *, rounds: int, seconds: float, 
         print(f"  first question for a word that stands nowhere: {figures['first_absent_ms']:.0f} ms", flush=True)
         figures["modes"] = {}
         for mode in asker.modes:
-            if mode == "semantic" and not meaning:
+            if mode not in modes or (mode == "semantic" and not meaning):
                 continue
             figures["modes"][mode] = _mode(daemon, asker, plan, mode, rounds, seconds)
             print(f"  {mode:9} " + scale_figures.short(figures["modes"][mode]), flush=True)
@@ -255,7 +257,8 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
             facts = prepare(there, given.messages, name, meaning=meaning)
             plan = facts.pop("plan")
             print("  " + scale_figures.facts(facts), flush=True)
-            figures = measure(there, plan, rounds=given.rounds, seconds=given.seconds, meaning=meaning)
+            modes = given.modes.split(",")
+            figures = measure(there, plan, modes, rounds=given.rounds, seconds=given.seconds, meaning=meaning)
             result["vocabularies"][name] = {"facts": facts, "figures": figures}
             print(scale_figures.table(figures), flush=True)
     return result
@@ -266,6 +269,7 @@ def options() -> argparse.ArgumentParser:
     made.add_argument("--messages", type=int, default=144_000)
     made.add_argument("--vocabulary", choices=("skewed", "small", "both"), default="both")
     made.add_argument("--meaning", type=int, default=20_000, help="most messages whose semantic index is filled")
+    made.add_argument("--modes", default=",".join(MODES), help="these alone, separated by commas")
     made.add_argument("--rounds", type=int, default=3)
     made.add_argument("--seconds", type=float, default=60, help="no further round of one kind after so long")
     made.add_argument("--keep", default="", help="work in this folder and leave it there; made data is used again")

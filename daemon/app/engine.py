@@ -295,6 +295,16 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
             self.upkeep.rebuild_semantic(error)
             raise
 
+    def prepare_semantic(self) -> None:
+        """Once the semantic index is open, have it read what makes filtered questions quick, before somebody waits.
+
+        What fails is told as a search that fails: the next step of embedding mends the index.
+        """
+        try:
+            self.upkeep.prepare_semantic()
+        except ReconstituteError as error:
+            self.index_failed("semantic", error)
+
     # -- Service -------------------------------------------------------------------------------------------------
 
     def index_failed(self, index: str, error: Exception) -> None:

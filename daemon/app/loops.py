@@ -291,6 +291,7 @@ class EmbedLoop(Loop):
         done = self._engine.drain_semantic(stop=self._asked)
         if done.refused:
             _LOG.warning("embedding", refused=done.refused)
+        self._engine.prepare_semantic()
         return 0.0 if done.messages else 2.0
 
     def _asked(self) -> bool:

@@ -6,8 +6,9 @@ come in are redacted already. `IndexBroken` from any call means: park the direct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Protocol
 
 from daemon.model import Chunk, Document
@@ -68,7 +69,7 @@ class Match:
     """One candidate: a part (lexical) or a chunk (semantic) of a message; a higher score is better.
 
     `terms` are the words of the query that it holds, of a long run of Chinese or the like the longest stretch; `near`
-    the (asked, found) pairs where it only holds a spelling near to one.
+    the (asked, found) pairs where it only holds a spelling near to one. `record` is the chunk's id.
     """
 
     message_id: str
@@ -79,6 +80,7 @@ class Match:
     text: str = ""
     terms: tuple[str, ...] = ()
     near: tuple[tuple[str, str], ...] = ()
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,23 @@ class NoteMatch:
     id: str
     target: str
     score: float
+
+
+def number_of(name: str) -> int:
+    """A number of 63 bits for a message id, or another name: what stands for it where texts are too slow."""
+    digest = blake2b(name.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+class Passing(Protocol):
+    """Which messages pass filters, told by whoever can tell quickly."""
+
+    def __call__(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+        """The numbers (`number_of`) of the messages that pass; None where that would be more than `most`.
+
+        A message passes a filter of kind or tool if one of its parts does. `among`: only these are looked at, and
+        `most` has to allow for them.
+        """
 
 
 class LexicalIndex(Protocol):
@@ -153,6 +172,9 @@ class LexicalIndex(Protocol):
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
 
+    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+        """See Passing."""
+
     def count(self) -> int:
         """How many parts it holds."""
 
@@ -169,8 +191,17 @@ class SemanticIndex(Protocol):
     def keep(self, counts: Mapping[str, int]) -> None:
         """Of each of these messages forget the chunks numbered its count and above."""
 
-    def query(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
-        """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's."""
+    def query(
+        self, vector: Vector, filters: Filters, limit: int, passing: Passing | None = None, *, is_bare: bool = False
+    ) -> list[Match]:
+        """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
+
+        `passing` tells which messages pass the filters; without it the index has to find out, which takes longer.
+        `is_bare`: matches may come without kind, tool and text, which `told` knows: for many of them it takes long.
+        """
+
+    def told(self, matches: Sequence[Match]) -> list[Match]:
+        """These matches with kind, tool and text; one whose chunk is not there any more as it is."""
 
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
         """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read.

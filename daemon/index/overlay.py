@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from daemon.index import Entry, Filters, LexicalIndex, Match, tokens
+from daemon.index import Entry, Filters, LexicalIndex, Match, number_of, tokens
 
 _PART = 0.5  # of a term that is held in part only
 
@@ -64,6 +64,15 @@ class Overlay:
         """See LexicalIndex; `score` is the time."""
         found = self._both(lambda index, most: index.nearest(time, filters, most, before=before), limit)
         return sorted(found, key=lambda match: match.score, reverse=before)[:limit]
+
+    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+        """See Passing."""
+        own = self._fresh.passing(filters, len(self._shadowed), among)
+        rest = self._index.passing(filters, most, among)
+        if own is None or rest is None:
+            return None
+        shadowed = {number_of(message_id) for message_id in self._shadowed}
+        return {*own, *(number for number in rest if number not in shadowed)}
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         """See LexicalIndex."""

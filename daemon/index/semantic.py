@@ -11,7 +11,6 @@ Chroma raises becomes IndexBroken; three equal failures in a row and it is not a
 from __future__ import annotations
 
 import contextlib
-import posixpath
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -23,19 +22,19 @@ import numpy as np
 
 from daemon.errors import IndexBroken, ReconstituteError, Retry
 from daemon.fsio import atomic_write
-from daemon.index import Filters, Match, VectorRow, notes
+from daemon.index import Filters, Match, Passing, VectorRow, notes
 from daemon.index.chroma_values import NUDGE, PAGE, check, nudged, plain, unit
+from daemon.index.nearest import SEARCHED, Nearest
 from daemon.vectors import Vector
 
 PREFIX = "opencode_messages_v1-"
-HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": 200}
+HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": SEARCHED}
 """Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
 
 _ASKED = 100
 """Messages of one look for leftovers."""
 
 _MOST_PATHS = 64
-_MOST_SESSIONS = 200  # that Chroma is asked for by name
 _PATIENCE = 3
 _NEAREST = (10, 200)
 _SAME = 1e-3
@@ -57,10 +56,10 @@ class Semantic:
         self._lock = threading.RLock()
         self._failures: list[str] = []
         self._client: Any = None
-        self._total: int | None = None
         with self._named("opening it"):
             self._client = self._connect()
             self._collection = self._collected(PREFIX + fingerprint)
+            self._nearest = Nearest(self._collection, self._named)
             self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._named)
             """What models found out, in a collection of its own."""
 
@@ -83,7 +82,8 @@ class Semantic:
                     documents=[plain(row.chunk.text) for row in page],
                     metadatas=[_metadata(row) for row in page],
                 )
-                self._total = None
+                for row in page:
+                    self._nearest.wrote(row.chunk.id, row.chunk.kinds)
 
     def keep(self, counts: Mapping[str, int]) -> None:
         """Of each of these messages forget the chunks numbered its count and above; one look for all of them."""
@@ -94,32 +94,32 @@ class Semantic:
                 stale = [record for record in found["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
                 for first in range(0, len(stale), PAGE):
                     self._collection.delete(ids=stale[first : first + PAGE])
-                if stale:
-                    self._total = None
+                self._nearest.removed(stale)
 
-    def query(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
-        """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
-
-        A filter costs Chroma time for every row that matches it, so a broad one is applied to a larger answer
-        afterwards; only when that leaves too few does Chroma filter, and then it is asked until it has no more.
-        """
+    def query(
+        self, vector: Vector, filters: Filters, limit: int, passing: Passing | None = None, *, is_bare: bool = False
+    ) -> list[Match]:
+        """See SemanticIndex; how Chroma is asked stands in `nearest`."""
         if limit < 1 or (filters.sessions is not None and not filters.sessions):
             return []
         check("the query", vector, self._dims)
         with self._named("searching it"):
-            total = self._counted()
-            where: Any = {"session_id": filters.session_id} if filters.session_id else None
-            # What Chroma does not have to filter needs no rows to spare: each costs it a look into its SQLite.
-            wanted, full = limit if filters == Filters() else max(50, limit * 4), _where(filters)
-            while total:
-                asked = min(wanted, total)
-                found, seen = self._nearest(vector, where, asked, filters)
-                if len(found) >= limit or (where == full and (seen < asked or asked == total)):
-                    return found[:limit]
-                if where == full:
-                    wanted *= 4
-                where = full
-            return []
+            found = self._nearest.best(vector, filters, limit, passing)
+            return found if is_bare else self._nearest.told(found)
+
+    def told(self, matches: Sequence[Match]) -> list[Match]:
+        """See SemanticIndex."""
+        with self._named("reading it"):
+            return self._nearest.told(matches)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether `prepare` has been called."""
+        return self._nearest.is_read
+
+    def prepare(self) -> None:
+        """Read what makes filtered questions quick; for who keeps the index open. Seconds for a large one."""
+        self._nearest.read()
 
     def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
         """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read (C2).
@@ -148,12 +148,6 @@ class Semantic:
                     "their own vectors; it must be rebuilt"
                 )
             self.notes.probe()
-
-    def _counted(self) -> int:
-        """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
-        if self._total is None:
-            self._total = int(self._collection.count())
-        return self._total
 
     def count(self) -> int:
         """How many chunks it holds (from Chroma's SQLite, so no proof of health)."""
@@ -206,26 +200,6 @@ class Semantic:
         else:
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             atomic_write(mark, ours.encode())
-
-    def _nearest(self, vector: Vector, where: Any, wanted: int, filters: Filters) -> tuple[list[Match], int]:
-        """Matches among the `wanted` nearest rows, and how many rows there were."""
-        include = ["metadatas", "documents", "distances"]
-        answer = self._collection.query(query_embeddings=[vector], n_results=wanted, where=where, include=include)
-        rows = zip(
-            answer["ids"][0], answer["metadatas"][0], answer["documents"][0], answer["distances"][0], strict=True
-        )
-        found = [
-            Match(
-                message_id=str(data["message_id"]),
-                score=1.0 - float(distance),
-                kind=str((data.get("kinds") or [""])[0]),
-                tool=str((data.get("tools") or [""])[0]),
-                text=str(text or ""),
-            )
-            for _, data, text, distance in rows
-            if data is not None and _passes(data, filters)
-        ]
-        return found, len(answer["ids"][0])
 
     def _finds_itself(self, record: str, vector: Vector) -> bool:
         query = [np.asarray(vector, dtype=np.float32)]
@@ -294,57 +268,6 @@ def _metadata(row: VectorRow) -> dict[str, Any]:
         "deleted": entry.deleted,
         **{key: lists[key] or None for key in _OPTIONAL},
     }
-
-
-def _where(filters: Filters) -> dict[str, Any] | None:
-    """As much of the filters as Chroma can evaluate; a directory's children it cannot."""
-    exact = {"session_id": filters.session_id, "project_id": filters.project_id, "role": filters.role}
-    clauses: list[dict[str, Any]] = [{key: value} for key, value in exact.items() if value]
-    if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
-        clauses.append({"session_id": {"$in": sorted(filters.sessions)}})
-    if filters.deleted:  # rows of an older version do not say that they are not
-        clauses.append({"deleted": True})
-    if filters.tool:
-        clauses.append({"tools": {"$contains": filters.tool}})
-    if filters.kinds:
-        kinds = [{"kinds": {"$contains": kind}} for kind in filters.kinds]
-        clauses.append({"$or": kinds} if len(kinds) > 1 else kinds[0])
-    if filters.after is not None:
-        clauses.append({"created_at": {"$gte": filters.after}})
-    if filters.before is not None:
-        clauses.append({"created_at": {"$lt": filters.before}})
-    if len(clauses) > 1:
-        return {"$and": clauses}
-    return clauses[0] if clauses else None
-
-
-def _passes(data: Any, filters: Filters) -> bool:
-    created = int(data.get("created_at", 0))
-    exact = (
-        ("session_id", filters.session_id),
-        ("project_id", filters.project_id),
-        ("role", filters.role),
-    )
-    return (
-        all(not value or data.get(key) == value for key, value in exact)
-        and (not filters.kinds or not set(filters.kinds).isdisjoint(data.get("kinds") or ()))
-        and (not filters.tool or filters.tool in (data.get("tools") or ()))
-        and (filters.after is None or created >= filters.after)
-        and (filters.before is None or created < filters.before)
-        and (filters.sessions is None or data.get("session_id") in filters.sessions)
-        and (filters.deleted is None or bool(data.get("deleted")) == filters.deleted)
-        and _is_within(str(data.get("directory", "")), filters.directory)
-        and (not filters.path or any(_is_within(str(path), filters.path) for path in data.get("paths") or ()))
-    )
-
-
-def _is_within(directory: str, top: str) -> bool:
-    if not top:
-        return True
-    if not directory:
-        return False
-    directory, top = posixpath.normpath(directory), posixpath.normpath(top)
-    return directory == top or directory.startswith(top.rstrip("/") + "/")
 
 
 def _is_connection(error: BaseException) -> bool:

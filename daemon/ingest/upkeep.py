@@ -180,6 +180,16 @@ class Upkeep:
             self._semantic = index
             return index
 
+    def prepare_semantic(self) -> None:
+        """Read what makes its filtered questions quick, once it is open; for who keeps it open. It may take seconds.
+
+        Raises:
+            IndexBroken, Retry: as any call of the index.
+        """
+        semantic = self._semantic
+        if semantic is not None and not semantic.is_prepared:
+            semantic.prepare()
+
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
             index = Semantic(self._chroma, embedder.fingerprint, embedder.dims)

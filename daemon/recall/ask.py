@@ -99,7 +99,7 @@ class _Asking:
     def answer(self) -> Json:
         asked = self._asked
         looked = self._look()
-        page = looked.finds[: asked.results]
+        page = self._told(looked.finds[: asked.results])
         looks = answers.Looks(self._query, asked.width, asked.explain, asked.group, self._scope.place, self._now)
         shown = [
             (find, made)
@@ -127,6 +127,14 @@ class _Asking:
             "nearMisses": misses,
         }
         return body | ({"expanded": expansion.expanded} if asked.expand != "none" else {})
+
+    def _told(self, page: Sequence[Find]) -> list[Find]:
+        """With the texts of what was found by meaning."""
+        matches = self._room.candidates.told([find.match for find in page])
+        return [
+            replace(find, match=replace(match, terms=find.match.terms))
+            for find, match in zip(page, matches, strict=True)
+        ]
 
     # -- searching -----------------------------------------------------------------------------------------------
 

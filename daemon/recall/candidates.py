@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.embed import Embedder
@@ -21,6 +21,7 @@ from daemon.recall.close import neighbours
 from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
 from daemon.redact import redact
+from daemon.vectors import Vector
 
 WORDS = ("named", "phrase", "lexical", "tools", "printed")
 """The lists of what was found by words, the one to show a message by first.
@@ -108,11 +109,14 @@ class Candidates:
         semantic: Callable[[], SemanticIndex | None],
         embedder: Embedder,
         on_failure: Callable[[str, Exception], None],
+        is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_behind`: whether the word index may lack messages that the semantic index has."""
         self._lexical = lexical
         self._semantic = semantic
         self._embedder = embedder
         self._on_failure = on_failure
+        self._is_behind = is_behind
 
     def gather(
         self,
@@ -127,7 +131,8 @@ class Candidates:
         """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
 
         `is_wide` asks for what clients are shown besides the plain hits: messages found by their neighbours, and in
-        mode literal what was said apart from what tools printed, so that neither crowds the other out.
+        mode literal what was said apart from what tools printed, so that neither crowds the other out. What was found
+        by meaning then comes without texts, which `told` adds, where no order depends on them.
 
         Raises:
             BadRequest: no regular expression.
@@ -150,7 +155,9 @@ class Candidates:
                 found.late.append("not all texts were looked at")
 
         def by_meaning(found: Found) -> None:
-            self._by_meaning(found, asked, filters, depth)
+            # Texts are looked at where names or a few words are asked for; else only those that are shown.
+            is_bare = is_wide and not asked.is_exact and not asked.is_short
+            self._by_meaning(found, asked, filters, depth, is_bare=is_bare)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
         questions: dict[str, Callable[[Found], None]] = {}
@@ -159,6 +166,17 @@ class Candidates:
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
         return self._all(questions, deadline)
+
+    def told(self, matches: Sequence[Match]) -> list[Match]:
+        """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
+        index = self._semantic()
+        if index is None or not any(match.record and not match.text for match in matches):
+            return list(matches)
+        try:
+            return index.told(matches)
+        except ReconstituteError as error:  # its owner is told; what is shown is then the message's beginning
+            self._on_failure("semantic", error)
+            return list(matches)
 
     def spellings(self, word: str, limit: int, deadline: float) -> list[tuple[str, int]]:
         """Words of the index that are spelt nearly as `word`; none where it is late, or fails, which is reported.
@@ -280,7 +298,7 @@ class Candidates:
                 narrowed = replace(filters, kinds=tuple(sorted(chosen)))
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
-    def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int) -> None:
+    def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int, *, is_bare: bool) -> None:
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
@@ -291,7 +309,26 @@ class Candidates:
         vector = self._embedder.embed([text])[0]
         if isinstance(vector, BadInput):
             raise vector
-        found.lists["semantic"] = index.query(vector, filters, min(depth, _DEEPEST_MEANING))
+        found.lists["semantic"] = self._nearest(index, vector, filters, min(depth, _DEEPEST_MEANING), is_bare=is_bare)
+
+    def _nearest(
+        self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, is_bare: bool
+    ) -> list[Match]:
+        """The word index tells which messages pass filters, as long as it has every message that the other has."""
+        if self._is_behind():
+            return index.query(vector, filters, depth, is_bare=is_bare)
+
+        def passing(filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+            try:
+                return self._lexical.passing(filters, most, among)
+            except Exception as error:
+                raise _LexicalFailed(str(error)) from error
+
+        try:
+            return index.query(vector, filters, depth, passing, is_bare=is_bare)
+        except _LexicalFailed as failed:
+            self._on_failure("lexical", failed.__cause__ if isinstance(failed.__cause__, Exception) else failed)
+            return index.query(vector, filters, depth, is_bare=is_bare)
 
     def _facts(self, asked: Query) -> Facts:
         """How rare the question's words are."""
@@ -299,6 +336,10 @@ class Candidates:
         is_worded = len(asked.words) > rank.MOST_SHORT
         pairs = neighbours(asked.text, tuple(frequencies))
         return Facts(documents, frequencies, is_exact=asked.is_exact, is_worded=is_worded, neighbours=pairs)
+
+
+class _LexicalFailed(ReconstituteError):  # noqa: N818 - says which
+    """On its way through the semantic index, which did not fail and must not be mended for it."""
 
 
 class _Question(threading.Thread):

@@ -86,11 +86,15 @@ class Recall:
         budget_s: float = BUDGET_S,
     ) -> None:
         self._archive = archive
-        self._candidates = Candidates(lexical, semantic, embedder, on_failure)
+        self._candidates = Candidates(lexical, semantic, embedder, on_failure, self._is_behind)
         self._embedder = embedder
         self._indexed_kb = indexed_kb
         self._catalog = catalog or Catalog(archive)
         self._budget_s = budget_s
+
+    def _is_behind(self) -> bool:
+        """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
+        return self._archive.waiting("lexical") > self._archive.waiting("semantic")
 
     def search(self, query: str, mode: str = "hybrid", limit: int = 10, filters: Filters = ANY) -> Answer:
         """At most `limit` hits, best first.

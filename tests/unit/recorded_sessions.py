@@ -69,7 +69,7 @@ class FailingLexical:
     def search(self, *_: Any) -> Any:
         raise self._error
 
-    literal = windows = fuzzy = regex = nearest = spellings = frequencies = search
+    literal = windows = fuzzy = regex = nearest = spellings = frequencies = passing = search
 
 
 @dataclass
@@ -205,4 +205,5 @@ def recorded(directory: Path, synonyms: dict[str, str] | None = None) -> Iterato
         closing(Lexical(directory / "lexical")) as lexical,
         closing(Semantic(directory / "semantic", embedder.fingerprint, embedder.dims)) as vectors,
     ):
+        vectors.prepare()  # as the daemon does with what it keeps open
         yield Recorded(archive, lexical, embedder, vectors)

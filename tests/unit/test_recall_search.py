@@ -193,6 +193,20 @@ def test_a_torn_lexical_index_is_reported_and_meaning_still_answers(house: Recor
         torn.search("car", mode="literal")
 
 
+def test_filters_of_a_question_by_meaning_hold_though_the_lexical_index_is_torn_or_made_anew(house: Recorded):
+    told: list[str] = []
+    mine = Filters(directory="/home/dev/garage")
+    torn = house.recall(
+        lexical=FailingLexical(IndexBroken("the word index is torn")), on_failure=lambda index, _: told.append(index)
+    )
+    whole = _ids(house.recall().search("car", "semantic", filters=mine))
+    assert whole == _ids(torn.search("car", "semantic", filters=mine)) == ["msg_0003", "msg_0004"]
+    assert set(told) == {"lexical"}  # the semantic index did nothing wrong and must not be rebuilt
+    house.lexical.remove([f"msg_000{n}" for n in range(1, 5)])
+    house.archive.enqueue_all("lexical")  # it will have them again, but has not yet
+    assert _ids(house.recall().search("car", "semantic", filters=mine)) == whole
+
+
 def test_when_neither_index_answers_the_error_is_that_of_the_words(house: Recorded):
     recall = house.recall(semantic=None, lexical=FailingLexical(IndexBroken("no words")))
     with pytest.raises(IndexBroken, match="no words"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,14 @@ class Lexical:
         with self._named("searching it"):
             return scan.nearest(self._reading(), time, filters, limit, before=before)
 
+    def passing(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+        """See Passing."""
+        with self._named("searching it"):
+            reading = self._reading()
+            messages = reading.flag("part", "0") if among is None else reading.keyed(among)
+            hits = reading.best(reading.restricted(messages, filters), most + 1)
+            return None if len(hits) > most else reading.keys([address for _, address in hits])
+
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         """How many windows there are, and how many hold each content term of `query`, the terms as it writes them.
 
@@ -199,7 +207,7 @@ class Lexical:
         with self._named("counting"):
             reading = self._reading()
             clues = [clue(term, WINDOW) for term in content(query)]
-            windows = reading.frequency("every", "1") - reading.frequency("part", "1")
+            windows = reading.frequency("part", "0")
             return windows, {one.term.text: _having(reading, one) for one in clues}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:

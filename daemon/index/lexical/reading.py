@@ -96,8 +96,16 @@ class Reading:
 
     def among(self, addresses: Sequence[Any]) -> Query:
         """Just these documents, not scored. As alternatives: a set of numbers takes tantivy six times as long."""
-        keys = self.searcher.fast_field_values("key", list(addresses))
-        return _silent(any_of([Query.term_query(self.schema, "key", key, "basic") for key in keys]))
+        return self.keyed(self.keys(addresses))
+
+    def keyed(self, keys: Iterable[int]) -> Query:
+        """The documents of these keys, not scored."""
+        clauses = [Query.term_query(self.schema, "key", key, "basic") for key in keys]
+        return _silent(any_of(clauses)) if clauses else Query.empty_query()
+
+    def keys(self, addresses: Sequence[Any]) -> list[int]:
+        """The keys of these documents."""
+        return [int(key) for key in self.searcher.fast_field_values("key", list(addresses))]
 
     def sums(self, among: Query, optional: Iterable[tuple[Query, float]], limit: int) -> dict[Place, float]:
         """For each document of `among` the sum of the scores of the queries that match it.

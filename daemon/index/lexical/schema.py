@@ -1,8 +1,9 @@
 """What tantivy keeps of a message: fields, and the documents that fill them.
 
-A message is one document a section, and one more for its window, which has words but no text. Each group of kinds has
-fields of its own: so what was said is searched apart from what tools printed without a filter, and a plain disjunction
-of terms, which tantivy prunes block by block, answers from the whole index.
+A message is one document a section, and one for itself, which has the words of its window but no text, and which tells
+by its key that the message passes a filter. Each group of kinds has fields of its own: so what was said is searched
+apart from what tools printed without a filter, and a plain disjunction of terms, which tantivy prunes block by block,
+answers from the whole index.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from importlib.metadata import version
 
 import tantivy
 
-from daemon.index import Entry, tokens
+from daemon.index import Entry, number_of, tokens
 from daemon.model import Kind, Section
 
-SCHEMA = 3
+SCHEMA = 4
 """Raised whenever fields or tokens change; an index of another number is rebuilt."""
 
 END = "\0\0"
@@ -71,6 +71,10 @@ _FILLER = "~"
 _GROUP_OF = {kind: group for group in GROUPS for kind in group.kinds}
 
 
+def _blank(group: Group) -> str:
+    return " ".join([_FILLER] * group.usual)
+
+
 def _fillers(own: Group) -> list[tuple[str, str]]:
     """Text of usual length, with no word in it, for the fields of all groups but a document's own.
 
@@ -80,7 +84,7 @@ def _fillers(own: Group) -> list[tuple[str, str]]:
     found = []
     for group in (*GROUPS, WINDOW):
         if group is not own:
-            text = " ".join([_FILLER] * group.usual)
+            text = _blank(group)
             found += [(name, text) for name in ((group.words, group.bag) if group.has_order else (group.bag,))]
     return found
 
@@ -117,7 +121,7 @@ def documents(entry: Entry) -> Iterator[tuple[tantivy.Document, str]]:
     shared = _shared(entry)
     for number, section in enumerate(entry.document.sections):
         yield _part(entry, shared, section, number)
-    if entry.window and entry.document.sections:
+    if entry.document.sections:
         yield _window(entry, shared), ""
 
 
@@ -155,12 +159,11 @@ def _above(path: str) -> Iterator[str]:
         path = parent if parent != path else ""
 
 
-def _made(entry: Entry, number: int, values: Sequence[tuple[str, str]]) -> tantivy.Document:
+def _made(entry: Entry, key: int, values: Sequence[tuple[str, str]]) -> tantivy.Document:
     document = tantivy.Document()
     for name, value in values:
         document.add_text(name, value)
-    name = clean(f"{entry.document.message_id}/{number}")
-    document.add_integer("key", int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little") >> 1)
+    document.add_integer("key", key)
     document.add_integer("created", entry.created)
     return document
 
@@ -179,7 +182,8 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
         (group.spelt, found.spelt),
         ("trigrams", text.casefold() + END),
     ]
-    document = _made(entry, number, [*shared, *_FILLED[group.name], *own])
+    key = number_of(f"{entry.document.message_id}/{number}")
+    document = _made(entry, key, [*shared, *_FILLED[group.name], *own])
     document.add_bytes("text", text.encode())
     return document, found.spelt
 
@@ -188,8 +192,10 @@ def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
     """It passes the filters that any part of its own message passes."""
     sections = entry.document.sections
     own = [
+        ("part", "0"),
         *(("kind", kind) for kind in dict.fromkeys(str(Kind(section.kind)) for section in sections)),
         *(("tool", clean(tool)) for tool in dict.fromkeys(section.tool for section in sections if section.tool)),
-        (WINDOW.bag, tokens.loose(clean(entry.window))),
+        # Without a word it is as long as usual all the same: it must not make the others seem long.
+        (WINDOW.bag, tokens.loose(clean(entry.window)) if entry.window else _blank(WINDOW)),
     ]
-    return _made(entry, -1, [*shared, *_FILLED[WINDOW.name], *own])
+    return _made(entry, number_of(entry.document.message_id), [*shared, *_FILLED[WINDOW.name], *own])

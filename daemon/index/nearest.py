@@ -1,0 +1,233 @@
+"""The nearest chunks of a collection of Chroma's, for a question with or without filters.
+
+Chroma evaluates a filter in SQLite, in 0.1 ms for every row that passes, and then walks its graph past all rows that
+do not: 100 to 200 ms among 33,000 rows, and more among more (measured, chromadb 1.5.9). So filters are answered by an
+index that has them sorted (Passing), and Chroma is asked in the way that suits how many chunks pass:
+
+* a few: their vectors are read and compared here, which is exact;
+* some: it is given their names, and walks its graph until it has enough of them;
+* many: it is asked for more than are wanted, and those that do not pass are left out.
+
+Metadata and texts cost it more than all the rest (0.13 ms a row), so they are asked of those alone that need them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from daemon.errors import ReconstituteError
+from daemon.index import Filters, Match, Passing, number_of
+from daemon.index.chroma_filters import passes, where
+from daemon.index.chroma_values import PAGE, unit
+from daemon.index.roster import Roster
+from daemon.model import Kind
+from daemon.vectors import Vector
+
+SEARCHED = 200
+"""Rows that Chroma's graph is searched for at least (ef_search)."""
+
+_READING = 45
+"""To read and compare a vector takes as long as so many steps through the graph (34 and 0.8 microseconds)."""
+_MOST_MESSAGES = 20_000  # that are named one by one
+_MOST_NAMED = 25_000  # chunks; 40 ms
+_DEEPEST = 4000  # rows that are sifted; 30 ms
+_FOR_TOOLS = 4  # a chunk of a message with the tool may be of another part
+
+Row = tuple[str, float]
+"""Record id and cosine similarity."""
+
+_log = logging.getLogger(__name__)
+
+
+class Nearest:
+    """`named` is the gate of the semantic index: one caller at a time, and what Chroma raises gets a name."""
+
+    def __init__(self, collection: Any, named: Callable[[str], AbstractContextManager[None]]) -> None:
+        self._collection, self._named = collection, named
+        self._total: int | None = None
+        self._roster = Roster()
+        self.is_read = False
+
+    # -- what there is -------------------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """Take note of all chunks: seconds for hundreds of thousands. Until then Chroma filters for itself."""
+        with self._named("listing it"):
+            for record in self._collection.get(include=[])["ids"]:
+                if not self._roster.has(record):
+                    self._roster.put(record)
+        for kind in map(str, Kind):  # what is written meanwhile takes note of itself
+            with self._named("listing it"):
+                for record in self._collection.get(where={"kinds": {"$contains": kind}}, include=[])["ids"]:
+                    self._roster.mark(record, kind)
+        self.is_read = True
+
+    def wrote(self, record: str, kinds: Sequence[str]) -> None:
+        """A chunk was put in, or written anew."""
+        self._total = None
+        self._roster.put(record, kinds)
+
+    def removed(self, records: Sequence[str]) -> None:
+        """These chunks are not there any more."""
+        self._total = None
+        for record in records:
+            self._roster.drop(record)
+
+    def total(self) -> int:
+        """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
+        if self._total is None:
+            self._total = int(self._collection.count())
+        return self._total
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def best(self, vector: Vector, filters: Filters, limit: int, passing: Passing | None) -> list[Match]:
+        """The nearest chunks that pass, best first; to be called behind the gate."""
+        if not self.total():
+            return []
+        if filters == Filters():
+            return _bare(self._near(vector, limit))
+        if passing is None or not self.is_read:
+            return self._filtered_there(vector, filters, limit)
+        try:
+            return self._filtered_here(vector, filters, limit, passing)
+        except ReconstituteError:
+            raise
+        except Exception as error:  # noqa: BLE001 - if Chroma is broken, the next question to it says so
+            # On a server another daemon may have removed what we know of: Chroma refuses names that it does not have.
+            _log.warning("filters are Chroma's again until it is opened anew: %s", error)
+            self.is_read = False
+            return self._filtered_there(vector, filters, limit)
+
+    def _filtered_here(self, vector: Vector, filters: Filters, limit: int, passing: Passing) -> list[Match]:
+        wanted = limit * _FOR_TOOLS if filters.tool else limit
+        while True:
+            rows = self._passing(vector, filters, wanted, passing)
+            found = _bare(self._of_tool(rows, filters.tool) if filters.tool else rows)
+            if len(found) >= limit or len(rows) < wanted:
+                return found[:limit]
+            wanted *= _FOR_TOOLS
+
+    def _passing(self, vector: Vector, filters: Filters, wanted: int, passing: Passing) -> list[Row]:
+        """The `wanted` nearest rows of messages that pass, and of the kinds asked for."""
+        numbers = passing(filters, _MOST_MESSAGES)
+        named = None if numbers is None else self._roster.records(numbers, filters.kinds)
+        if named is None or len(named) > _MOST_NAMED:
+            rows = self._sifted(vector, filters, wanted, passing, None if numbers is None else set(numbers))
+            if rows is not None:
+                return rows
+        if named is None:
+            numbers = passing(filters, self.total())
+            named = self._roster.records(numbers or (), filters.kinds)
+        return self._among(vector, named, wanted)
+
+    def _sifted(
+        self, vector: Vector, filters: Filters, wanted: int, passing: Passing, allowed: Collection[int] | None
+    ) -> list[Row] | None:
+        """What passes of the nearest; None where too little of what is near does."""
+        total, deep = self.total(), max(SEARCHED, wanted * 4)
+        while True:
+            rows = self._near(vector, deep)
+            numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in rows}
+            passed = passing(filters, deep, set(numbers.values())) if allowed is None else allowed
+            kept = [
+                row for row in rows if numbers[row[0]] in (passed or ()) and self._roster.has(row[0], filters.kinds)
+            ]
+            if len(kept) >= wanted or deep >= total:
+                return kept[:wanted]
+            if deep >= _DEEPEST:
+                return None
+            deep = min(deep * 4, _DEEPEST)
+
+    def _near(self, vector: Vector, wanted: int, named: Sequence[str] | None = None) -> list[Row]:
+        """The `wanted` nearest rows, of all or of those that are named."""
+        wanted = min(wanted, self.total() if named is None else len(named))
+        ids = None if named is None else list(named)
+        answer = self._collection.query(query_embeddings=[vector], n_results=wanted, ids=ids, include=["distances"])
+        return [
+            (record, 1.0 - float(distance))
+            for record, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)
+        ]
+
+    def _among(self, vector: Vector, named: Sequence[str], wanted: int) -> list[Row]:
+        steps = min(self.total(), SEARCHED * self.total() / max(1, len(named)))
+        if len(named) * _READING > steps:
+            return self._near(vector, wanted, named)
+        rows: list[Row] = []
+        for start in range(0, len(named), PAGE):
+            page = self._collection.get(ids=list(named[start : start + PAGE]), include=["embeddings"])
+            stored = np.asarray(page["embeddings"], dtype=np.float32)
+            near = stored @ unit(vector) / np.maximum(np.linalg.norm(stored, axis=1), 1e-12)
+            rows += zip(page["ids"], near.tolist(), strict=True)
+        rows.sort(key=lambda row: -row[1])
+        return rows[:wanted]
+
+    def _of_tool(self, rows: Sequence[Row], tool: str) -> list[Row]:
+        held: set[str] = set()
+        for start in range(0, len(rows), PAGE):
+            page = [record for record, _ in rows[start : start + PAGE]]
+            held.update(self._collection.get(ids=page, where={"tools": {"$contains": tool}}, include=[])["ids"])
+        return [row for row in rows if row[0] in held]
+
+    def told(self, matches: Sequence[Match]) -> list[Match]:
+        """See SemanticIndex; to be called behind the gate."""
+        wanted = [match.record for match in matches if match.record and not match.text]
+        known: dict[str, tuple[Any, Any]] = {}
+        for start in range(0, len(wanted), PAGE):
+            page = self._collection.get(ids=wanted[start : start + PAGE], include=["metadatas", "documents"])
+            known |= zip(page["ids"], zip(page["metadatas"], page["documents"], strict=True), strict=True)
+        return [
+            _match(match.record, match.score, *known[match.record]) if match.record in known else match
+            for match in matches
+        ]
+
+    def _filtered_there(self, vector: Vector, filters: Filters, limit: int) -> list[Match]:
+        """Chroma filters: a broad filter is applied to a larger answer afterwards, since each row that matches costs.
+
+        Only when that leaves too few does Chroma filter, and then it is asked until it has no more.
+        """
+        total = self.total()
+        clause: Any = {"session_id": filters.session_id} if filters.session_id else None
+        wanted, full = max(50, limit * 4), where(filters)
+        while True:
+            asked = min(wanted, total)
+            found, seen = self._there(vector, clause, asked, filters)
+            if len(found) >= limit or (clause == full and (seen < asked or asked == total)):
+                return found[:limit]
+            if clause == full:
+                wanted *= 4
+            clause = full
+
+    def _there(self, vector: Vector, clause: Any, wanted: int, filters: Filters) -> tuple[list[Match], int]:
+        """Matches among the `wanted` nearest rows, and how many rows there were."""
+        include = ["metadatas", "documents", "distances"]
+        answer = self._collection.query(query_embeddings=[vector], n_results=wanted, where=clause, include=include)
+        columns = (answer[name][0] for name in ("ids", "distances", "metadatas", "documents"))
+        rows = list(zip(*columns, strict=True))
+        found = [
+            _match(record, 1.0 - float(distance), data, text)
+            for record, distance, data, text in rows
+            if data is not None and passes(data, filters)
+        ]
+        return found, len(rows)
+
+
+def _bare(rows: Sequence[Row]) -> list[Match]:
+    return [Match(record.rpartition("#")[0], score, record=record) for record, score in rows]
+
+
+def _match(record: str, score: float, data: Any, text: Any) -> Match:
+    data = data or {}
+    return Match(
+        message_id=record.rpartition("#")[0],
+        score=score,
+        kind=str((data.get("kinds") or [""])[0]),
+        tool=str((data.get("tools") or [""])[0]),
+        text=str(text or ""),
+        record=record,
+    )
