@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--functions", type=int, default=6000)
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--keep", type=Path, help="leave the archive here; it must not be there yet")
+    parser.add_argument("--keep", type=Path, help="leave the archive here, and use what an earlier run left")
     options = parser.parse_args(arguments)
     talks, questions = chosen(options.functions, options.questions, options.seed)
     with tempfile.TemporaryDirectory() as scratch:

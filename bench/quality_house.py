@@ -6,16 +6,19 @@ asked through `Recall.ask`: what is measured is what users get.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from daemon import records
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
+from daemon.errors import IndexBroken
 from daemon.index import Filters, Match
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
@@ -95,17 +98,28 @@ class House:
 
 @contextmanager
 def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator[House]:
-    """Talks archived and indexed in `directory`, embedded with the built-in model; no network."""
+    """Talks archived and indexed in `directory`, embedded with the built-in model; no network.
+
+    What an earlier run left there is used again, its words indexed anew if today's index is another one.
+
+    Raises:
+        SystemExit: what is there was made of other talks, or not to the end.
+    """
+    made, mark = list(talks), directory / "made-of"
+    digest = sha256(repr(made).encode()).hexdigest()
+    if (directory / "archive").exists() and (not mark.exists() or mark.read_text() != digest):
+        raise SystemExit(f"{directory}: made of other texts, or not to the end; remove it, or name another folder")
     with ExitStack() as stack:
         archive = stack.enter_context(Archive(directory / "archive"))
         lexical, vectors = (
-            Lexical(directory / "lexical"),
+            _words(directory / "lexical", archive),
             Semantic(directory / "semantic", embedder.fingerprint, embedder.dims),
         )
         stack.callback(lexical.close)
         stack.callback(vectors.close)
-        for talk in talks:
+        for talk in made if not mark.exists() else ():
             _record(archive, talk)
+        mark.write_text(digest)
         words = LexicalDrain(archive, lexical, 1024)
         while words.step(500).messages:
             pass
@@ -113,6 +127,15 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
         while meaning.step(500).messages:
             print(f"  {archive.waiting('semantic')} messages to embed", end="\r", file=sys.stderr, flush=True)
         yield House(archive, lexical, Recall(archive, lexical, lambda: vectors, embedder, budget_s=BUDGET_S))
+
+
+def _words(directory: Path, archive: Archive) -> Lexical:
+    try:
+        return Lexical(directory)
+    except IndexBroken:
+        shutil.rmtree(directory)
+        archive.enqueue_all("lexical")
+        return Lexical(directory)
 
 
 def _record(archive: Archive, talk: Talk) -> None:

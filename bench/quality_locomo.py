@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="Session retrieval on LoCoMo's evidence")
     parser.add_argument("path", type=Path)
     parser.add_argument("--dialogues", type=int, default=0, help="only the first so many")
-    parser.add_argument("--keep", type=Path, help="leave the archives here; they must not be there yet")
+    parser.add_argument("--keep", type=Path, help="leave the archives here, and use what an earlier run left")
     options = parser.parse_args(arguments)
     dialogues = load(options.path)[: options.dialogues or None]
     embedder = Builtin()

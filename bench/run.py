@@ -97,6 +97,8 @@ def _extra(bench: Bench, given: argparse.Namespace) -> Iterator[str]:
         yield from ("--install",) if given.install else ()
     if bench.name in ("speed", "peers") and given.keep:
         yield from ("--keep", given.keep)
+    if bench.name in ("code", "locomo") and given.keep:
+        yield from ("--keep", str(Path(given.keep) / f"{bench.name}-{'full' if given.full else 'small'}"))
     if bench.name == "locomo":
         yield given.locomo
 
