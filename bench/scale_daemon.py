@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+_RESTING_S, _RESTING_MS = 3, 20
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
@@ -142,6 +143,14 @@ class Daemon:
         assert self.process is not None
         # Linux gives every process a clock of its own, whose number is made from the process's.
         return time.clock_gettime_ns((~self.process.pid << 3) | 2) / 1e6
+
+    def settle(self, timeout_s: float = 300) -> None:
+        """Wait until it rests: after its start it looks through the whole record once, for seconds."""
+        resting, deadline = 0, time.monotonic() + timeout_s
+        while resting < _RESTING_S and time.monotonic() < deadline:
+            had = self.processor_ms()
+            time.sleep(1)
+            resting = resting + 1 if self.processor_ms() - had < _RESTING_MS else 0
 
     def memory(self) -> dict[str, float]:
         """Resident MB now, the most it was, and without the pages of files that are mapped."""

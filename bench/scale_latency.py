@@ -74,6 +74,7 @@ def measure(
         daemon.wait(
             lambda status: not status["outbox"]["lexical"] and (scale_figures.is_ready(status) or not meaning), 7200
         )
+        daemon.settle()
         asker = Asker(daemon.socket)
         figures["door"] = asker.where
         begun = time.perf_counter()

@@ -22,6 +22,14 @@ _MAGIC = 1337
 _BLOCK = 1 << 20
 
 
+def changed(directory: Path) -> int:
+    """When the index's state was last written, in nanoseconds; 0 where there is none."""
+    try:
+        return (directory / "meta.json").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def meta(directory: Path) -> dict[str, Any]:
     """What tantivy's last commit consists of.
 

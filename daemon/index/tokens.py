@@ -24,6 +24,7 @@ from daemon.index.irregular import WORD_OF
 LONGEST = 64
 """Characters of one token. A longer one keeps its beginning and a digest of the whole, so that equal stays equal."""
 
+_DIGEST = 8  # bytes
 _MOST_PIECES = 16
 _SHORTEST = 3
 _MOST_LETTERS = 32
@@ -234,7 +235,12 @@ def _humps(part: str) -> list[str]:
     return [part[a:b] for a, b in pairwise([*cuts, len(part)])]
 
 
+def may_be_capped(token: str) -> bool:
+    """Whether it may stand for a longer one, of which it has the beginning only."""
+    return len(token) == LONGEST // 2 + 2 * _DIGEST
+
+
 def _capped(token: str) -> str:
     if len(token) <= LONGEST:
         return token
-    return token[: LONGEST // 2] + blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return token[: LONGEST // 2] + blake2b(token.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).hexdigest()

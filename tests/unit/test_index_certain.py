@@ -14,13 +14,20 @@ from daemon.index.lexical.certain import Standing, certain
     ("needle", "expected"),
     [
         ("error", []),
-        ("error file", [Standing((), "fil")]),
-        ("error in the file", [Standing(("in", "the"), "fil")]),
+        ("error file", [Standing((), "fil", "error")]),
+        ("error in the file", [Standing(("in", "the"), "fil", "error")]),
         (" error ", [Standing(("error",))]),
         ("a src/app.py: x", [Standing(("src", "app", "py"))]),
         ("call foo_bar(limit", []),
-        ("call foobar(limit", [Standing((), "fooba")]),
+        ("call foobar(limit", [Standing((), "fooba", "call")]),
         ("one user's two three four", [Standing(("two", "three"), "fou")]),
+        ("TypeError: no file".casefold(), [Standing(("no",), "fil", "typeerror")]),
+        ("x2error._ file ", [Standing(("file",), "", "error")]),
+        ("user's file ", [Standing(("file",))]),
+        ("no file ", [Standing(("file",))]),
+        ("größe file ", [Standing(("file",))]),
+        ("error» file ", [Standing(("file",))]),
+        ("error != file", [Standing((), "fil", "error")]),
         ("one größe two three", [Standing(("two",), "thre")]),
         ("one 限制 two", []),
         ("the 'quoted", []),
@@ -52,7 +59,9 @@ def _stands(one: Standing, words: list[str]) -> bool:
     size = len(one.tokens)
     for start in range(len(words) - size + 1):
         follows = words[start + size] if start + size < len(words) else ""
-        if tuple(words[start : start + size]) == one.tokens and follows.startswith(one.beginning):
+        before = words[start - 1] if start else ""
+        begins = before.endswith(one.ending) or tokens.may_be_capped(before)
+        if tuple(words[start : start + size]) == one.tokens and follows.startswith(one.beginning) and begins:
             return True
     return False
 
@@ -63,3 +72,32 @@ def test_whatever_contains_a_literal_is_indexed_with_its_words(text: str, start:
     needle = text.casefold()[start : start + length]
     words = tokens.fields(text).words.split()
     assert all(_stands(one, words) for one in certain(needle))
+
+
+BEFORE = st.lists(
+    st.one_of(
+        st.text(max_size=2),
+        st.sampled_from(["ß", "ﬁ", "ſ", "K", "İ", "'", "’", "'s", "'S", "_", "-", "/", "\\", ".", "\u0301", "限", "२"]),
+        st.sampled_from(["fooBar", "HTTPServer", "2026-", "Stra", "ab" * 40, "word"]),
+    ),
+    max_size=5,
+).map("".join)
+LETTERS = st.sampled_from(
+    ["error", "ERROR", "Error", "tErRor", "ſtraße", "o\ufb03ce", "\u212aelvin", "don't", "it's", "x2y"]
+)
+BEHIND = st.lists(st.sampled_from([":", "_", "-", "'", ".", "/", "\\", "(", ")", ",", "\x0b", "\x7f"]), max_size=3).map(
+    "".join
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(BEFORE, LETTERS, BEHIND, st.sampled_from([" ", "\n", " \t"]), st.data())
+def test_however_its_first_word_goes_on_to_the_left_its_end_stands_there(
+    before: str, letters: str, behind: str, space: str, data: st.DataObject
+) -> None:
+    """The literal begins anywhere in a word that has a beginning of any kind."""
+    text = f"{before}{letters}{behind}{space}the file"
+    folded = text.casefold()
+    start = data.draw(st.integers(0, folded.index(space + "the")))
+    words = tokens.fields(text).words.split()
+    assert all(_stands(one, words) for one in certain(folded[start:]))

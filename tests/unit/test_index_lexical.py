@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
 from daemon.index import Entry, Filters
 from daemon.index.lexical import Lexical, narrow, scan
+from daemon.index.lexical.reading import Reading
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()
@@ -232,6 +233,8 @@ BY_FILTERS = [
     (Filters(sessions=frozenset()), ""),
     (Filters(sessions=frozenset({"ses_2", "ses_7"})), "b"),
     (Filters(sessions=frozenset({"ses_1", *(f"ses_none{n}" for n in range(5000))})), "ac"),
+    (Filters(besides=frozenset({"ses_2", "ses_none"})), "ac"),
+    (Filters(besides=frozenset({"ses_1"}), kinds=("answer",)), "b"),
     (Filters(path="/p/one/src/a.py"), "a"),
     (Filters(path="/p/one/src/"), "a"),
     (Filters(path="/"), "a"),
@@ -342,14 +345,21 @@ WAYS = {
     "last words anywhere": {"_WORTH_A_PLACE": 100, "_SMALL": 2.0, "_LEADS": 0, "_ALONE": 0},
     "no last words": {"_MOST_BEGINNINGS": 0, "_SMALL": 0.0, "_LEADS": -1, "_LEAST_GRAMS": 1, "_MOST_SESSIONS": 0},
 }
+BY_ENDINGS = {
+    "first words by their ends, with the last": {"_SMALL": 0.0, "_LEADS": 0, "_RARE": 0},
+    "first words by their ends": {"_SMALL": 0.0, "_LEADS": 0, "_RARE": 1_000_000},
+    "only some first words": {"_SMALL": 0.0, "_LEADS": 0, "_MOST_ENDINGS": 1, "_MOST_PAIRS": 1},
+}
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS)
+@pytest.fixture(params=[*WAYS, *BY_ENDINGS])
 def crowded(index, monkeypatch, request):
     """An index that asks for words in their places, as it does once reading every text would take too long."""
-    for name, value in ({"_FEW": 0, "_SOME_GRAMS": 2} | request.param).items():
+    for name, value in ({"_FEW": 0, "_SOME_GRAMS": 2} | (WAYS | BY_ENDINGS)[request.param]).items():
         monkeypatch.setattr(narrow, name, value)
     monkeypatch.setattr(scan, "_PAGE", 1)
+    if request.param in BY_ENDINGS:
+        index.spellings("", 1)  # reads them, and keeps up with what is written
     return index
 
 
@@ -409,6 +419,22 @@ def test_words_of_a_literal_are_asked_for_in_their_order(crowded, needle, expect
         ]
     )
     assert ids(crowded.literal(needle, ANY, 10)) == expected
+
+
+def test_words_that_end_like_the_first_one_are_read_and_kept_up_with(index, monkeypatch):
+    monkeypatch.setattr(narrow, "_FEW", 0)
+    asked = []
+    phrase = Reading.phrase
+    monkeypatch.setattr(Reading, "phrase", lambda self, field, words: asked.append(words) or phrase(self, field, words))
+    index.replace([entry("m1", "an error file", created=1), entry("m2", "no TypeError; the file", created=2)])
+    assert ids(index.literal("error file", ANY, 5)) == ["m1"]
+    assert not any("error" in words for words in asked)
+    index.spellings("", 1)
+    index.replace([entry("m3", "one MyError: file", created=3), entry("m4", "My" + "x" * 70 + "error file", created=4)])
+    asked.clear()
+    assert ids(index.literal("error file", ANY, 5)) == ["m4", "m1"]
+    assert ids(index.literal("error: file", ANY, 5)) == ["m3"]
+    assert {words[0] for words in asked} >= {"error", "typeerror", "myerror"}
 
 
 @pytest.mark.parametrize("needle", ["the needle her", "see the needle here", "the needle", " needle ", "ere now the"])

@@ -51,6 +51,7 @@ class Lexical:
         self._lock = threading.RLock()
         self._writer: Any = None
         self._vocabulary: Vocabulary | None = None
+        self._loaded = 0
         with self._named("opening it"):
             self._schema = schema()
             if directory is None:
@@ -58,7 +59,7 @@ class Lexical:
             else:
                 self._index = self._opened(directory)
             self._open_writer(_HEAP_BYTES if directory is not None else _LEAST_HEAP_BYTES)
-            self._index.reload()
+            self._reload()
             if directory is not None:
                 self._check_counts(directory)
 
@@ -75,6 +76,9 @@ class Lexical:
     @staticmethod
     def _registered(index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer("trigram", TextAnalyzerBuilder(Tokenizer.ngram(3, 3)).build())
+        # By itself tantivy reads a new state in a thread of its own, which may end after ours and bring an older one
+        # back: what had been found was gone again (seen once in a stress test).
+        index.config_reader("manual")
         return index
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -82,16 +86,15 @@ class Lexical:
     def replace(self, entries: Iterable[Entry]) -> None:
         """Put these messages' documents in, in place of what was there for the same messages; durable on return."""
         words: set[str] = set()
-        with self._lock, self._named("writing to it"):
-            with self._transaction() as writer:
-                for entry in entries:
-                    writer.delete_documents_by_term("message_id", clean(entry.document.message_id))
-                    for document, spelt in documents(entry):
-                        writer.add_document(document)
-                        if self._vocabulary is not None:
-                            words.update(spelt.split())
+        with self._lock, self._named("writing to it"), self._transaction() as writer:
+            for entry in entries:
+                writer.delete_documents_by_term("message_id", clean(entry.document.message_id))
+                for document, found in documents(entry):
+                    writer.add_document(document)
+                    if self._vocabulary is not None:
+                        words.update(found.split())
             if self._vocabulary is not None:
-                self._vocabulary.add(words)
+                self._vocabulary.add(words)  # before the commit: nobody must see a text and not know its words
 
     def remove(self, message_ids: Sequence[str]) -> None:
         """Forget these messages; durable on return."""
@@ -211,11 +214,17 @@ class Lexical:
             return windows, {one.term.text: _having(reading, one) for one in clues}
 
     def spellings(self, word: str, limit: int) -> list[tuple[str, int]]:
-        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts."""
+        """Words of the index that are spelt nearly as `word`, nearest first, each with the number of its parts.
+
+        Nothing is spelt like "": who asks for that has time, and all that is kept of words in memory is read.
+        """
         if limit < 1:
             return []
         with self._named("searching it"):
-            found = near.spellings(self._reading(), self._known_words(), word, limit)
+            vocabulary = self._known_words()
+            if not word:
+                self._read_endings(vocabulary)
+            found = near.spellings(self._reading(), vocabulary, word, limit)
             return [(other, parts) for _, other, parts in found]
 
     def count(self) -> int:
@@ -234,7 +243,8 @@ class Lexical:
     # -- one state of the index ----------------------------------------------------------------------------------
 
     def _reading(self) -> Reading:
-        return Reading(self._schema, self._index.searcher())
+        vocabulary = self._vocabulary
+        return Reading(self._schema, self._searcher(), vocabulary.endings if vocabulary is not None else None)
 
     def _known_words(self) -> Vocabulary:
         """All words that near spellings are looked for among: read once, then kept up with what is written."""
@@ -242,21 +252,29 @@ class Lexical:
         if vocabulary is None:
             with self._lock:  # no commit may come between reading the words and taking note of new ones
                 if self._vocabulary is None:
-                    searcher: Any = self._index.searcher()
+                    searcher: Any = self._searcher()
                     self._vocabulary = Vocabulary(
                         word for group in GROUPS for word, _ in searcher.terms_with_prefix(group.spelt, "")
                     )
                 vocabulary = self._vocabulary
         return vocabulary
 
+    def _read_endings(self, vocabulary: Vocabulary) -> None:
+        with self._lock:  # likewise
+            if vocabulary.endings is None:
+                searcher: Any = self._searcher()
+                vocabulary.know_endings(
+                    word for group in GROUPS for word, _ in searcher.terms_with_prefix(group.words, "")
+                )
+
     def _having(self, flag: str) -> int:
         query = Query.term_query(self._schema, flag, "1", "basic")
-        result: Any = self._index.searcher().search(query, 1, True)  # tantivy's stub lacks `count`
+        result: Any = self._searcher().search(query, 1, True)  # tantivy's stub lacks `count`
         return int(result.count)
 
     def _check_counts(self, directory: Path) -> None:
         """meta.json carries no checksum; the postings of a term that every document has must bear it out."""
-        searcher = self._index.searcher()
+        searcher = self._searcher()
         stated = sum(int(segment["max_doc"]) for segment in segments.meta(directory)["segments"])
         if searcher.doc_freq("every", "1") != stated or self._having("every") != searcher.num_docs:
             raise IndexBroken(
@@ -289,7 +307,23 @@ class Lexical:
             except Exception:  # noqa: BLE001 - the failure that led here is the one to tell
                 self._writer = None
             raise
+        self._reload()
+
+    def _reload(self) -> None:
+        self._loaded = self._changed()
         self._index.reload()
+
+    def _changed(self) -> int:
+        """When the directory's state was last written, by a commit or by a merge in the background."""
+        return segments.changed(self._dir) if isinstance(self._dir, Path) else 0
+
+    def _searcher(self) -> Any:
+        if self._changed() != self._loaded and self._lock.acquire(blocking=False):  # who writes reloads by himself
+            try:
+                self._reload()
+            finally:
+                self._lock.release()
+        return self._index.searcher()
 
     @contextlib.contextmanager
     def _named(self, doing: str) -> Iterator[None]:

@@ -25,6 +25,9 @@ _MOST_GRAMS = 12  # the rarest; behind a list that leads
 _SOME_GRAMS = 6  # where none leads
 _LEAST_GRAMS = 3  # where none leads, but words narrow as well
 _MOST_BEGINNINGS = 4096  # words of one beginning
+_MOST_ENDINGS = 24  # words of one ending
+_RARE = 1000  # documents that have a word, so few that what stands behind it does not matter
+_MOST_PAIRS = 32  # of a word before and one behind
 _WORTH_A_PLACE = 10  # documents with a word from which on its place is asked for
 _MOST_PLACES = 32  # words of one beginning whose place is asked for
 _SOME_PLACES = 2  # where several words before it are rare enough together
@@ -158,7 +161,8 @@ def _in_groups(
     is_timed = _span(led) != Filters() and len(one.tokens) > 1 and most > _LEADS
     if not is_timed:  # a span of time takes long to gather, and would be for each alternative
         led = replace(led, after=None, before=None)
-    found = [_in_field(reading, group.words, one, 0.0 if is_timed else share) for group in groups]
+    share = 0.0 if is_timed else share
+    found = [_begun(reading, group.words, one) or _in_field(reading, group.words, one, share) for group in groups]
     known = [each for each in found if each is not None]
     if not groups or len(known) < len(groups):
         return None
@@ -193,6 +197,24 @@ def _in_field(reading: Reading, field: str, one: Standing, share: float) -> tupl
     rest = _one_of(reading, field, [word for word, _ in known[len(placed) :]])
     clauses += [all_of([some, reading.phrase(field, one.tokens)]) for some in rest]
     return clauses, min([*counts, together])
+
+
+def _begun(reading: Reading, field: str, one: Standing) -> tuple[list[Query], int] | None:
+    """As `_in_field`, with the word before them; None where too many words end so, or where enough stand behind it."""
+    if not one.ending or reading.endings is None or len(one.tokens) > 1:
+        return None
+    known = reading.endings.of(one.ending, _MOST_ENDINGS)
+    if known is None:
+        return None
+    first = {word: count for word in known if (count := reading.frequency(field, word))}
+    most = min([sum(first.values()), *(reading.frequency(field, token) for token in one.tokens)])
+    if one.tokens and (not one.beginning or most <= _RARE):
+        return [reading.phrase(field, [word, *one.tokens]) for word in first], most
+    last = reading.searcher.terms_with_prefix(field, one.beginning, None, _MOST_PAIRS + 1)
+    if len(first) * len(last) > _MOST_PAIRS:
+        return None
+    clauses = [reading.phrase(field, [word, *one.tokens, after]) for word in first for after, _ in last]
+    return clauses, min(most, sum(count for _, count in last))
 
 
 def _one_of(reading: Reading, field: str, words: Sequence[str]) -> list[Query]:

@@ -10,6 +10,7 @@ import tantivy
 from tantivy import FieldType, Occur, Order, Query
 
 from daemon.index import Filters, Match
+from daemon.index.lexical.endings import Endings
 from daemon.index.lexical.schema import clean, normal_path
 
 _MOST_ALTERNATIVES = 200
@@ -20,11 +21,15 @@ Place = tuple[int, int]
 
 
 class Reading:
-    """What one call asks of one state of the index; commits made meanwhile are not seen."""
+    """What one call asks of one state of the index; commits made meanwhile are not seen.
 
-    def __init__(self, schema: tantivy.Schema, searcher: Any) -> None:
+    `endings` knows the tokens of its fields of words; None where they were not read yet.
+    """
+
+    def __init__(self, schema: tantivy.Schema, searcher: Any, endings: Endings | None = None) -> None:
         self.schema = schema
         self.searcher = searcher
+        self.endings = endings
         self._frequencies: dict[tuple[str, str], int] = {}
 
     def frequency(self, field: str, token: str) -> int:
@@ -57,9 +62,10 @@ class Reading:
         if filters.sessions is not None and not filters.sessions:
             return Query.empty_query()
         limits = self._limits(filters if kinds else replace(filters, kinds=()))
-        if not limits:
+        without = [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(filters.besides)]
+        if not limits and not without:
             return query
-        return Query.boolean_query([(Occur.Must, query), *((Occur.Must, _silent(limit)) for limit in limits)])
+        return Query.boolean_query([(Occur.Must, query), *((Occur.Must, _silent(limit)) for limit in limits), *without])
 
     def at_most(self, filters: Filters) -> int:
         """How many documents the filters let through at most; times and kinds are not counted."""

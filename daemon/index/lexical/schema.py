@@ -185,7 +185,7 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
     key = number_of(f"{entry.document.message_id}/{number}")
     document = _made(entry, key, [*shared, *_FILLED[group.name], *own])
     document.add_bytes("text", text.encode())
-    return document, found.spelt
+    return document, f"{found.spelt} {found.words}"
 
 
 def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
