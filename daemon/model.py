@@ -127,7 +127,7 @@ class Operation(StrEnum):
     SNAPSHOT = "snapshot"  # this folder, and all beneath it, as the git tree `blob` shows it
     STEP = "step"  # changed during the step that began with the git tree `blob`: what a revert goes back to
     RUN = "run"  # a program ran in this folder: its text is `content`, or stands in the file `other`; neither: unknown
-    REFUSED = "refused"  # an edit that was refused because `old` was not found in the file
+    REFUSED = "refused"  # a change that was refused: `old` was not found in the file; without `old`, by the user
     UNCLEAR = "unclear"  # may have changed the path, and all beneath it, in a way the record does not tell
 
 

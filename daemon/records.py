@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any
+import threading
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
@@ -17,7 +18,11 @@ import orjson
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Part
 
+T = TypeVar("T")
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_built: set[type] = set()
+_building = threading.Lock()
 
 
 def loads(raw: bytes) -> Any:
@@ -154,6 +159,19 @@ def message(raw: bytes, parts: tuple[Part, ...] = (), session_id: str = "") -> M
         raw=raw,
         parts=parts,
     )
+
+
+def built(schema: type[T]) -> type[T]:
+    """`schema`, which any thread may hand to msgspec from now on: to convert, to inspect, to describe.
+
+    What msgspec knows of a type it builds at the first use. Left to itself, a second thread that comes meanwhile finds
+    it half built and takes the process down.
+    """
+    if schema not in _built:
+        with _building:
+            msgspec.json.Decoder(schema)
+            _built.add(schema)
+    return schema
 
 
 _FILE_EDIT = msgspec.json.Decoder(FileEdit)

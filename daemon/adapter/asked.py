@@ -17,6 +17,7 @@ from daemon.chat.action_text import cleaned
 from daemon.chat.actions import names_of
 from daemon.errors import BadRequest
 from daemon.model import Json, OllamaMessage
+from daemon.records import built
 
 T = TypeVar("T")
 Form = str | Json
@@ -144,6 +145,6 @@ def _read(data: bytes, schema: type[T]) -> T:
         raise BadRequest("missing request body")
     try:
         # Not by msgspec alone: it refuses a lone surrogate, which comes from clients that cut texts anywhere.
-        return msgspec.convert(cleaned(json.loads(data)), schema)
+        return msgspec.convert(cleaned(json.loads(data)), built(schema))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise BadRequest(f"the body cannot be read: {error or 'it is nested too deeply'}") from None

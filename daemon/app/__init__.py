@@ -12,17 +12,18 @@ from types import FrameType
 from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
 from daemon.config import Config
+from daemon.control.protocol import Progress, silent
 
 
-def open_engine(config: Config) -> Engine:
+def open_engine(config: Config, progress: Progress = silent) -> Engine:
     """Open the archive and what stands on it, for one command; a context manager.
 
-    It takes in what is new before it answers, since no daemon has done so.
+    It takes in what is new before it answers, since no daemon has done so; `progress` is told where that takes long.
 
     Raises:
         ArchiveLocked: a daemon has it; ask that one.
     """
-    return OneShot(config)
+    return OneShot(config, progress)
 
 
 def run(config: Config, *, once: bool = False) -> int:

@@ -295,15 +295,17 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
             self.upkeep.rebuild_semantic(error)
             raise
 
-    def prepare_semantic(self) -> None:
+    def prepare_semantic(self, within_s: float) -> bool:
         """Once the semantic index is open, have it read what makes filtered questions quick, before somebody waits.
 
-        What fails is told as a search that fails: the next step of embedding mends the index.
+        For about so long; whether more is left to read. What fails is told as a search that fails: the next step of
+        embedding mends the index.
         """
         try:
-            self.upkeep.prepare_semantic()
+            return self.upkeep.prepare_semantic(within_s)
         except ReconstituteError as error:
             self.index_failed("semantic", error)
+            return False
 
     # -- Service -------------------------------------------------------------------------------------------------
 

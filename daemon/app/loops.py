@@ -284,6 +284,10 @@ class ViewLoop(Loop):
             self._engine.report("file histories", error)
 
 
+_READS_S = 0.5
+"""Of what the semantic index has, between two steps of embedding, until all is in memory."""
+
+
 class EmbedLoop(Loop):
     """Empties the semantic outbox; waits longer and longer for a model server that is down."""
 
@@ -295,8 +299,8 @@ class EmbedLoop(Loop):
         done = self._engine.drain_semantic(stop=self._asked)
         if done.refused:
             _LOG.warning("embedding", refused=done.refused)
-        self._engine.prepare_semantic()
-        return 0.0 if done.messages else 2.0
+        is_more = self._engine.prepare_semantic(_READS_S)
+        return 0.0 if done.messages or is_more else 2.0
 
     def _asked(self) -> bool:
         self.sign()

@@ -1,27 +1,72 @@
-"""The engine of a single command, when no daemon runs: it looks at the sources itself before it answers."""
+"""The engine of a single command, when no daemon runs: it looks at the sources itself before it answers.
+
+What waits to be embedded is embedded within a time that the question allows: a question by meaning alone can be
+answered in no other way, one by words as well has its words. Nothing is said not to be there while it only waits.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from daemon.app.engine import Engine
-from daemon.control.protocol import Progress
-from daemon.errors import ReconstituteError
+from daemon.config import Config
+from daemon.control.protocol import Progress, silent
+from daemon.embed import Embedder
+from daemon.errors import ReconstituteError, Retry
 from daemon.model import Json
+from daemon.recall.snippet import counted
+
+_EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
+"""Seconds of embedding before an answer, by mode; smart asks for meaning only where no text has the words."""
+_QUIET_S = 1.0
+"""What takes no longer shows no progress."""
 
 
 class OneShot(Engine):
     """An engine that is current when asked, and has its semantic index open when that is searched."""
+
+    def __init__(
+        self, config: Config, progress: Progress = silent, *, embedder: Callable[[], tuple[Embedder, str]] | None = None
+    ) -> None:
+        """`progress` is told of the work before an answer, once it takes longer than a moment."""
+        super().__init__(config, embedder=embedder)
+        self._shown = progress
+        self._began = time.monotonic()
 
     def status(self) -> Json:
         """See Service."""
         self.take(everything=True, patient=False)
         return super().status()
 
-    def look(self, *, by_meaning: bool) -> list[str]:
-        """See RecallCalls. What is not embedded yet is found by its words; the answer says how much that is."""
-        self.take(everything=True, patient=False)
-        if by_meaning:
+    def look(self, *, match: str = "") -> list[str]:
+        """See RecallCalls."""
+        self._began = time.monotonic()
+        self.take(everything=True, patient=False, progress=self._progress)
+        if match in _EMBEDDING_S:
             self._open_semantic()
+            self._embed(_EMBEDDING_S[match])
         return self.unread
+
+    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
+        """See Service.
+
+        Raises:
+            Retry: by meaning alone nothing was found, and texts wait to be embedded.
+        """
+        answer = super().search(query, mode=mode, limit=limit, context=context)
+        return self._checked(answer, mode, is_found=bool(answer["hits"]))
+
+    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
+        """See Service.
+
+        Raises:
+            Retry: as of `search`.
+        """
+        answer = super().recall(call, arguments, here=here)
+        if "matchMode" not in answer or not answer["coverage"]["eligible"]:
+            return answer
+        return self._checked(answer, answer["matchMode"], is_found=bool(answer["results"]))
 
     def reconstitute(
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
@@ -43,3 +88,36 @@ class OneShot(Engine):
             self.upkeep.open_semantic()
         except ReconstituteError as error:  # recall answers by words then, and says so
             self.report("semantic index", error)
+
+    # -- embedding -----------------------------------------------------------------------------------------------
+
+    def _embed(self, within_s: float) -> None:
+        """What waits, the newest first, until nothing does or the time is over."""
+        self._began = time.monotonic()
+        until = self._began + within_s
+        total = self.archive.waiting("semantic")
+        while (waiting := self.archive.waiting("semantic")) and time.monotonic() < until:
+            self._progress({"phase": "embedding", "done": max(0, total - waiting), "total": max(total, waiting)})
+            try:
+                done = self.drain_semantic(lambda: time.monotonic() >= until)
+            except ReconstituteError as error:  # the search that follows meets it as well, and says so
+                self.report("embedding", error)
+                return
+            if not done.messages:
+                return
+
+    def _progress(self, event: Json) -> None:
+        if time.monotonic() - self._began >= _QUIET_S:
+            self._shown(event)
+
+    def _checked(self, answer: Json, mode: str, *, is_found: bool) -> Json:
+        """`answer`, with what it cannot know of said, and how to change that."""
+        waiting = self.archive.waiting("semantic")
+        if not waiting or mode not in _EMBEDDING_S or (mode == "smart" and is_found):
+            return answer
+        wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
+        fix = "run 'reconstitute index' once, or keep the service running"
+        if mode == "semantic" and not is_found:
+            raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
+        answer["warnings"].append(f"{wait} and cannot be found by meaning yet; {fix}")
+        return answer

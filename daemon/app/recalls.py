@@ -28,9 +28,6 @@ from daemon.recall.touched import touched
 from daemon.reconstitute.notes import Notes
 from daemon.redact import redact
 
-_BY_MEANING = ("hybrid", "semantic", "smart")
-"""Smart too: where no text has the words, it answers with what is near in meaning, and says so."""
-
 EXPORT: dict[str, type[Any]] = {"export": Export}
 
 
@@ -46,9 +43,12 @@ class RecallCalls:
     def index_failed(self, _index: str, _error: Exception) -> None:
         """Told which index a search found broken."""
 
-    def look(self, *, by_meaning: bool) -> list[str]:
-        """See that what is asked is answered from the present; why that may not be so. A daemon's loops do it."""
-        del by_meaning
+    def look(self, *, match: str = "") -> list[str]:
+        """See that what is asked is answered from the present; why that may not be so. A daemon's loops do it.
+
+        `match` is the mode of a search; "" where nothing is searched for.
+        """
+        del match
         return []
 
     def current(self, _progress: Progress) -> list[str]:
@@ -73,7 +73,7 @@ class RecallCalls:
 
     def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
         """See control.protocol.Service."""
-        behind = self.look(by_meaning=mode != "literal")
+        behind = self.look(match=mode)
         answer = self.searching().search(query, mode, limit)
         made: Json = answer.to_json()
         if context:
@@ -84,8 +84,7 @@ class RecallCalls:
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """See control.protocol.Service."""
         question, odd = read(call, arguments)
-        by_meaning = isinstance(question, asked.Recall) and question.match in _BY_MEANING
-        behind = self.look(by_meaning=by_meaning)
+        behind = self.look(match=question.match if isinstance(question, asked.Recall) else "")
         answer = self._answer(question, here)
         answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]
         return answer

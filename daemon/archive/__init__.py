@@ -52,6 +52,7 @@ class Archive:
             self.files = FileRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
+            self._quarantine_changes = 0
             self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
         except BaseException:
             self._store.close()
@@ -97,6 +98,7 @@ class Archive:
             self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
             self._counts = counts
             self._touched += [touched for key in batch.changes if (touched := keys.session_of_meta(key))]
+            self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in batch.changes)
             for stage, added in waiting.items():
                 self._waiting[stage] += added
 
@@ -180,6 +182,10 @@ class Archive:
         """hash, session, created, generation, sources, deleted, parts, gone, edits of a message."""
         state: Json | None = self._load(keys.message_state(message_id))
         return state
+
+    def gone(self, message_id: str) -> frozenset[str]:
+        """The ids of the parts that the message's source has dropped, and that are kept here."""
+        return frozenset((self.state(message_id) or {}).get("gone", ()))
 
     def is_deleted(self, message_id: str) -> bool:
         """Whether no source has it any more."""
@@ -268,11 +274,16 @@ class Archive:
 
     def quarantined(self, source: str = "") -> dict[str, Json]:
         """What could not be read: place -> entry."""
-        prefix = b"quar:" + (keys.escape(source).encode() + b":" if source else b"")
+        prefix = keys.QUARANTINE + (keys.escape(source).encode() + b":" if source else b"")
         return {
             keys.unescape(key.decode().rsplit(":", 1)[1]): records.load_object(raw)
             for key, raw in self._store.scan(prefix)
         }
+
+    @property
+    def quarantine_changes(self) -> int:
+        """Grows whenever what could not be read becomes more, less or other."""
+        return self._quarantine_changes
 
     def unknown_types(self) -> dict[str, int]:
         """Part types that no version of ours knew when they were read: type -> number of messages."""

@@ -13,7 +13,7 @@ from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import Batch
 from daemon.archive.store import Store
-from daemon.model import FileEdit, Json
+from daemon.model import FileEdit, Json, Operation
 
 
 def _path(key: bytes, prefix: bytes) -> str:
@@ -29,6 +29,12 @@ class FileRecords:
     def edits(self, path: str) -> list[FileEdit]:
         """All recorded changes and observations of one path, moves and copies to it included, in time order."""
         return [records.edit_from_json(raw) for _, raw in self._store.scan(keys.file_prefix(path))]
+
+    def moves(self, path: str) -> Iterator[FileEdit]:
+        """Those of them that are moves. Of a folder there are thousands of others, which are not read for it."""
+        for _, raw in self._store.scan(keys.file_prefix(path)):
+            if b'"move"' in raw and (edit := records.edit_from_json(raw)).operation is Operation.MOVE:
+                yield edit
 
     def beneath(self, folder: str) -> Iterator[FileEdit]:
         """The same for everything beneath a folder, path by path."""

@@ -164,6 +164,10 @@ def target(path: str, name: str) -> bytes:
     return _key("target", escape(path), escape(name))
 
 
+QUARANTINE = b"quar:"
+"""What the keys of all that is quarantined begin with."""
+
+
 def quarantine(source: str, place: str) -> bytes:
     return _key("quar", escape(source), escape(place))
 

@@ -90,8 +90,8 @@ def _moved_from(files: FileRecords, name: Name) -> Iterator[Name]:
     """What became `name` by a recorded move of it or of a folder above it."""
     folder = name.old
     while folder != "/":
-        for edit in files.edits(folder):
-            if edit.operation is not Operation.MOVE or not edit.other or edit.time > name.until:
+        for edit in files.moves(folder):
+            if not edit.other or edit.time > name.until:
                 continue
             goal = posixpath.join(edit.other, posixpath.basename(edit.path)) if edit.into else edit.other
             if goal != edit.path and _is_within(name.old, goal):

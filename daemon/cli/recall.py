@@ -8,18 +8,18 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.recall_messages import show_all
-from daemon.cli.recall_options import ask, with_options
+from daemon.cli.recall_options import Searching, ask, with_options
 from daemon.cli.settings import NOTHING, Settings
 
 INDENT = "    "
 SNIPPET_LINES = 8
-_LABELS = {"fuzzy": "near match", "semantic": "by meaning"}
-"""How a result was found, where that is not by what was asked for as it stands."""
+_LABELS = {"semantic": "by meaning"}
+"""How a result was found, where that is not by words. Whether these are only near ones, each result says by `near`."""
 FEW = 3
 """With fewer results than this, what else could be tried is shown as well."""
 
 
-@click.command()
+@click.command(cls=Searching)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @with_options("recall", "query")
 @click.pass_obj
@@ -117,5 +117,8 @@ def _show_expanded(expanded: dict[str, Any]) -> None:
     number = int(expanded.get("resultIndex") or 0) + 1
     terminal.say(terminal.bold(f"Result {number} in full"))
     terminal.say()
+    elsewhere = {int(one["resultIndex"]) + 1 for one in expanded.get("shownBefore") or ()}
+    for other in sorted(elsewhere):
+        terminal.say(terminal.dim(f"{INDENT}in part shown above, with result {other}"))
     whole = expanded.get("message")
     show_all([whole] if isinstance(whole, dict) else expanded.get("messages") or [])

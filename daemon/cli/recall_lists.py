@@ -113,7 +113,8 @@ def files(settings: Settings, /, *, path: str, as_json: bool, **given: Any) -> i
       reconstitute recall-files src/cart.py
       reconstitute recall-files ~/projects/shop --mentions
     """  # noqa: D301 - click's mark for text that is not to be filled
-    answer = ask(settings, "recall_files", as_json, given, path=absolute(path))
+    path = absolute(path) if path.strip() else ""
+    answer = ask(settings, "recall_files", as_json, given, path=path)
     found = answer.get("sessions") or []
     if not as_json:
         for session in found:
@@ -121,7 +122,7 @@ def files(settings: Settings, /, *, path: str, as_json: bool, **given: Any) -> i
         if found and answer.get("total", 0) > len(found):
             terminal.say(terminal.dim(f"{len(found)} of {answer['total']}; --limit shows more"))
         if not found:
-            terminal.say(f"No session touched {terminal.line(absolute(path))}.")
+            terminal.say(f"No session touched {terminal.line(path)}.")
     return 0 if found else NOTHING
 
 

@@ -28,6 +28,18 @@ NAMES = {
 _MEANT_AS_PATH = frozenset({"directory", "path"})
 
 
+class Searching(click.Command):
+    """A command whose words are a query, which may begin as an option does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            fix = f"to look for it, write -- before the query: {ctx.command_path} -- {error.option_name}"
+            raise click.UsageError(f"{error.format_message()} {fix}", ctx) from None
+
+
 def with_options(call: str, *left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: an option for each argument of `call`, but for those that the command takes as words, and --json."""
 
@@ -52,7 +64,8 @@ def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **m
     arguments = {fields[name]: value for name, value in given.items() if value not in (None, ())}
     arguments |= {name: value for name, value in more.items() if value}
     for name in _MEANT_AS_PATH & arguments.keys():
-        arguments[name] = absolute(arguments[name])
+        if arguments[name].strip():  # a blank one is none, as at every other door, and not the current folder
+            arguments[name] = absolute(arguments[name])
     arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in arguments.items()}
     answer = settings.ask(lambda service: service.recall(call, arguments, here=os.getcwd()))
     for warning in answer.get("warnings") or ():

@@ -9,6 +9,7 @@ import click
 from daemon.cli import terminal
 from daemon.cli.recall import show_result
 from daemon.cli.recall_messages import show_all
+from daemon.cli.recall_options import Searching
 from daemon.cli.settings import Settings
 
 _NAMES = {
@@ -18,7 +19,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-@click.command()
+@click.command(cls=Searching)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", metavar="N", type=click.IntRange(1, 200), default=10, show_default=True, help="Most results.")
 @click.option(

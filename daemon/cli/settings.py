@@ -86,6 +86,7 @@ class Settings:
 
             logging.getLogger("daemon.cli").debug("no daemon: %s", unreachable)
         from daemon.app import open_engine  # noqa: PLC0415
+        from daemon.cli.progress import progress  # noqa: PLC0415 - an answer of the daemon needs none
 
-        with open_engine(config) as engine:
+        with progress() as step, open_engine(config, step) as engine:
             return call(engine)

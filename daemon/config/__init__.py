@@ -41,6 +41,10 @@ __all__ = [
     "OpenCode", "Output", "TargetSection", "Watch", "default_path", "example", "load",
 ]  # fmt: skip
 
+# What msgspec knows of a type it builds at the first use, and a second thread that comes meanwhile finds it half built
+# and takes the process down. An import happens in one thread.
+msgspec.json.Decoder(Config)
+
 
 def default_path() -> Path:
     """Where the configuration is looked for: $RECONSTITUTE_CONFIG, else $XDG_CONFIG_HOME/reconstitute/config.toml."""

@@ -20,6 +20,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from daemon import records
 from daemon.control.protocol import FileContent, Progress, Take, TakeText
 from daemon.errors import BadRequest, ReconstituteError, Retry, Skip
 from daemon.model import Json
@@ -61,7 +62,7 @@ async def body(request: Request, schema: type[T]) -> T:
         raise _refusal(408, f"{where}: the body did not arrive within {READ_SECONDS:g} s; send it again") from None
     try:
         # Not by msgspec alone: a lone surrogate, as a file's name may hold, comes as an escape that it refuses.
-        return msgspec.convert(json.loads(data or b"{}"), schema)
+        return msgspec.convert(json.loads(data or b"{}"), records.built(schema))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         fields = [f.name for f in msgspec.structs.fields(schema)]  # type: ignore[arg-type]
         unknown = str(error).partition("unknown field `")[2].partition("`")[0]

@@ -19,8 +19,9 @@ from daemon.vectors import Vector
 class Filters:
     """What a hit must satisfy; None or empty means any. Times are epoch ms, `after` inclusive, `before` exclusive.
 
-    `sessions`: only these (an empty set finds nothing); `path`: a path the message touched or mentioned, or one beneath
-    it; `deleted`: only messages that every source has deleted, or only those that one still has.
+    `sessions`: only these (an empty set finds nothing); `besides`: none of these, which are few; `path`: a path the
+    message touched or mentioned, or one beneath it; `former`: the same by these names, which it had before; `deleted`:
+    only messages that every source has deleted, or only those that one still has.
     """
 
     session_id: str = ""
@@ -32,7 +33,9 @@ class Filters:
     after: int | None = None
     before: int | None = None
     sessions: frozenset[str] | None = None
+    besides: frozenset[str] = frozenset()
     path: str = ""
+    former: tuple[str, ...] = ()
     deleted: bool | None = None
 
 
@@ -41,7 +44,7 @@ class Entry:
     """A message on its way into an index: its document and what filters and hits need of its session.
 
     `window` is what was said in this message and in the few before it, redacted: by it a message is found whose
-    neighbours have the words. `deleted`: no source has the message any more.
+    neighbours have the words. `deleted`: no source has the message any more, nor any of its parts in `gone`.
     """
 
     document: Document
@@ -53,6 +56,7 @@ class Entry:
     directory: str
     window: str = ""
     deleted: bool = False
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ def where(filters: Filters) -> dict[str, Any] | None:
     clauses: list[dict[str, Any]] = [{key: value} for key, value in exact.items() if value]
     if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
         clauses.append({"session_id": {"$in": sorted(filters.sessions)}})
+    if filters.besides:
+        clauses.append({"session_id": {"$nin": sorted(filters.besides)}})
     if filters.deleted:  # rows of an older version do not say that they are not
         clauses.append({"deleted": True})
     if filters.tool:
@@ -47,10 +49,15 @@ def passes(data: Any, filters: Filters) -> bool:
         and (filters.after is None or created >= filters.after)
         and (filters.before is None or created < filters.before)
         and (filters.sessions is None or data.get("session_id") in filters.sessions)
+        and data.get("session_id") not in filters.besides
         and (filters.deleted is None or bool(data.get("deleted")) == filters.deleted)
         and _is_within(str(data.get("directory", "")), filters.directory)
-        and (not filters.path or any(_is_within(str(path), filters.path) for path in data.get("paths") or ()))
+        and (not filters.path or any(_is_about(str(path), filters) for path in data.get("paths") or ()))
     )
+
+
+def _is_about(path: str, filters: Filters) -> bool:
+    return any(_is_within(path, name) for name in (filters.path, *filters.former))
 
 
 def _is_within(directory: str, top: str) -> bool:

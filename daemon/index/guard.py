@@ -32,21 +32,27 @@ _LINKS_BYTES = 600
 
 _SLACK = 8
 _FLOOR_BYTES = 64_000_000
+_LEAST_S, _READ_BYTES_S = 60.0, 10_000_000
+"""How long it may take: SQLite reads all of itself to be sure, 40 s for 4 GB where nothing else went on (measured)."""
+
 _BROKEN = 3
 
 
 def healthy(
-    directory: Path, fingerprint: str, dims: int, sample: Sequence[tuple[str, Vector]], timeout_s: float = 60
+    directory: Path, fingerprint: str, dims: int, sample: Sequence[tuple[str, Vector]], timeout_s: float | None = None
 ) -> None:
     """Open and probe the index in a child process; returns when the child has found every sampled vector.
 
     A directory that does not exist, and a collection that does not exist yet when `sample` is empty, are healthy.
 
     Raises:
-        IndexBroken: saying what happened: a signal, no answer in `timeout_s`, an error, or an impossible size.
+        IndexBroken: saying what happened: a signal, no answer in `timeout_s` (None: by its size), an error, or an
+            impossible size.
     """
     if not directory.exists():
         return
+    if timeout_s is None:
+        timeout_s = _LEAST_S + sum(_sizes(directory).values()) / _READ_BYTES_S
     rows = [[record, [float(value) for value in vector]] for record, vector in sample]
     command = [sys.executable, "-m", "daemon.index.guard", str(directory), fingerprint, str(dims)]
     try:

@@ -1,21 +1,24 @@
 """The nearest chunks of a collection of Chroma's, for a question with or without filters.
 
 Chroma evaluates a filter in SQLite, in 0.1 ms for every row that passes, and then walks its graph past all rows that
-do not: 100 to 200 ms among 33,000 rows, and more among more (measured, chromadb 1.5.9). So filters are answered by an
-index that has them sorted (Passing), and Chroma is asked in the way that suits how many chunks pass:
+do not: 100 to 200 ms among 33,000 rows. Even when it is given names it walks for 75 to 300 ms among 474,000 (measured,
+chromadb 1.5.9). So messages that pass are told by an index that has them sorted (Passing), and
 
-* a few: their vectors are read and compared here, which is exact;
-* some: it is given their names, and walks its graph until it has enough of them;
-* many: it is asked for more than are wanted, and those that do not pass are left out.
+* where up to an eighth of all chunks are left, these are compared one by one, in memory (`roster`): exact, in 20 ms;
+* where more are left, Chroma is asked for more than are wanted, and those that do not pass are left out.
 
-Metadata and texts cost it more than all the rest (0.13 ms a row), so they are asked of those alone that need them.
+Until the vectors have been read into memory, which takes seconds for hundreds of thousands, a few chunks are read from
+Chroma, and of many it is given the names. Metadata and texts cost it more than all the rest (0.13 ms a row), so they
+are asked of those alone that need them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,11 +34,11 @@ from daemon.vectors import Vector
 SEARCHED = 200
 """Rows that Chroma's graph is searched for at least (ef_search)."""
 
-_READING = 45
-"""To read and compare a vector takes as long as so many steps through the graph (34 and 0.8 microseconds)."""
-_MOST_MESSAGES = 20_000  # that are named one by one
-_MOST_NAMED = 25_000  # chunks; 40 ms
-_DEEPEST = 4000  # rows that are sifted; 30 ms
+_READING = 4
+"""To read a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
+_MOST_MESSAGES = 40_000  # that are told one by one
+_MOST_COMPARED = 60_000  # chunks: 20 ms
+_DEEPEST = 2000  # rows that are sifted: 30 ms
 _FOR_TOOLS = 4  # a chunk of a message with the tool may be of another part
 
 Row = tuple[str, float]
@@ -44,39 +47,76 @@ Row = tuple[str, float]
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A filtered question, who tells what passes, and what there is."""
+
+    vector: Vector
+    filters: Filters
+    passing: Passing
+    roster: Roster
+
+
 class Nearest:
     """`named` is the gate of the semantic index: one caller at a time, and what Chroma raises gets a name."""
 
-    def __init__(self, collection: Any, named: Callable[[str], AbstractContextManager[None]]) -> None:
-        self._collection, self._named = collection, named
+    def __init__(self, collection: Any, dims: int, named: Callable[[str], AbstractContextManager[None]]) -> None:
+        self._collection, self._dims, self._named = collection, dims, named
         self._total: int | None = None
-        self._roster = Roster()
-        self.is_read = False
+        self._roster: Roster | None = None
+        self._is_listed = False
 
     # -- what there is -------------------------------------------------------------------------------------------
 
-    def read(self) -> None:
-        """Take note of all chunks: seconds for hundreds of thousands. Until then Chroma filters for itself."""
+    @property
+    def is_read(self) -> bool:
+        """Whether all chunks have been listed, and their vectors read."""
+        return self._is_listed and self._roster is not None and self._roster.is_whole
+
+    def read(self, within_s: float) -> bool:
+        """Take note of all chunks, then of their vectors; whether all is read. It may be called again and again.
+
+        It takes 6 s to list 500,000 chunks, which is done at once, and 40 microseconds a vector.
+        """
+        end = time.monotonic() + within_s
+        roster = self._roster
+        if roster is None or not self._is_listed:
+            roster = self._listed()
+        while unknown := roster.unknown(PAGE):
+            with self._named("reading it"):
+                page = self._collection.get(ids=unknown, include=["embeddings"])
+                for record, vector in zip(page["ids"], page["embeddings"], strict=True):
+                    roster.learn(record, vector)
+                for record in set(unknown).difference(page["ids"]):
+                    roster.drop(record)
+            if time.monotonic() >= end:
+                break
+        return roster.is_whole
+
+    def _listed(self) -> Roster:
         with self._named("listing it"):
+            self._roster = roster = Roster(self._dims)
             for record in self._collection.get(include=[])["ids"]:
-                if not self._roster.has(record):
-                    self._roster.put(record)
+                roster.put(record)
         for kind in map(str, Kind):  # what is written meanwhile takes note of itself
             with self._named("listing it"):
                 for record in self._collection.get(where={"kinds": {"$contains": kind}}, include=[])["ids"]:
-                    self._roster.mark(record, kind)
-        self.is_read = True
+                    roster.mark(record, kind)
+        self._is_listed = True
+        return roster
 
-    def wrote(self, record: str, kinds: Sequence[str]) -> None:
+    def wrote(self, record: str, kinds: Sequence[str], vector: Vector) -> None:
         """A chunk was put in, or written anew."""
         self._total = None
-        self._roster.put(record, kinds)
+        if self._roster is not None:
+            self._roster.put(record, kinds, vector)
 
     def removed(self, records: Sequence[str]) -> None:
         """These chunks are not there any more."""
         self._total = None
-        for record in records:
-            self._roster.drop(record)
+        if self._roster is not None:
+            for record in records:
+                self._roster.drop(record)
 
     def total(self) -> int:
         """How many rows there are, asked of Chroma only after something was written: it cost a fifth of a query."""
@@ -92,52 +132,53 @@ class Nearest:
             return []
         if filters == Filters():
             return _bare(self._near(vector, limit))
-        if passing is None or not self.is_read:
+        if passing is None or self._roster is None or not self._is_listed:
             return self._filtered_there(vector, filters, limit)
         try:
-            return self._filtered_here(vector, filters, limit, passing)
+            return self._filtered_here(_Asked(vector, filters, passing, self._roster), limit)
         except ReconstituteError:
             raise
         except Exception as error:  # noqa: BLE001 - if Chroma is broken, the next question to it says so
             # On a server another daemon may have removed what we know of: Chroma refuses names that it does not have.
-            _log.warning("filters are Chroma's again until it is opened anew: %s", error)
-            self.is_read = False
+            _log.warning("filters are Chroma's again until all is listed anew: %s", error)
+            self._is_listed = False
             return self._filtered_there(vector, filters, limit)
 
-    def _filtered_here(self, vector: Vector, filters: Filters, limit: int, passing: Passing) -> list[Match]:
-        wanted = limit * _FOR_TOOLS if filters.tool else limit
+    def _filtered_here(self, asked: _Asked, limit: int) -> list[Match]:
+        tool = asked.filters.tool
+        wanted = limit * _FOR_TOOLS if tool else limit
         while True:
-            rows = self._passing(vector, filters, wanted, passing)
-            found = _bare(self._of_tool(rows, filters.tool) if filters.tool else rows)
+            rows = self._passing(asked, wanted)
+            found = _bare(self._of_tool(rows, tool) if tool else rows)
             if len(found) >= limit or len(rows) < wanted:
                 return found[:limit]
             wanted *= _FOR_TOOLS
 
-    def _passing(self, vector: Vector, filters: Filters, wanted: int, passing: Passing) -> list[Row]:
+    def _passing(self, asked: _Asked, wanted: int) -> list[Row]:
         """The `wanted` nearest rows of messages that pass, and of the kinds asked for."""
-        numbers = passing(filters, _MOST_MESSAGES)
-        named = None if numbers is None else self._roster.records(numbers, filters.kinds)
-        if named is None or len(named) > _MOST_NAMED:
-            rows = self._sifted(vector, filters, wanted, passing, None if numbers is None else set(numbers))
+        roster, kinds = asked.roster, asked.filters.kinds
+        numbers = asked.passing(asked.filters, _MOST_MESSAGES)
+        left = None if numbers is None else roster.rows(numbers, kinds)
+        if left is None or len(left) > _MOST_COMPARED:
+            rows = self._sifted(asked, wanted, None if left is None else len(left))
             if rows is not None:
                 return rows
-        if named is None:
-            numbers = passing(filters, self.total())
-            named = self._roster.records(numbers or (), filters.kinds)
-        return self._among(vector, named, wanted)
+        if left is None:
+            left = roster.rows(asked.passing(asked.filters, self.total()) or (), kinds)
+        if roster.is_whole:
+            return roster.nearest(left, asked.vector, wanted)
+        return self._among(asked.vector, [roster.record(row) for row in left.tolist()], wanted)
 
-    def _sifted(
-        self, vector: Vector, filters: Filters, wanted: int, passing: Passing, allowed: Collection[int] | None
-    ) -> list[Row] | None:
-        """What passes of the nearest; None where too little of what is near does."""
-        total, deep = self.total(), max(SEARCHED, wanted * 4)
+    def _sifted(self, asked: _Asked, wanted: int, left: int | None) -> list[Row] | None:
+        """What passes of the nearest, `left` of all if that is known; None where too little of what is near does."""
+        total = self.total()
+        deep = min(_DEEPEST, max(SEARCHED, wanted * 4 if left is None else 2 * wanted * total // left))
         while True:
-            rows = self._near(vector, deep)
+            rows = self._near(asked.vector, deep)
             numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in rows}
-            passed = passing(filters, deep, set(numbers.values())) if allowed is None else allowed
-            kept = [
-                row for row in rows if numbers[row[0]] in (passed or ()) and self._roster.has(row[0], filters.kinds)
-            ]
+            passed = frozenset(asked.passing(asked.filters, deep, set(numbers.values())) or ())
+            kinds = asked.filters.kinds
+            kept = [row for row in rows if numbers[row[0]] in passed and asked.roster.has(row[0], kinds)]
             if len(kept) >= wanted or deep >= total:
                 return kept[:wanted]
             if deep >= _DEEPEST:
@@ -155,8 +196,7 @@ class Nearest:
         ]
 
     def _among(self, vector: Vector, named: Sequence[str], wanted: int) -> list[Row]:
-        steps = min(self.total(), SEARCHED * self.total() / max(1, len(named)))
-        if len(named) * _READING > steps:
+        if len(named) * _READING > SEARCHED * self.total() / max(1, len(named)):
             return self._near(vector, wanted, named)
         rows: list[Row] = []
         for start in range(0, len(named), PAGE):

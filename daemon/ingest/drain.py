@@ -76,6 +76,7 @@ class Entries:
             directory=session.directory if session is not None else "",
             window=self._window(message, session, title) if self._windows else "",
             deleted=self._archive.is_deleted(message_id),
+            gone=self._archive.gone(message_id),
         )
 
     def _order(self, session_id: str) -> dict[str, int]:

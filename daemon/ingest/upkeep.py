@@ -27,7 +27,6 @@ from daemon.transcript.chunks import chunks
 from daemon.vectors import Vector
 
 _SAMPLE = 50
-_PROBE_S = 60.0
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
 Say = Callable[[str, str], None]
@@ -86,6 +85,7 @@ class Upkeep:
         self._kb = (indexed_kb, embedded_kb)
         self._batch = batch
         self._opening = threading.Lock()
+        self._choosing = threading.Lock()
         self._is_closed = False
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lexical_state = "ready"
@@ -130,10 +130,11 @@ class Upkeep:
     @property
     def embedder(self) -> Embedder:
         """The embedder that was chosen; chosen on first use, which may ask the model server."""
-        if self._embedder is None:
-            self._embedder, self.choice = self._choose()
-            self._say("embedder", self.choice)
-        return self._embedder
+        with self._choosing:  # a question may come before the index is open
+            if self._embedder is None:
+                self._embedder, self.choice = self._choose()
+                self._say("embedder", self.choice)
+            return self._embedder
 
     @property
     def semantic(self) -> SemanticIndex | None:
@@ -180,15 +181,14 @@ class Upkeep:
             self._semantic = index
             return index
 
-    def prepare_semantic(self) -> None:
-        """Read what makes its filtered questions quick, once it is open; for who keeps it open. It may take seconds.
+    def prepare_semantic(self, within_s: float) -> bool:
+        """Read what makes its filtered questions quick, once it is open, for about so long; whether more is left.
 
         Raises:
             IndexBroken, Retry: as any call of the index.
         """
         semantic = self._semantic
-        if semantic is not None and not semantic.is_prepared:
-            semantic.prepare()
+        return semantic is not None and not semantic.prepare(within_s)
 
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
@@ -202,7 +202,7 @@ class Upkeep:
         if not place.exists():
             return
         try:
-            guard.healthy(place, embedder.fingerprint, embedder.dims, self._sample(embedder), _PROBE_S)
+            guard.healthy(place, embedder.fingerprint, embedder.dims, self._sample(embedder))
         except IndexBroken as error:
             self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             guard.park(place)

@@ -19,6 +19,7 @@ from daemon.control.protocol import silent
 from daemon.model import Json
 from daemon.recall import reading
 from daemon.recall.asked import CALLS
+from daemon.records import built
 
 if TYPE_CHECKING:
     from daemon.control.protocol import Service
@@ -180,7 +181,7 @@ def _doc(schema: type[Struct]) -> str:
 
 
 def _schema(name: str, schema: type[Struct]) -> Json:
-    _, components = msgspec.json.schema_components([schema])
+    _, components = msgspec.json.schema_components([built(schema)])
     described: Json = components[schema.__name__]
     properties = {key: _plain(key, field) for key, field in described["properties"].items()}
     if name not in _NOWHERE:

@@ -7,10 +7,12 @@ Everything is redacted: the snippet, the title, the terms of the query.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from daemon.archive import Archive
 from daemon.model import Json, Kind, Message, Part
+from daemon.recall import names
+from daemon.recall.allowed import ANYTHING, Allowed, meant
 from daemon.recall.catalog import Row
 from daemon.recall.filters import Place
 from daemon.recall.group import Find
@@ -45,7 +47,10 @@ _ANY_TYPE = ("text", "reasoning", "tool", "subtask")
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How finds are to be shown; `place` is what directories are measured by, `now` is epoch ms."""
+    """How finds are to be shown; `place` is what directories are measured by, `now` is epoch ms.
+
+    `allowed` are the kinds and the tool that were asked for.
+    """
 
     query: Query
     width: int
@@ -53,6 +58,7 @@ class Looks:
     level: str
     place: Place | None
     now: int
+    allowed: Allowed = ANYTHING
     seen: dict[str, str] = field(default_factory=dict)
 
     def clean(self, shown: str) -> str:
@@ -68,14 +74,18 @@ class Looks:
 
 
 def result(archive: Archive, rows: Mapping[str, Row], find: Find, looks: Looks) -> Json | None:
-    """The result of one find; None where its message has left the archive meanwhile."""
+    """The result of one find; None where its message, or what is allowed of it, has left the archive meanwhile."""
     message = archive.message(find.message_id)
     if message is None:
         return None
     row = rows.get(find.session_id)
+    match = meant(find.match, message, row.title if row else "", looks.allowed, looks.words)
+    if match is None:
+        return None
+    find = replace(find, match=match)
     part = _part(message, find)
     kind = _kind(message, part) if _is_loose(find) else find.match.kind
-    terms = tuple(dict.fromkeys(looks.clean(term) for term in find.terms))
+    terms = tuple(dict.fromkeys(looks.clean(names.written(term, find.match.text)) for term in find.terms))
     shown = _snippet(find, part, looks)
     made: Json = {
         "sessionID": find.session_id,
@@ -89,7 +99,7 @@ def result(archive: Archive, rows: Mapping[str, Row], find: Find, looks: Looks) 
         "partType": _part_type(find, part),
         "kind": kind,
         "pruned": _is_pruned(part),
-        "deleted": archive.is_deleted(message.id),
+        "deleted": archive.is_deleted(message.id) or find.match.part_id in archive.gone(message.id),
         "archived": row is not None and row.archived is not None,
         "snippet": shown,
         "score": find.score,

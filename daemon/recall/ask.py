@@ -19,23 +19,27 @@ from daemon.recall import answers, group, hints, rank
 from daemon.recall.asked import Recall as Asked
 from daemon.recall.candidates import NEAR, WORDS, Candidates, Found
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.crowd import Wanted, spread
 from daemon.recall.expand import Expansion, expand
 from daemon.recall.filters import Scope, resolve
 from daemon.recall.group import Find
+from daemon.recall.helping import Helper
 from daemon.recall.order import Archived, held, ordered
 from daemon.recall.rank import Query
 from daemon.recall.snippet import counted
+from daemon.recall.touched import by_all_names
 from daemon.redact import redact
 
 BUDGET_S = 2.0
 """Seconds that all searching of one question may take."""
 
-_NEAR_MISSES = 20
 _SHARE_OF_HELP = 0.01
 """The part of the budget that looking for hints may always take, 20 ms; else as long as the answer has taken."""
 _DEPTH_OF_GROUPS = 200
 """Candidates for results that stand for many: a session that has several good messages should show all of them."""
 _ONE_BY_ONE = ("part", "message")
+_LEAST_LOOK = 0.05
+"""The part of the budget that looking again beside a noisy session may always take; else as long as the first look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class _Asking:
         self._began = time.monotonic()
         self._deadline = self._began + room.budget_s
         self._rows: Mapping[str, Row] = room.catalog.rows()
-        self._scope: Scope = resolve(asked, self._rows, here, now)
+        self._scope: Scope = by_all_names(room.archive, resolve(asked, self._rows, here, now))
         self._query = Query(asked.query) if asked.match == "regex" else rank.parse(asked.query)
         self._known: dict[str, Archived | None] = {}
 
@@ -100,7 +104,8 @@ class _Asking:
         asked = self._asked
         looked = self._look()
         page = self._told(looked.finds[: asked.results])
-        looks = answers.Looks(self._query, asked.width, asked.explain, asked.group, self._scope.place, self._now)
+        place, allowed = self._scope.place, self._scope.allowed
+        looks = answers.Looks(self._query, asked.width, asked.explain, asked.group, place, self._now, allowed)
         shown = [
             (find, made)
             for find in page
@@ -172,17 +177,13 @@ class _Asking:
         # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
         telling = WORDS if mode != "semantic" else NEAR
         for deeper in (True, True, False):
-            found = self._room.candidates.gather(
-                self._query, mode, filters, depth, is_wide=True, deadline=self._deadline
-            )
-            finds = self._finds(found, mode, 4 * asked.results if one_by_one else depth * 4)
-            is_full = found.is_full(depth, telling)
+            found, finds, is_full, is_all = self._searched(mode, filters, depth, telling)
             is_enough = len(finds) >= asked.results or (one_by_one and len(found.best()) >= asked.results)
-            if is_enough or not is_full or not deeper or self._is_over():
+            if is_enough or is_all or not is_full or not deeper or self._is_over():
                 break
             depth *= 4
         looked.rounds += 1
-        looked.is_full |= is_full
+        looked.is_full |= is_full and (one_by_one or not is_all)
         looked.is_inside |= found.is_inside
         looked.states |= found.states
         looked.warnings += [warning for warning in found.warnings if warning not in looked.warnings]
@@ -200,13 +201,38 @@ class _Asking:
             if find.key(asked.group) not in seen
         ]
 
+    def _searched(
+        self, mode: str, filters: Filters, depth: int, telling: Sequence[str]
+    ) -> tuple[Found, list[Find], bool, bool]:
+        """What one depth has, as finds; whether lists were full; whether other sessions have nothing more."""
+
+        def gather(mode: str, besides: frozenset[str], until: float) -> Found:
+            narrowed, until = replace(filters, besides=besides), min(until, self._deadline)
+            return self._room.candidates.gather(self._query, mode, narrowed, depth, is_wide=True, deadline=until)
+
+        def arranged(found: Found) -> list[Find]:
+            return self._finds(found, mode, 4 * self._asked.results if one_by_one else depth * 4)
+
+        one_by_one = self._asked.group in _ONE_BY_ONE
+        began = time.monotonic()
+        found = gather(mode, frozenset(), self._deadline)
+        is_full = found.is_full(depth, telling)
+        if self._is_near_only(mode):  # the nearest are always as many as are asked for
+            is_full = is_full and found.near().issuperset(found.ids("semantic"))
+        if filters.session_id or not is_full or self._is_over():
+            return found, arranged(found), is_full, False
+        within_s = max(_LEAST_LOOK * self._room.budget_s, time.monotonic() - began)
+        wanted = Wanted(mode, self._asked.results, one_by_one, depth, within_s, self._session_of)
+        found, finds, is_all = spread(wanted, found, arranged, gather)
+        return found, finds, is_full, is_all
+
     def _finds(self, found: Found, mode: str, needed: int) -> list[Find]:
         """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
         return group.falling(self._arranged(found, mode, needed))
 
     def _arranged(self, found: Found, mode: str, needed: int) -> list[Find]:
         archived = {i: about for i in found.best() if (about := self._about(i)) is not None}
-        if mode == "semantic" and self._asked.match == "smart":  # nobody asked for likeness: only what is near enough
+        if self._is_near_only(mode):
             near = found.near()
             archived = {i: about for i, about in archived.items() if i in near}
         waiting = {stage: self._room.archive.waiting(stage) for stage in STAGES}
@@ -229,6 +255,10 @@ class _Asking:
         grouped = group.grouped(finds, level)
         return grouped if self._asked.sessionID else group.diverse(grouped, self._asked.results)
 
+    def _is_near_only(self, mode: str) -> bool:
+        """Whether nobody asked for likeness, and only what is near enough counts."""
+        return mode == "semantic" and self._asked.match == "smart"
+
     def _about(self, message_id: str) -> Archived | None:
         """What the archive knows of a candidate, read once; None for one that it does not have."""
         if message_id not in self._known:
@@ -238,6 +268,10 @@ class _Asking:
                 Archived(state["session"], row.project_id if row else "", state["created"]) if state else None
             )
         return self._known[message_id]
+
+    def _session_of(self, message_id: str) -> str:
+        about = self._about(message_id)
+        return about.session_id if about is not None else ""
 
     def _is_over(self) -> bool:
         return time.monotonic() >= self._deadline
@@ -253,7 +287,7 @@ class _Asking:
     def _warnings(
         self, looked: _Looked, page: Sequence[Find], results: Sequence[Json], missing: hints.Missing
     ) -> list[str]:
-        said = [*self._scope.warnings, *looked.warnings]
+        said, aside = [*self._scope.warnings, *looked.warnings], self._room.catalog.aside.now()
         if looked.late:
             said.append(
                 f"searching was ended after {self._room.budget_s:g} s: {'; '.join(looked.late)}; narrower filters help"
@@ -271,8 +305,10 @@ class _Asking:
                 missing,
                 is_inside=looked.is_inside,
                 is_limited=bool(self._scope.limited_by),
-                is_sure=looked.states.get("lexical") == "used" and not looked.late,
+                is_sure=looked.states.get("lexical") == "used" and not looked.late and not aside.count,
             )
+        if not page or (missing.parts and self._asked.match != "semantic"):
+            said += aside.warnings()
         if looked.gone:
             gone = counted(looked.gone, "indexed message")
             said.append(f"not in the archive: {gone}; the index is behind, rebuild it")
@@ -287,44 +323,10 @@ class _Asking:
 
     def _help(self, page: Sequence[Find], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
-        asked, scope = self._asked, self._scope
         now = time.monotonic()
         until = min(self._deadline, now + max(_SHARE_OF_HELP * self._room.budget_s, now - self._began))
-        notes, suggestions = hints.emptied(asked, scope, self._rows)
-        is_weak = not any(find.is_by_words for find in page) or (self._query.is_exact and bool(missing.parts))
-        if notes:
-            return notes, suggestions, self._near_misses(until)
-        if page and not is_weak:
-            return notes, self._spelt(missing.unwritten, until), []
-        if not is_weak or (page and asked.match in {"semantic", "regex"}):
-            return notes, suggestions, []
-        suggestions += self._spelt(missing.parts, until)
-        if page:
-            return notes, suggestions, []
-        suggestions += hints.limiting(asked, scope, len(self._rows)) + hints.other_mode(asked, self._query)
-        return notes, suggestions, self._near_misses(until)
-
-    def _spelt(self, missing: Sequence[str], until: float) -> list[Json]:
-        if self._asked.match in {"regex", "semantic"}:
-            return []
-        return hints.spelt(missing, lambda word: self._room.candidates.spellings(word, 3, until), self._asked)
-
-    def _near_misses(self, until: float) -> list[Json]:
-        """Sessions that hold it outside the filters, in the mode asked for; else such that hold nearly such words."""
-        asked, scope = self._asked, self._scope
-        if time.monotonic() >= until or (asked.match == "regex" and not scope.limited_by):
-            return []
-        mode = {"hybrid": "smart", "semantic": "smart"}.get(asked.match, asked.match) if scope.limited_by else "fuzzy"
-        try:
-            found = self._room.candidates.gather(self._query, mode, Filters(), _NEAR_MISSES, deadline=until)
-        except ReconstituteError:  # the owner of the index was told; a hint is no reason to fail
-            return []
-        outside = f", but is outside the filters ({', '.join(scope.limited_by)})" if scope.limited_by else ""
-        return hints.near_misses(
-            self._finds(found, mode, _NEAR_MISSES),
-            self._rows,
-            lambda find: hints.held_by(find, self._query, mode) + outside,
-        )
+        helper = Helper(self._room.candidates, self._asked, self._query, self._scope, self._rows, until, self._finds)
+        return helper.help(page, missing)
 
     def _degraded(self, looked: _Looked, expansion: Expansion) -> str:
         """The gravest of what went less well than asked."""
@@ -348,4 +350,5 @@ class _Asking:
             "candidates": looked.candidates,
             "waiting": {stage: self._room.archive.waiting(stage) for stage in STAGES},
             "limitedBy": limited,
+            **self._room.catalog.aside.now().coverage(),
         }

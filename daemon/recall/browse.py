@@ -1,7 +1,8 @@
 """Walking through the records: one message, the messages around it, a session page by page, the list of sessions.
 
 Nothing is ranked and nothing is left out silently: what was assumed, cut or is not indexed yet stands in `warnings`.
-All that is shown is redacted. Messages and sessions that OpenCode has deleted are shown and marked. Times are epoch ms.
+All that is shown is redacted. What OpenCode has deleted, a session, a message or a part, is shown and marked. Times are
+epoch ms.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from daemon.model import Json, Kind, Message
 from daemon.recall.asked import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.context import around
-from daemon.recall.filters import Fits, absolute, at_hand, is_within, latest_at, place_of
+from daemon.recall.filters import Fits, absolute, at_hand, is_within, latest_at, place_of, several
 from daemon.recall.shown import item
 from daemon.recall.snippet import counted
 from daemon.redact import redact
@@ -147,6 +148,8 @@ def _place(rows: Mapping[str, Row], asked: RecallSessions, here: str, warnings: 
     if not directory:
         return at_hand("project", rows, here, warnings) if asked.scope == "project" else lambda _: True
     place = place_of(rows, directory, climbs=False)
+    if "project" in {asked.within, asked.scope}:
+        warnings += several(place)
     ways: dict[str, Fits] = {
         "project": place.is_project,
         "exact": lambda row: absolute(row.directory, "/", "directory") == directory,
@@ -235,7 +238,8 @@ def _items(archive: Archive, ids: Sequence[str], max_chars: int, center: str = "
 
 
 def _item(archive: Archive, message: Message, max_chars: int, *, is_center: bool = False) -> Json:
-    return item(message, max_chars=max_chars, center=is_center, deleted=archive.is_deleted(message.id))
+    deleted, gone = archive.is_deleted(message.id), archive.gone(message.id)
+    return item(message, max_chars=max_chars, center=is_center, deleted=deleted, gone=gone)
 
 
 def _context(archive: Archive, session_id: str) -> Json:

@@ -16,7 +16,7 @@ from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Kind
-from daemon.recall import rank
+from daemon.recall import nearly, rank
 from daemon.recall.close import neighbours
 from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
@@ -146,7 +146,7 @@ class Candidates:
             self._literal(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
 
         def fuzzy(found: Found) -> None:
-            found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
+            self._fuzzy(found, asked, filters, depth, deadline)
 
         def regex(found: Found) -> None:
             within_s = max(0.05, deadline - time.monotonic()) if deadline else 60.0
@@ -285,6 +285,18 @@ class Candidates:
         if len(found.lists) < sum(bool(kinds & some) for some in (_SAID, TOOLS)):
             found.late.append("not all texts were looked at")
 
+    def _fuzzy(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float | None) -> None:
+        """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
+        near = found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
+        standing: list[Match] = []
+        held = nearly.held_whole(asked, near, is_all=len(near) < depth)
+        wanted = {*asked.named[:_MOST_NAMES], asked.phrase} - held - {""}
+        for text in sorted(wanted):
+            for _, matches in self._standing(text, ("named", "tools"), filters, depth, deadline):
+                standing += matches
+        if standing or asked.is_exact:
+            found.lists["lexical"], found.is_inside = nearly.merged(asked, near, standing)
+
     def _standing(
         self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float | None
     ) -> Iterator[tuple[str, list[Match]]]:
@@ -299,16 +311,17 @@ class Candidates:
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
     def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int, *, is_bare: bool) -> None:
-        index = self._semantic()
-        if index is None:
-            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
         try:
             text = meaning(asked.text, self._facts(asked))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
             text = asked.text
+        # Before the index, which is not open without its model: the model says best what is wrong with it.
         vector = self._embedder.embed([text])[0]
         if isinstance(vector, BadInput):
             raise vector
+        index = self._semantic()
+        if index is None:
+            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
         found.lists["semantic"] = self._nearest(index, vector, filters, min(depth, _DEEPEST_MEANING), is_bare=is_bare)
 
     def _nearest(

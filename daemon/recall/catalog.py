@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daemon.archive import Archive
+from daemon.recall.kept_aside import KeptAside
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Catalog:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+        self.aside = KeptAside(archive)
+        """The records that could not be read."""
         self._lock = threading.Lock()
         self._place = -1
         self._rows: dict[str, Row] = {}

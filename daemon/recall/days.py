@@ -1,7 +1,8 @@
 """The days and months that a question names, and how near a message's time is to them; pure functions.
 
 Whoever asks what was decided on 3 March wants that day before all others, though its texts need not say so. A day
-without a year is that day of any year. The day after still counts: things are told when they are over.
+without a year is that day of any year. The day after still counts: things are told when they are over. What may as well
+be another word, as in "dec 12 to hex" and "may 3 threads write", is a day only beside other words of a date.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ _SHAPES = tuple(
         rf"\b(?:in|during|since|until|by|of|last)\s+{_WHOLE_NAME}",
     )
 )
+_UNSURE = frozenset(_NUMBERS) - frozenset(_MONTHS) | {"may"}
+_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\b", re.IGNORECASE)
+_OF_A_DATE = re.compile(
+    r"\b(?:on|since|until|till|before|after|between|around|during|dated?|days?|weeks?|months?|when)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,8 @@ class Asked:
 
 def asked(question: str) -> tuple[Asked, ...]:
     """The days and months that a question names, each once; what is no day of the calendar is none."""
-    found: dict[Asked, None] = {}
+    found: dict[Asked, bool] = {}
+    is_dated = _OF_A_DATE.search(question) is not None
     for shape in _SHAPES:
         for match in shape.finditer(question):
             values = match.groupdict()
@@ -71,9 +78,10 @@ def asked(question: str) -> tuple[Asked, ...]:
             name = values["month"].lower()
             one = Asked(int(year) if year else None, _NUMBERS.get(name) or int(name), int(day) if day else None)
             if _is_possible(one):
-                found[one] = None
+                is_bare = name in _UNSURE and day is not None and year is None
+                found[one] = not is_bare or _ORDINAL.search(match.group()) is not None
         question = shape.sub(" ", question)
-    return tuple(found)
+    return tuple(found) if is_dated or len(found) > 1 or any(found.values()) else ()
 
 
 def nearness(wanted: Sequence[Asked], created: int) -> float:

@@ -7,13 +7,14 @@ what was left out. Whatever is shown comes from `shown` and `context`, which red
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from daemon import records
 from daemon.archive import Archive
-from daemon.model import Hit, Json, Message
+from daemon.model import Hit, Json
 from daemon.recall import shown
 from daemon.recall.asked import Recall
 from daemon.recall.catalog import Row
@@ -41,7 +42,11 @@ class Expansion:
 
 
 def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequence[Find]) -> Expansion:
-    """`finds` are the results as they are shown, in their order; the first `expandResults` of them are expanded."""
+    """`finds` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
+
+    A message is shown once: an expansion that would have it again names it in ``shownBefore``, a list of
+    ``{messageID, resultIndex}``, by the result that shows it.
+    """
     made = Expansion()
     if asked.expand == "none" or not finds:
         return made
@@ -49,7 +54,7 @@ def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequ
     if asked.expand == "messages":
         return _as_messages(archive, rows, asked, chosen)
     room = _Room(asked.expandBudgetMessages, asked.expandBudgetChars)
-    left_out = 0
+    left_out, seen = 0, dict[str, int]()
     for number, find in enumerate(chosen):
         order = archive.message_ids(find.session_id)
         if asked.expand == "message" or find.message_id not in order:
@@ -58,9 +63,10 @@ def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequ
         else:
             first, last = _around(archive, order, order.index(find.message_id), asked.window)
             ids = order[first : last + 1]
-        items, missing = _items(archive, ids, find.message_id, room)
+        before = [one for one in ids if one in seen]
+        items, missing = _items(archive, [one for one in ids if one not in seen], find.message_id, room)
         left_out += missing
-        if not items:
+        if not items and not before:
             continue
         entry: Json = {
             "resultIndex": number,
@@ -68,13 +74,17 @@ def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequ
             "messageID": find.message_id,
             "mode": asked.expand,
         }
-        if asked.expand == "message":
+        shown_now = [item["message"]["id"] for item in items]
+        if before:
+            entry["shownBefore"] = [{"messageID": one, "resultIndex": seen[one]} for one in before]
+        if asked.expand == "message" and items:
             entry["message"] = items[0]
-        else:
-            kept = [order.index(item["message"]["id"]) for item in items if item["message"]["id"] in order]
+        elif asked.expand != "message":
+            kept = [order.index(one) for one in (*shown_now, *before) if one in order]
             first, last = min(kept, default=first), max(kept, default=last)
             entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
         made.expanded.append(entry)
+        seen |= dict.fromkeys(shown_now, number)
     if left_out or room.was_cut:
         made.is_short = True
         made.warnings.append(_short_of(asked, left_out))
@@ -111,19 +121,21 @@ def _items(archive: Archive, ids: Sequence[str], center: str, room: _Room) -> tu
         message = archive.message(message_id)
         if message is None:
             continue
-        item = _fitting(message, room, is_center=message_id == center, is_deleted=archive.is_deleted(message_id))
+        deleted, gone = archive.is_deleted(message_id), archive.gone(message_id)
+        show = partial(shown.item, message, center=message_id == center, deleted=deleted, gone=gone)
+        item = _fitting(show, room)
         made[message_id] = item
         room.messages -= 1
     return [made[message_id] for message_id in ids if message_id in made], missing
 
 
-def _fitting(message: Message, room: _Room, *, is_center: bool, is_deleted: bool) -> Json:
+def _fitting(show: Callable[..., Json], room: _Room) -> Json:
     """A message in what is left of the room; of one that is too long the longest parts are cut, the last left out."""
-    item = shown.item(message, center=is_center, deleted=is_deleted)
+    item = show()
     if _size(item) > room.chars:
         room.was_cut = True
         most = _part_room(item, room.chars)
-        item = shown.item(message, max_chars=most, center=is_center, deleted=is_deleted)
+        item = show(max_chars=most)
         kept, left = 0, room.chars
         for part in item["parts"]:
             left -= _texts(part)

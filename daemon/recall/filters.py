@@ -19,6 +19,7 @@ from daemon.index import Filters
 from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
 from daemon.recall import asked as asking
+from daemon.recall.allowed import ANYTHING, Allowed
 from daemon.recall.catalog import Row
 from daemon.redact import redact
 
@@ -28,6 +29,7 @@ TYPES: dict[str, tuple[str, ...]] = {"all": (), "text": TEXT, "tool": TOOL, "rea
 NO_PROJECT = ("", "global")
 """What OpenCode writes for the project of a session outside any repository: such sessions have nothing in common."""
 
+_SHOWN_PROJECTS = 5
 _LOWER = ("after", "last", "from", "since")
 _UPPER = ("before", "to", "until")
 Fits = Callable[[Row], bool]
@@ -35,10 +37,18 @@ Fits = Callable[[Row], bool]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A directory and what belongs to it: `directory` is the one asked for, or its nearest parent with sessions."""
+    """A directory and what belongs to it: `directory` is the one asked for, or its nearest parent with sessions.
+
+    `projects` are those of the sessions there, or, where none is there, beneath it.
+    """
 
     directory: str = ""
-    project_id: str = ""
+    projects: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The projects that are some: sessions outside repositories have none in common."""
+        return tuple(project for project in self.projects if project not in NO_PROJECT)
 
     def relevance(self, row: Row | None) -> str:
         """How near a session is: exact (the directory or below), project, global; unknown where nobody can tell."""
@@ -49,12 +59,15 @@ class Place:
         return "project" if self.is_project(row) else "global"
 
     def is_project(self, row: Row) -> bool:
-        """Whether a session is of the same project; outside repositories: of the same directory."""
-        if self.project_id in NO_PROJECT:
+        """Whether a session is of the same project, or one of them; outside repositories: of the same directory."""
+        if row.project_id in self.named:
+            return True
+        is_loose = row.project_id in NO_PROJECT and any(project in NO_PROJECT for project in self.projects)
+        if is_loose or not self.named:
             if self.directory == "/":  # everything is beneath it: that makes it nobody's project
                 return _normal(row.directory) == "/"
             return is_within(row.directory, self.directory)
-        return row.project_id == self.project_id
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Scope:
     """Where to look: `rounds` are (relevance, filters) to be asked one after the other until there is enough.
 
     `limited_by` names the filters in force, `emptied_by` the one that no session passes; `eligible` is how many
-    sessions do; `place` is what directoryRelevance is measured by.
+    sessions do; `place` is what directoryRelevance is measured by; `allowed` are the kinds and the tool to be shown.
     """
 
     rounds: tuple[tuple[str, Filters], ...]
@@ -71,6 +84,7 @@ class Scope:
     emptied_by: str = ""
     warnings: tuple[str, ...] = ()
     place: Place | None = None
+    allowed: Allowed = ANYTHING
 
 
 def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
@@ -86,6 +100,8 @@ def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) 
     top = absolute(asked.directory, here, "directory")
     base = top or (_normal(here) if here.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
+    if place is not None and top and (asked.within == "project" or asked.fallback):
+        warnings += several(place)
     steps = [*_session_steps(asked, rows, here, warnings), *_directory_steps(asked, place)]
     fallback = asked.fallback and bool(asked.directory.strip())
     main = [step for step in steps if not (fallback and step[0] == "directory")]
@@ -116,7 +132,8 @@ def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) 
         "sessionsLimit": bool(asked.sessions),
     }
     limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
-    return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place)
+    allowed = Allowed(kinds, filters.tool)
+    return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed)
 
 
 # -- times -----------------------------------------------------------------------------------------------------------
@@ -188,10 +205,18 @@ def _kinds(asked: asking.Recall) -> tuple[str, ...]:
     unknown = [kind for kind in asked.kinds if kind not in known]
     if unknown:
         raise BadRequest(f"kinds {unknown[0]!r} is unknown: use any of {', '.join(known)}")
+    kinds = tuple(asked.kinds)
+    if asked.toolName.strip() and kinds:
+        kinds = tuple(kind for kind in kinds if kind in TOOL)
+        if not kinds:
+            raise BadRequest(
+                f"toolName {asked.toolName!r} with kinds {', '.join(asked.kinds)} finds nothing: tools have no such "
+                f"text; leave kinds out, or use any of {', '.join(TOOL)}"
+            )
     of_type = TYPES[asked.type] if asked.type in get_args(asking.Type) else ()
-    if not asked.kinds or not of_type:
-        return tuple(asked.kinds) or tuple(map(str, of_type))
-    both = tuple(kind for kind in asked.kinds if kind in of_type)
+    if not kinds or not of_type:
+        return kinds or tuple(map(str, of_type))
+    both = tuple(kind for kind in kinds if kind in of_type)
     if not both:
         raise BadRequest(
             f"kinds {', '.join(asked.kinds)} and type {asked.type!r} have nothing in common; leave one of them out"
@@ -244,7 +269,7 @@ def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str])
         title = redact(latest.title)
         warnings.append(f"scope session: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}")
         return lambda row: row.id == latest.id
-    place = Place(_normal(latest.directory), latest.project_id)
+    place = Place(_normal(latest.directory), (latest.project_id,))
     named = "its directory" if latest.project_id in NO_PROJECT else f"project {latest.project_id}"
     warnings.append(f"scope project: taken to be {named}, of the latest session in {redact(latest.directory)}")
     return place.is_project
@@ -276,18 +301,28 @@ def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
 
 
 def place_of(rows: Mapping[str, Row], directory: str, *, climbs: bool) -> Place:
-    """`directory` with the project of its latest session, or of its nearest parent's.
+    """`directory` with the projects of its sessions; else with those beneath it, else with its nearest parent's.
 
     With `climbs` it is where a caller stands: then a parent that has sessions stands for a directory that has none.
     """
+    there = [row for row in rows.values() if _normal(row.directory) == directory]
+    there = there or [row for row in rows.values() if is_within(row.directory, directory)]
+    if there:
+        there.sort(key=lambda row: (-row.updated, row.id))
+        return Place(directory, tuple(dict.fromkeys(row.project_id for row in there)))
     latest = latest_at(rows, directory)
-    below = [row for row in rows.values() if is_within(row.directory, directory)]
-    if below:
-        newest = latest if latest in below else max(below, key=lambda row: (row.updated, row.id))
-        return Place(directory, newest.project_id if newest else "")
     if latest is None:
         return Place(directory)
-    return Place(_normal(latest.directory) if climbs else directory, latest.project_id)
+    return Place(_normal(latest.directory) if climbs else directory, (latest.project_id,))
+
+
+def several(place: Place) -> list[str]:
+    """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
+    if len(place.named) < 2:
+        return []
+    shown = ", ".join(place.named[:_SHOWN_PROJECTS])
+    more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
+    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {shown}{more}"]
 
 
 def _narrowed(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:

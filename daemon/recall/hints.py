@@ -12,16 +12,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.model import Json
+from daemon.recall import names
 from daemon.recall.asked import Recall
 from daemon.recall.catalog import Row
 from daemon.recall.filters import Scope
 from daemon.recall.group import Find
-from daemon.recall.rank import Query, Tier, split
+from daemon.recall.names import Stands
+from daemon.recall.rank import Query, Tier, as_asked, split
 from daemon.recall.snippet import counted, one_line
 from daemon.redact import redact
 
 MOST_WORDS = 4
 """Absent words of a query for which near spellings are looked up."""
+_MOST_LISTED = 8
+_LONGEST_SHOWN = 80
+_SAYS_LITTLE = frozenset({"many", "much", "often", "ever"})
+"""Words of a question that ask and name nothing: that no text has them is no news."""
+
+_UNSPELT = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
+"""Names with digits, which the index does not have among the words that it knows near spellings of."""
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "time": ("before", "after", "last", "from", "to", "since", "until"),
@@ -50,6 +59,8 @@ def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Miss
     """
     pieces = split(held)
     words = [word for word in query.words if word not in pieces]
+    if set(query.words) - _SAYS_LITTLE or query.named:
+        words = [word for word in words if word not in _SAYS_LITTLE]
     names = [name for name in query.named if name.lower() not in held]
     return Missing((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
 
@@ -65,13 +76,20 @@ def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]
         others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in found)
         made.append(
             {
-                "reason": f"no recorded text that was searched holds {redact(word)!r}; spelt nearly so: {others}",
+                "reason": f"no recorded text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
                 "action": f"ask for {other!r} if that was meant"
                 + ("" if asked.match == "fuzzy" else ", or use match 'fuzzy'"),
                 "example": _without(asked) | {"query": _replaced(redact(asked.query), redact(word), other)},
             }
         )
     return made
+
+
+def beyond(suggestion: Json, asked: Recall, scope: Scope) -> Json:
+    """A suggestion of `spelt` that finds something only without the filters."""
+    action = f"{suggestion['action']}; only what the filters ({', '.join(scope.limited_by)}) leave out has it"
+    example = _without(asked, *scope.limited_by) | {"query": suggestion["example"]["query"]}
+    return suggestion | {"action": action, "example": example}
 
 
 def _replaced(text: str, word: str, other: str) -> str:
@@ -98,43 +116,116 @@ def word_warnings(
     nothing = "no text within the filters holds" if is_limited else "no recorded text holds"
     if not is_sure:
         nothing = "no text that could be searched holds"
+    if mode == "literal":
+        return _inside_only((query.text.strip(),), finds) if _is_one_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:
         return []
-    named = ", ".join(repr(redact(word)) for word in missing.parts)
     if not any(find.is_by_words for find in finds):
-        wanted = ", ".join(repr(redact(word)) for word in (*query.named, *query.words)) or repr(redact(query.text))
-        if is_inside:
-            return [f"{wanted} occurs only inside longer words; match 'literal' finds it there"]
-        if any(find.near for find in finds):
-            return [f"{nothing} {named or wanted}; these results hold words that are spelt nearly so"]
-        rest = "these results are only similar in meaning" if finds else "nothing was found"
-        if finds and all(not find.is_own for find in finds):
-            rest = "these messages only follow such that hold some of it"
-        return [f"{nothing} {wanted}; {rest}"]
-    unwritten = ", ".join(repr(redact(word)) for word in missing.unwritten)
-    absent_words = [f"{nothing} {unwritten}; these results hold the other words"] if unwritten else []
-    if query.is_exact and mode != "fuzzy":  # near spellings have no tiers
+        unsought = [] if is_inside or any(find.near for find in finds) else _unsought(query.named)
+        return [_wordless(query, finds, nothing, is_inside=is_inside), *unsought]
+    unwritten = missing.unwritten
+    absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold the other words"] if unwritten else []
+    if query.is_exact and mode != "fuzzy":
         return _name_warnings(query, finds, nothing) + absent_words
-    alike = sum(find.mode == "semantic" for find in finds)
-    said = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
+    if mode == "fuzzy":  # near spellings have no tiers
+        said = _absent_names(query, missing, nothing, is_inside=is_inside)
+    else:
+        alike = sum(find.mode == "semantic" for find in finds)
+        said = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
+    if not query.is_exact and _is_one_name(query):
+        said += _inside_only((query.phrase,), finds)
     near = sum(bool(find.near) for find in finds)
     return absent_words + said + ([f"{_results(near)} only a near spelling: see near"] if near else [])
 
 
+def _wordless(query: Query, finds: Sequence[Find], nothing: str, *, is_inside: bool) -> str:
+    """Where no result holds a word as it was asked for."""
+    wanted = _listed(as_asked(query)) or _shown(query.text)
+    is_near = any(find.near for find in finds)
+    rest = "these results are only similar in meaning" if finds else "nothing was found"
+    if finds and all(not find.is_own for find in finds):
+        rest = "these messages only follow such that hold some of it"
+    if is_inside:
+        shown = ": see near" if is_near else f"; match 'literal' finds it there{f'; {rest}' if finds else ''}"
+        inside = [query.phrase] if query.phrase else as_asked(query)
+        return _inside_longer(inside, "words") + shown
+    if is_near:
+        return f"{nothing} {wanted}; these results hold words that are spelt nearly so"
+    is_looked_up = query.is_exact or len(as_asked(query)) <= 1
+    return f"{nothing} {wanted if is_looked_up else _as_words(as_asked(query))}; {rest}"
+
+
 def _name_warnings(query: Query, finds: Sequence[Find], nothing: str) -> list[str]:
-    named = ", ".join(repr(redact(name)) for name in query.named)
+    named = _listed(query.named)
     best = min((find.grade for find in finds), default=int(Tier.NONE))
     without = sum(find.grade == Tier.NONE for find in finds)
     if best == Tier.NONE:
-        return [f"{nothing} {named}; these results are only similar"]
+        return [f"{nothing} {named}; these results are only similar", *_unsought(query.named)]
     said = []
     if best == Tier.SOME:
         said.append(f"no message holds all of {named}")
     if best == Tier.INSIDE:
-        said.append(f"{named} occurs only inside longer names")
+        said.append(_inside_longer(query.named))
     if without:
         said.append(f"the last {'result does' if without == 1 else f'{without} results do'} not hold {named}")
     return said
+
+
+def _absent_names(query: Query, missing: Missing, nothing: str, *, is_inside: bool) -> list[str]:
+    """Where results are in the order of near spellings: what of the names none of them is."""
+    absent = [name for name in query.named if name in missing.parts]
+    rest = "these results hold other words of the query, or such as are spelt nearly so"
+    if not absent:
+        return []
+    if not is_inside:
+        return [f"{nothing} {_listed(absent)}; {rest}", *_unsought(absent)]
+    return [f"{_inside_longer(absent)}; {rest}"]
+
+
+def _unsought(absent: Sequence[str]) -> list[str]:
+    """Which absent names no near spelling is looked for: so that nobody takes them for looked up in this way too."""
+    unsought = [name for name in absent if _UNSPELT.search(name)]
+    return [f"typing errors are only looked for in words of letters alone, not in {_listed(unsought)}"] * bool(unsought)
+
+
+def _inside_longer(named: Sequence[str], ones: str = "names") -> str:
+    if len(named) == 1:
+        return f"{_listed(named)} occurs only inside longer {ones}{_otherwise(named)}"
+    return f"none of {_listed(named)} occurs but inside longer {ones}{_otherwise(named)}"
+
+
+def _is_one_name(query: Query) -> bool:
+    """Whether the whole query is a name, or a compound such as ``max-shard`` that may be one."""
+    return query.named == (query.text.strip(),) or ("-" in query.phrase and " " not in query.phrase)
+
+
+def _inside_only(named: Sequence[str], finds: Sequence[Find]) -> list[str]:
+    """Where a part of a text was asked for that looks like a name, and each result has it in a longer one."""
+    texts = [find.match.text for find in finds if find.is_by_words and find.match.text]
+    if not texts or any(names.stands(name, text) is Stands.WHOLE for text in texts for name in named):
+        return []
+    return [f"these results hold {_listed(named)} only inside longer names{_otherwise(named)}"]
+
+
+def _otherwise(named: Sequence[str]) -> str:
+    """What a name in which marks count may be found as besides."""
+    is_plain = all(re.fullmatch(r"[^\W_][\w -]*[^\W_]", name) for name in named)
+    return "" if is_plain else ", or with other marks"
+
+
+def _as_words(words: Sequence[str]) -> str:
+    """What was looked for as words only: it may well stand inside longer ones."""
+    return f"{_listed(words)} as {'a word' if len(words) == 1 else 'words'}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _MOST_LISTED} more" if len(words) > _MOST_LISTED else ""
+    return ", ".join(map(_shown, words[:_MOST_LISTED])) + more
+
+
+def _shown(text: str) -> str:
+    clean = redact(text)
+    return repr(clean if len(clean) <= _LONGEST_SHOWN else clean[: _LONGEST_SHOWN - 1] + "…")
 
 
 def _results(number: int) -> str:
@@ -182,17 +273,39 @@ def limiting(asked: Recall, scope: Scope, known: int) -> list[Json]:
     ]
 
 
-def other_mode(asked: Recall, query: Query) -> list[Json]:
-    """Another way to ask, where nothing was found."""
+def other_tool(asked: Recall, tool: str) -> list[Json]:
+    """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
+    wanted, there = redact(asked.toolName.strip()), redact(tool)
+    reason = f"toolName is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
+    return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(asked) | {"toolName": there}}]
+
+
+def other_modes(asked: Recall, query: Query) -> tuple[str, ...]:
+    """Modes that may find something where nothing was found, the likeliest first."""
     if asked.match in {"literal", "regex"}:
-        action = "use match 'hybrid': words in any order, stemmed, and meaning"
-        example = _without(asked, "match")
-        return [{"reason": f"nothing {asked.match} was found", "action": action, "example": example}]
-    if query.is_exact and not query.words:
-        action = "use match 'semantic' for what is only similar, or 'literal' for a part of a longer name"
-        example = _without(asked) | {"match": "literal"}
-        return [{"reason": "a bare name is only answered by that name", "action": action, "example": example}]
-    return []
+        return ("hybrid",)
+    is_bare = query.is_exact and not query.words
+    return tuple(mode for mode in ("literal", "fuzzy", "semantic") if mode != asked.match) if is_bare else ()
+
+
+def other_mode(asked: Recall, mode: str) -> list[Json]:
+    """Another way to ask, where nothing was found."""
+    reason = "a bare name is only answered by that name"
+    if asked.match in {"literal", "regex"}:
+        reason = f"nothing {asked.match} was found"
+    return [{"reason": reason, "action": f"use match {mode!r} {_FINDS[mode]}", "example": _in_mode(asked, mode)}]
+
+
+_FINDS = {
+    "hybrid": "for words in any order, stemmed, and meaning",
+    "literal": "for a part of a longer name",
+    "fuzzy": "for near spellings, and the pieces of a name",
+    "semantic": "for what is only similar",
+}
+
+
+def _in_mode(asked: Recall, mode: str) -> Json:
+    return _without(asked, "match") | ({} if mode == Recall(query="").match else {"match": mode})
 
 
 def _without(asked: Recall, *names: str) -> Json:
@@ -221,7 +334,8 @@ def held_by(find: Find, query: Query, mode: str) -> str:
     if mode in {"literal", "regex"}:
         return "holds it"
     if find.near:
-        return "holds words that are spelt nearly so"
+        is_inside = any(asked.lower() in there.lower() for asked, there in find.near)
+        return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
     if not find.is_own:
         return "follows messages that hold some of the words"
     if query.is_exact and find.grade == Tier.INSIDE:

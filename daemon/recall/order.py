@@ -6,13 +6,15 @@ the order of texts that all contain a literal or match a pattern. No index, no a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from daemon.index import Match
 from daemon.model import Kind
 from daemon.recall import days, fuse, rank
-from daemon.recall.candidates import STANDING, TOOLS, Found
+from daemon.recall.candidates import NEAR, STANDING, TOOLS, Found
 from daemon.recall.group import Find
 from daemon.recall.rank import Fused, Hold, Query, Tier
 
@@ -57,7 +59,8 @@ def ordered(
         graded = _fused(asked, found, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
         graded = [(0, fused) for fused in _plain(mode, found, archived)]
-    matches, reason = _matches(found), _reasons(found) if explain else None
+    wanted = days.asked(asked.text) if mode in {"smart", "hybrid"} else ()
+    matches, reason = _matches(found), _reasons(wanted, found, archived) if explain else None
     top = max((fused.score for _, fused in graded), default=1.0) or 1.0
     finds: list[Find] = []
     ceiling = 1.0
@@ -103,12 +106,11 @@ def _fused(
     near = found.near() if "semantic" in found.lists else frozenset()
     facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
     made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
+    plain = _with_standing([Fused(one.message_id, one.score, one.sources) for one in made], found, archived)
     wanted = days.asked(asked.text)
     fused = [
-        Fused(one.message_id, one.score + _DAY * days.nearness(wanted, archived[one.message_id].created), one.sources)
-        for one in made
+        replace(one, score=one.score + _DAY * days.nearness(wanted, archived[one.message_id].created)) for one in plain
     ]
-    fused = _with_standing(fused, found, archived)
     fused.sort(
         key=lambda one: (
             -round(one.score, 12),
@@ -118,13 +120,36 @@ def _fused(
         )
     )
     if asked.is_exact:
-        graded = rank.best_first(fused, _tier(asked, found), needed)
+        graded = _best_first(fused, _tier(asked, found), needed, archived)
         if not asked.words:  # a bare name: what does not hold it answers another question
             graded = [(grade, one) for grade, one in graded if grade != Tier.NONE]
         return graded
     if asked.is_short:
-        return rank.best_first(fused, _hold(asked, found), needed)
+        return _best_first(fused, _hold(asked, found), needed, archived)
     return [(0, one) for one in fused]
+
+
+def _best_first(
+    fused: Sequence[Fused], grade: Callable[[Fused], int], needed: int, archived: Mapping[str, Archived]
+) -> list[tuple[int, Fused]]:
+    """Better grades before worse ones, order kept within; what is not looked at follows as it was, with the grade -1.
+
+    As rank.best_first, but of one session no more than half of `needed` count, where there are several: else a noisy
+    one would be all that is looked at, and what is not looked at cannot take its place on the page.
+    """
+    sessions = {archived[one.message_id].session_id for one in fused}
+    most = needed if len(sessions) < 2 else (needed + 1) // 2
+    graded: list[tuple[int, Fused]] = []
+    counted, best = 0, Counter[str]()
+    for number, one in enumerate(fused):
+        if counted >= needed:
+            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in fused[number:])]
+        graded.append((grade(one), one))
+        session = archived[one.message_id].session_id
+        if graded[-1][0] == 0 and best[session] < most:
+            best[session] += 1
+            counted += 1
+    return sorted(graded, key=itemgetter(0))
 
 
 def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -> list[Fused]:
@@ -148,12 +173,11 @@ def _tier(asked: Query, found: Found) -> Callable[[Fused], int]:
 
     def tier(one: Fused) -> int:
         known = set(terms.get(one.message_id, ()))
-        left = tuple(name for name in asked.named if name not in known or rank.is_plain(name))
-        if not left:
-            return Tier.WHOLE
-        text = read.text(one.message_id)
+        text, left = read.text(one.message_id), asked.named
         if not text:  # too long to be looked through: the word index is believed
             left = tuple(name for name in left if name not in known)
+            if not left:
+                return Tier.WHOLE
         best = rank.tier(replace(asked, named=left), text)
         if best > Tier.SOME and len(left) < len(asked.named):
             return Tier.SOME
@@ -192,8 +216,6 @@ def held(asked: Query, found: Found) -> set[str]:
     words = {term.lower() for terms in found.terms().values() for term in terms}
     words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in found.lists.get(name, [])[:1]}
     for name in asked.named:
-        if name.lower() in words and not rank.is_plain(name):
-            continue
         words.discard(name.lower())
         if _stands_whole(Query(name, (name,)), found):
             words.add(name.lower())
@@ -291,18 +313,20 @@ def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
 def _mode(mode: str, sources: tuple[str, ...]) -> str:
     if mode not in {"smart", "hybrid"}:
         return mode
-    if sources == ("semantic",):
-        return "semantic"
-    return "hybrid" if "semantic" in sources else "smart"
+    if "semantic" not in sources:
+        return "smart"
+    return "semantic" if set(sources) <= set(NEAR) else "hybrid"
 
 
-def _reasons(found: Found) -> Callable[[Fused], str]:
-    """For explain: at which place each list had a message."""
+def _reasons(wanted: Sequence[days.Asked], found: Found, archived: Mapping[str, Archived]) -> Callable[[Fused], str]:
+    """For explain: at which place each list had a message, and what its day added."""
     places = {name: {i: place for place, i in enumerate(found.ids(name), start=1)} for name in found.lists}
 
     def reason(fused: Fused) -> str:
-        had = ", ".join(f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places)
-        return f"score {fused.score:.3f}" + (f" ({had})" if had else "")
+        had = [f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
+        near = days.nearness(wanted, archived[fused.message_id].created)
+        had += [f"of or near a day that the question names, which adds {_DAY * near:.3f}"] if near else []
+        return f"score {fused.score:.3f}" + (f" ({', '.join(had)})" if had else "")
 
     return reason
 

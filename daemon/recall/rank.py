@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
 from operator import itemgetter
 from typing import TypeVar
 
 from daemon.errors import BadRequest
+from daemon.recall import names
+from daemon.recall.names import Stands
+from daemon.redact import redact
 
 Item = TypeVar("Item")
 
@@ -40,7 +42,6 @@ STOPWORDS = frozenset(
 
 _QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`')
 _WORD = re.compile(r"\w+", re.UNICODE)
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _TRIM = ".,;:!?()[]{}<>'\"`…"
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
 _SHAPES = (
@@ -50,6 +51,7 @@ _SHAPES = (
     re.compile(r"\w[./\\:#@]+\w"),  # app.py, src/app, a::b, user@host
     re.compile(r"^[./~-]+\w*[a-z]"),  # /etc, ./run, --flag
     re.compile(r"\w-\w+-\w"),  # kebab-case-name; one hyphen is an ordinary word
+    re.compile(r"\w(?:\+\+|#)(?!\w)"),  # C++, c#
 )
 
 
@@ -117,17 +119,40 @@ def check(query: str) -> None:
 
 
 def parse(text: str) -> Query:
-    """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once."""
+    """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
+
+    A secret in it is asked for as what is recorded of it. A query of marks alone names them.
+    """
+    text = redact(text)
+    if not _WORD.search(text):
+        return Query(text, (text.strip(),) if text.strip() else ())
     named = ["".join(groups).strip() for groups in _QUOTED.findall(text)]
-    rest = _QUOTED.sub(" ", text)
     words: list[str] = []
-    for token in rest.split():
-        bare = token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
+    for token, bare in _tokens(text):
         if _is_name(token, bare):
             named.append(bare)
         else:
-            words += [word for word in _WORD.findall(bare.lower()) if word not in STOPWORDS]
+            words += _content(bare)
     return Query(text, tuple(dict.fromkeys(name for name in named if name)), tuple(dict.fromkeys(words)))
+
+
+def as_asked(query: Query) -> tuple[str, ...]:
+    """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
+    made = dict.fromkeys(query.named)
+    for token, bare in _tokens(query.text):
+        if not _is_name(token, bare) and (words := _content(bare)):
+            made |= dict.fromkeys(words if bare.isalnum() else (bare,))
+    return tuple(made)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """What stands between white space and is not quoted, and the same without the marks of a sentence."""
+    for token in _QUOTED.sub(" ", text).split():
+        yield token, token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
+
+
+def _content(bare: str) -> list[str]:
+    return [word for word in _WORD.findall(bare.lower()) if word not in STOPWORDS]
 
 
 def _is_name(token: str, bare: str) -> bool:
@@ -136,90 +161,22 @@ def _is_name(token: str, bare: str) -> bool:
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
 
-@lru_cache(maxsize=1024)
-def _patterns(name: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
-    """What every spelling of `name` begins with, and how it stands anywhere, and alone.
-
-    Its inner separators are loose: ``rateLimit``, ``rate-limit`` and ``rate_limit`` are one name.
-    """
-    pieces = _PIECE.findall(name)
-    loose = r"[\W_]{0,3}".join(map(re.escape, pieces)) if pieces else re.escape(name)
-    begins = pieces[0].lower() if pieces and name.startswith(pieces[0]) else ""
-    whole = rf"(?<![^\W_]){loose}(?![^\W_])"
-    return begins, re.compile(loose, re.IGNORECASE), re.compile(whole, re.IGNORECASE)
-
-
-def _places(begins: str, text: str) -> Iterator[int] | None:
-    """Where `begins` stands in `text` whatever its case; None where only a regular expression can tell.
-
-    A text is first searched as plain characters: a regular expression that ignores case looks at every one of them,
-    and a tool's output may have a million.
-    """
-    lowered = text.lower()
-    if not begins.isascii() or not begins or len(lowered) != len(text):
-        return None
-    return _occurrences(begins, lowered)
-
-
-def _occurrences(begins: str, lowered: str) -> Iterator[int]:
-    place = lowered.find(begins)
-    while place >= 0:
-        yield place
-        place = lowered.find(begins, place + 1)
-
-
 def tier(query: Query, text: str) -> Tier:
     """How well `text` holds the query's named things; WHOLE when it names none."""
-    held = [_named(name, text) for name in query.named]
-    if all(tier is Tier.WHOLE for tier in held):
+    held = [names.stands(name, text) for name in query.named]
+    if all(one is Stands.WHOLE for one in held):
         return Tier.WHOLE
-    if Tier.WHOLE in held:
+    if Stands.WHOLE in held:
         return Tier.SOME
-    return Tier.INSIDE if Tier.INSIDE in held else Tier.NONE
+    return Tier.INSIDE if Stands.INSIDE in held else Tier.NONE
 
 
-def _named(name: str, text: str) -> Tier:
-    begins, loose, whole = _patterns(name)
-    places = _places(begins, text)
-    if places is None:
-        if whole.search(text):
-            return Tier.WHOLE
-        return Tier.INSIDE if loose.search(text) else Tier.NONE
-    best = Tier.NONE
-    for place in places:
-        if whole.match(text, place):
-            return Tier.WHOLE
-        if best is Tier.NONE and loose.match(text, place):
-            best = Tier.INSIDE
-    return best
-
-
-def stands_in(phrase: str, text: str) -> bool:
-    """Whether `phrase` stands in `text` as whole words, whatever their case and the white space between them."""
-    words = phrase.split()
-    if not words:
-        return False
-    pattern = _phrase(phrase)
-    places = _places(words[0].lower(), text)
-    if places is None:
-        return pattern.search(text) is not None
-    return any(pattern.match(text, place) for place in places)
-
-
-@lru_cache(maxsize=256)
-def _phrase(phrase: str) -> re.Pattern[str]:
-    pattern = r"\s+".join(re.escape(word) for word in phrase.split())
-    return re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
+stands_in = names.stands_in
 
 
 def split(terms: Iterable[str]) -> set[str]:
     """The words of `terms` in lower case, cut as `parse` cuts a query: ``foo-bar`` is foo and bar."""
     return {word for term in terms for word in _WORD.findall(term.lower())}
-
-
-def is_plain(name: str) -> bool:
-    """Whether a name is an ordinary word, such as a quoted one: the word index also finds its other forms."""
-    return name.isalpha() and (name.islower() or name.isupper() or name.istitle())
 
 
 def best_first(order: Sequence[Item], grade: Callable[[Item], int], needed: int) -> list[tuple[int, Item]]:

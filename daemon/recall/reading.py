@@ -19,9 +19,11 @@ from typing import Any, TypeVar, overload
 import msgspec
 from msgspec import Struct, inspect
 
+from daemon import records
 from daemon.errors import BadRequest
 from daemon.model import Json, Kind
 from daemon.recall.asked import CALLS
+from daemon.recall.idle import idle
 
 T = TypeVar("T")
 
@@ -67,6 +69,8 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
         if schema.__struct_config__.forbid_unknown_fields:
             raise BadRequest(f"{name}: {_shown(odd)}: there is no such argument; {near or 'use ' + _or(fields)}")
         warnings.append(f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + near if near else ''}")
+    if schema.__struct_config__.forbid_unknown_fields:
+        _refuse_blanks(name, arguments)
     for key, value in named.items():
         try:
             values[key] = _fit(value, fields[key].type, key, warnings)
@@ -77,12 +81,13 @@ def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> 
             given = [odd for odd in strange if _near(odd, fields) == _near(key, [key])]
             hint = f"; {_shown(given[0])}: did you mean {key}?" if given else ""
             raise BadRequest(f"{name}: {key} is missing or blank; give it, and leave out what you do not need{hint}")
-    return _made(name, schema, values), warnings
+    made = _made(name, schema, values)
+    return made, warnings + idle(made, values)
 
 
 def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
     try:
-        made = msgspec.convert(values, schema, strict=False)
+        made = msgspec.convert(values, records.built(schema), strict=False)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise BadRequest(f"{name}: {error}; see its description for what it takes") from None
     return made
@@ -90,8 +95,15 @@ def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
 
 @cache
 def _fields(schema: type[Struct]) -> dict[str, inspect.Field]:
-    described = inspect.type_info(schema)
+    described = inspect.type_info(records.built(schema))
     return {field.encode_name: field for field in described.fields}  # type: ignore[attr-defined]  # all are structs
+
+
+def _refuse_blanks(name: str, arguments: Json) -> None:
+    """As an empty shell variable makes them: without the condition the answer would be about everything."""
+    for key, value in arguments.items():
+        if _is_blank(value):
+            raise BadRequest(f"{name}: {_shown(key)} is blank; give it a value, or leave it out")
 
 
 def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
@@ -158,10 +170,10 @@ def _word(value: Any, allowed: tuple[str, ...]) -> str:
 
 def _words(value: Any, kind: inspect.Type, name: str) -> list[str]:
     """A list of words; one word, or several with commas, do as well."""
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, str | list | tuple):
         raise _Unfit("a list of words")
+    value = [value] if isinstance(value, str) else value
+    value = [word for each in value for word in (each.split(",") if isinstance(each, str) else [each])]
     allowed = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else WORDS.get(name)
     said = [each for each in value if each is not None and not _is_blank(each)]
     return [_word(each, allowed) if allowed else _text(each) for each in said]

@@ -17,6 +17,7 @@ from daemon.errors import BadRequest, IndexBroken
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Hit, Json, Session
 from daemon.recall import rank
+from daemon.recall.allowed import Allowed, meant
 from daemon.recall.ask import BUDGET_S, Room, answer
 from daemon.recall.asked import Recall as Asked
 from daemon.recall.candidates import WORDS, Candidates, Found
@@ -113,7 +114,7 @@ class Recall:
             if depth >= _DEEPEST or not found.is_full(depth) or len(found.best()) >= limit:
                 break
             depth *= 4
-        return self._answer(asked, mode, limit, found)
+        return self._answer(asked, mode, limit, found, Allowed(filters.kinds, filters.tool))
 
     def ask(self, asked: Asked, here: str = "", now: int | None = None) -> Json:
         """The answer to the call `recall`, as clients get it (recall.ask).
@@ -129,7 +130,7 @@ class Recall:
 
     # -- order ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, asked: Query, mode: str, limit: int, found: Found) -> Answer:
+    def _answer(self, asked: Query, mode: str, limit: int, found: Found, allowed: Allowed) -> Answer:
         warnings = list(found.warnings)
         created, gone = self._created(found)
         if gone:
@@ -142,7 +143,11 @@ class Recall:
         chosen = [fused for _, fused in tiered[:limit]]
         best = found.best()
         sessions: dict[str, Session | None] = {}
-        hits = tuple(self._hit(asked, mode, fused, best[fused.message_id], sessions) for fused in chosen)
+        hits = tuple(
+            hit
+            for fused in chosen
+            if (hit := self._hit(asked, mode, fused, best[fused.message_id], sessions, allowed=allowed)) is not None
+        )
         deleted = frozenset(hit.message_id for hit in hits if self._archive.is_deleted(hit.message_id))
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(len(deleted), 'hit')}")
@@ -192,8 +197,16 @@ class Recall:
         return "\n".join(section.text for section in sections if part_id in {"", section.part_id})
 
     def _hit(
-        self, asked: Query, mode: str, fused: rank.Fused, match: Match, sessions: dict[str, Session | None]
-    ) -> Hit:
+        self,
+        asked: Query,
+        mode: str,
+        fused: rank.Fused,
+        match: Match,
+        sessions: dict[str, Session | None],
+        *,
+        allowed: Allowed,
+    ) -> Hit | None:
+        """None where nothing of the message is allowed: a chunk of it has the kind, and another part the tool."""
         message = self._archive.message(fused.message_id)
         if message is None:
             raise IndexBroken(f"message {fused.message_id} left the archive while it was searched; search again")
@@ -201,6 +214,10 @@ class Recall:
             sessions[message.session_id] = self._archive.session(message.session_id)
         session = sessions[message.session_id]
         terms = (asked.text,) if mode == "literal" else (*asked.named, *asked.words)
+        chosen = meant(match, message, session.title if session else "", allowed, terms)
+        if chosen is None:
+            return None
+        match = chosen
         text = match.text or self._text(message.id, match.part_id)
         sources = {"lexical" if name in WORDS else name for name in fused.sources}
         return Hit(

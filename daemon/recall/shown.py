@@ -7,7 +7,7 @@ of record raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from daemon import records
@@ -23,11 +23,14 @@ _IDS = frozenset({"id", "sessionID", "messageID", "type"})
 _ALL = 1 << 60
 
 
-def item(message: Message, *, max_chars: int = 0, center: bool = False, deleted: bool = False) -> Json:
+def item(
+    message: Message, *, max_chars: int = 0, center: bool = False, deleted: bool = False, gone: Collection[str] = ()
+) -> Json:
     """``{message: {id, role, time (epoch ms), agent?, model?, error?, deleted?, orphan?}, parts: [...], center?}``.
 
-    A part is ``{id, type, pruned, content?, toolName?, title?, status?, input?, output?, error?}``; `pruned` says that
-    OpenCode no longer shows the output to the model. `max_chars` above 0: at most so many characters of each part, the
+    A part is ``{id, type, pruned, deleted?, content?, toolName?, title?, status?, input?, output?, error?}``; `pruned`
+    says that OpenCode no longer shows the output to the model, `deleted` that it has the part no more (`gone`: the ids
+    of those). `max_chars` above 0: at most so many characters of each part, the
     mark of the cut and a call's title not counted. `center`: it is the one that was asked for. `deleted`: no source
     has it any more.
     """
@@ -43,7 +46,8 @@ def item(message: Message, *, max_chars: int = 0, center: bool = False, deleted:
         head["deleted"] = True
     if message.data.get("orphan") is True:  # made up for parts whose message OpenCode had removed
         head["orphan"] = True
-    shown: Json = {"message": head, "parts": [_part(part, max_chars or _ALL) for part in message.parts]}
+    parts = [_part(part, max_chars or _ALL) | ({"deleted": True} if part.id in gone else {}) for part in message.parts]
+    shown: Json = {"message": head, "parts": parts}
     return shown | ({"center": True} if center else {})
 
 

@@ -7,13 +7,17 @@ page may print it as it is). It does not redact: what comes in is redacted alrea
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count, islice
 
 WIDTH = 240
 SCANNED = 1 << 20
 _MOST_PLACES = 2000
 _LONG = 16_384
 _SHORTEST_STEM = 4
+_SHORTEST_PIECE = 2
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_BETWEEN = r"[\W_]{0,3}"
 # C0 and C1 but white space, terminal colour sequences, and what turns the reading direction.
 _UNSHOWN = re.compile(
     "\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -30,17 +34,36 @@ def one_line(text: str) -> str:
     return " ".join(_UNSHOWN.sub("", text).split())
 
 
-def _places(text: str, terms: Sequence[str]) -> list[tuple[int, int, int]]:
-    """(start, end, term number) of each term in `text`; a term that is absent is looked for by its stem."""
+_Spots = Callable[[Sequence[str]], list[tuple[int, int]]]
+"""Where these pieces stand in a text, whatever their case, one behind the other with but a few marks between them."""
+
+
+def _numbered(terms: Sequence[str], spots: _Spots) -> list[tuple[int, int, int]]:
+    """(start, end, number) of each term: as it is, else with other separators, else its stem, else piece by piece.
+
+    The word index takes walrus_protocol, walrusProtocol and "walrus protocol" for one name.
+    """
     found: list[tuple[int, int, int]] = []
-    for number, term in enumerate(terms):
-        for form in dict.fromkeys((term, term[: max(_SHORTEST_STEM, len(term) - 3)])):
-            pattern = re.escape(one_line(form))
-            hits = [(m.start(), m.end(), number) for m in re.finditer(pattern, text, re.IGNORECASE)] if pattern else []
-            if hits:
-                found += hits[:_MOST_PLACES]
-                break
+    numbers = count()
+    for term in terms:
+        pieces = _PIECE.findall(term)
+        places = spots([term]) or (spots(pieces) if len(pieces) > 1 else [])
+        places = places or spots([term[: max(_SHORTEST_STEM, len(term) - 3)]])
+        each = [places] if places else [spots([piece]) for piece in pieces if len(piece) >= _SHORTEST_PIECE]
+        for number, some in zip(islice(numbers, len(each)), each, strict=True):
+            found += [(start, end, number) for start, end in some]
     return sorted(found)
+
+
+def _places(line: str, terms: Sequence[str]) -> list[tuple[int, int, int]]:
+    """(start, end, number) of each term in a text on one line."""
+
+    def spots(pieces: Sequence[str]) -> list[tuple[int, int]]:
+        pattern = _BETWEEN.join(re.escape(one_line(piece)) for piece in pieces)
+        found = re.finditer(pattern, line, re.IGNORECASE) if pattern else ()
+        return [match.span() for match in islice(found, _MOST_PLACES)]
+
+    return _numbered(terms, spots)
 
 
 def _densest(places: list[tuple[int, int, int]], width: int) -> tuple[int, int]:
@@ -87,14 +110,17 @@ def _region(text: str, terms: Sequence[str], width: int) -> tuple[str, bool, boo
     """
     if len(text) <= _LONG:
         return text, False, False
-    lowered, places = text.lower(), []
-    for number, term in enumerate(terms):
-        for form in dict.fromkeys((term.lower(), term.lower()[: max(_SHORTEST_STEM, len(term) - 3)])):
-            found = _starts(lowered, form) if form.strip() else []
-            if found:
-                places += [(start, start + len(form), number) for start in found]
-                break
-    start, end = _densest(sorted(places), width) if places else (0, 0)
+    lowered = text.lower()
+
+    def spots(pieces: Sequence[str]) -> list[tuple[int, int]]:
+        pieces = [piece.lower() for piece in pieces if piece.strip()]
+        if len(pieces) == 1:
+            return [(start, start + len(pieces[0])) for start in _starts(lowered, pieces[0])]
+        found = re.finditer(_BETWEEN.join(map(re.escape, pieces)), lowered) if pieces else ()
+        return [match.span() for match in islice(found, _MOST_PLACES)]
+
+    places = _numbered(terms, spots)
+    start, end = _densest(places, width) if places else (0, 0)
     start, end = max(0, start - _LONG // 4), min(len(text), end + _LONG // 4)
     if start and (gap := text.find(" ", start, start + 80)) >= 0:
         start = gap + 1

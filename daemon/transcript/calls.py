@@ -12,6 +12,7 @@ from daemon.transcript.shapes import Call, absolute, file_edit, first_text, uncl
 
 INEXACT_READ = "final newline and line ends do not show in it"
 """Begins the note of a READ whose text is the file's but for final newline, CR and byte order mark."""
+_NOT_AS_TEXT = ("Image read successfully", "PDF read successfully")
 _NEWEST_WITH_AFTER = (1, 2, 1)
 
 
@@ -30,16 +31,23 @@ def version_of(made: Call, session: Session | None) -> str:
 def settled(
     reader: Callable[[Call, str], list[FileEdit]], more: Callable[[Call], Iterable[str]] = lambda _: ()
 ) -> Callable[[Call, str], list[FileEdit]]:
-    """`reader` for completed calls only; one that was cut off may have changed what it names (`more`: also these)."""
+    """`reader` for completed calls only; one that was cut off may have changed what it names (`more`: also these).
+
+    One that the user did not allow is REFUSED, without a text: it tells that it was wanted, and nothing of the file.
+    """
 
     def checked(made: Call, version: str) -> list[FileEdit]:
         if made.status == "completed":
             return reader(made, version)
         if refusals.saw_change(made):
             return unclear(made, version, [made.path()], refusals.MODIFIED)
-        if not made.is_aborted:
+        is_refused = refusals.is_by_user(made)
+        if not made.is_aborted and not is_refused:
             return []
         names = dict.fromkeys([made.path(), *(file["path"] for file in files(made)), *more(made)])
+        if is_refused:
+            told = [path for path in names if path is not None]
+            return [file_edit(made, version, path, Operation.REFUSED, note="not allowed") for path in told]
         return unclear(made, version, names, f"{made.tool} was cut off: {made.status}")
 
     return checked
@@ -68,6 +76,14 @@ def recorded(diff: Any) -> dict[str, Any]:
     # Equal ones tell something too: a formatter may have set the change back. Two empty ones tell nothing.
     both = isinstance(before, str) and isinstance(after, str) and bool(before or after)
     return {"before": before, "after": after} if both else {}
+
+
+def glance(made: Call, version: str, path: str) -> list[FileEdit]:
+    """That `path` was read as a picture or document: of its text nothing is known by it."""
+    output = records.text(made.state.get("output"))
+    if not output.startswith(_NOT_AS_TEXT):
+        return []
+    return [file_edit(made, version, path, Operation.READ_RANGE, note="not as text")]
 
 
 def observation(made: Call, version: str, path: str, seen: reads.Seen) -> FileEdit:

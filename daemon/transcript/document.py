@@ -2,7 +2,8 @@
 
 Tool inputs become readable text, not JSON escapes. A part that is too long keeps its head and its tail and says what
 was left out; the archive has all of it. Answers of our own recall that a session quotes are dropped, so that a search
-never finds itself (docs/reliability.md, S13). Nothing here decides what is embedded: `chunks` does.
+never finds itself (docs/reliability.md, S13): what stands between our marks, what our tools answered, what a shell call
+of ours printed. Nothing here decides what is embedded: `chunks` does.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 from daemon import records
 from daemon.model import Document, Json, Kind, Message, Part, Section, Session
 from daemon.redact import redact
+from daemon.transcript.edits import edits
+from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.paths import paths
 from daemon.transcript.replay import BOOKKEEPING
 from daemon.transcript.shapes import valid_text
@@ -22,9 +25,6 @@ RECALL_BEGIN = "<<<reconstitute:recall"
 RECALL_END = "reconstitute:recall>>>"
 """Our tools put these lines around what they quote from sessions; the block is never indexed again."""
 _MARK = re.compile(f"{re.escape(RECALL_BEGIN)}|{re.escape(RECALL_END)}")
-_OWN_TOOL = re.compile(
-    r"(?:recall|reconstitute).*|.*reconstitute.*|.*[_.\-/]recall(?:_(?:get|context|messages|sessions|timeline|files))?"
-)
 _ERROR = "error"
 """Stands in the place of a part's id for the error of a message."""
 
@@ -44,7 +44,7 @@ def document(message: Message, session: Session | None, indexed_kb: int) -> Docu
     failure = capped(redact(_failure(message)), indexed_kb * 1024)
     if failure.strip():
         sections.append(Section(_ERROR, Kind.TOOL_OUTPUT, failure))
-    where = _redacted(paths(message, session))
+    where = _redacted(paths(message, session, edits(message, session)))
     return Document(message.id, message.session_id, tuple(sections), where)
 
 
@@ -69,11 +69,6 @@ def capped(text: str, limit: int) -> str:
         return text
     head, tail = limit - limit // 4, limit // 4
     return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[len(text) - tail :]}"
-
-
-def is_own_tool(name: str) -> bool:
-    """Whether a tool is our own recall, under whatever prefix an MCP client gives it."""
-    return _OWN_TOOL.fullmatch(name.lower()) is not None
 
 
 def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
@@ -108,9 +103,11 @@ def _said(part: Part, role: str, text: str) -> tuple[Kind, str]:
 def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
     state: Json = records.table(part.data.get("state"))
     tool = valid_text(records.text(part.data.get("tool")))
-    if is_own_tool(tool):  # neither what was asked of it: who asks again is not looking for the question
+    if is_own_call(part):  # neither what was asked of it: who asks again is not looking for the question
         return
     yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, readable(state.get("input"))
+    if shows_own_answer(part):  # the command stays: it is what was done
+        return
     for name in ("output", "error"):
         yield Kind.TOOL_OUTPUT, tool, readable(state.get(name))
 

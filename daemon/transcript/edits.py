@@ -166,7 +166,7 @@ def _read(made: Call, version: str) -> list[FileEdit]:
         return []
     seen = reads.seen(records.text(made.state.get("output")), made.metadata, version)
     if seen is None:
-        return attachments.answered(made, version)
+        return [*attachments.answered(made, version), *calls.glance(made, version, path)]
     return [calls.observation(made, version, path, seen)]
 
 

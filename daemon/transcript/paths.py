@@ -1,19 +1,24 @@
 """The paths that a message is about: those its tools touched, then those its texts mention.
 
-Touched paths come from tool inputs, patch headers, results, patch parts and summaries; they are taken as they are.
+Touched paths come from tool inputs, patch headers, results, patch parts, summaries and the message's recorded edits
+(what a shell command did to files); they are taken as they are. Our own recall touches nothing, nor does its answer
+mention anything.
 Mentions are read conservatively: an address is no path, a route like ``/todos`` is none, a bare name counts only where
 it is quoted as code. All are absolute, normalised by their text, each once, at most MOST of them.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from daemon import records
-from daemon.model import Json, Message, Part, Session
+from daemon.model import FileEdit, Json, Message, Operation, Part, Session
 from daemon.transcript import patch_text
+from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.shapes import PATH_KEYS, absolute, valid_text, working_directory, worktree
 
 MOST = 256
@@ -28,13 +33,16 @@ _SEGMENT = re.compile(r"[\w.@+ ~-]+")
 _HOST = re.compile(
     r"(?:www\.|[\w-]+\.(?:com|org|net|io|dev|ai|co|de|eu|uk|edu|gov|me|sh|xyz|info)$|localhost|\d[\d.]*$)"
 )
+_SEEN = frozenset({Operation.FOLDER, Operation.STATE, Operation.SNAPSHOT, Operation.STEP, Operation.RUN})
+"""What tells of a file's state, or only that something ran; all else changed or read a file, or may have."""
+_PAIRS = frozenset({Operation.MOVE, Operation.COPY})
 
 
-def paths(message: Message, session: Session | None) -> tuple[str, ...]:
-    """Absolute paths, touched ones first, each group in order of appearance."""
+def paths(message: Message, session: Session | None, made: Iterable[FileEdit] = ()) -> tuple[str, ...]:
+    """Absolute paths, touched ones first, each group in order of appearance; `made` are the message's edits."""
     found: dict[str, None] = {}
     base = working_directory(message, session)
-    for path in (*_touched(message, session, base), *_mentioned(message, base)):
+    for path in chain(_touched(message, session, base), _edited(made), _mentioned(message, base)):
         if path is not None and path != "/":
             found[path] = None
         if len(found) >= MOST:
@@ -61,7 +69,20 @@ def _touched(message: Message, session: Session | None, base: str) -> Iterator[s
         yield absolute(unquoted(records.text(records.table(diff).get("file"))), root)
 
 
+def _edited(made: Iterable[FileEdit]) -> Iterator[str | None]:
+    for edit in made:
+        if edit.operation in _SEEN:
+            continue
+        yield edit.path
+        if edit.other and edit.operation in _PAIRS:
+            yield edit.other
+            if edit.into is not False:
+                yield absolute(posixpath.basename(edit.path), edit.other)
+
+
 def _of_call(part: Part, base: str) -> Iterator[str | None]:
+    if is_own_call(part):
+        return
     state = records.table(part.data.get("state"))
     given, metadata = records.table(state.get("input")), records.table(state.get("metadata"))
     for key in PATH_KEYS:
@@ -123,11 +144,14 @@ def _spoken(message: Message) -> Iterator[str]:
     """Texts in which paths are looked for; outputs last, since they may name a great many."""
     outputs = []
     for part in message.parts:
+        if is_own_call(part):
+            continue
         state: Json = records.table(part.data.get("state"))
         given = records.table(state.get("input"))
         texts = [part.data.get("text"), given.get("command"), given.get("prompt"), part.data.get("prompt")]
         yield from (valid_text(text[:_MOST_TEXT]) for text in texts if isinstance(text, str))
-        outputs.append(records.text(state.get("output"))[:_MOST_TEXT])
+        if not shows_own_answer(part):
+            outputs.append(records.text(state.get("output"))[:_MOST_TEXT])
     yield from (valid_text(text) for text in outputs)
 
 

@@ -1,4 +1,4 @@
-"""What the error of a failed call tells of a file: its old text was not there, or no file was.
+"""What the error of a failed call tells of a file: its old text was not there, or no file was; or who refused it.
 
 The wordings are those of the released bundles; an error that could mean something else tells nothing.
 """
@@ -22,6 +22,9 @@ _BEFORE_WORK = re.compile(
     r"must be different|file not found|not found:|is a directory",
     re.IGNORECASE,
 )
+_BY_USER = re.compile(
+    r"(?:Error: )?The user (?:rejected permission to use|has specified a rule which prevents you from using) this\b"
+)
 _NO_FILE = re.compile(r"(?:Error: )?File not found: ")
 _SUGGESTION = "\n\nDid you mean one of these?\n"
 _FIRST_WITH_FOLDERS = (1, 1, 65)
@@ -37,10 +40,15 @@ def saw_change(made: Call) -> bool:
     return made.status == "error" and "has been modified since it was last read" in _error(made)
 
 
+def is_by_user(made: Call) -> bool:
+    """Whether the user, or a rule of theirs, did not allow the call."""
+    return made.status == "error" and _BY_USER.match(_error(made)) is not None
+
+
 def is_before_work(made: Call) -> bool:
     """Whether the call was refused as a whole, before anything was done."""
     error = _error(made)
-    return _NOT_FOUND.match(error) is None and _BEFORE_WORK.search(error) is not None
+    return is_by_user(made) or (_NOT_FOUND.match(error) is None and _BEFORE_WORK.search(error) is not None)
 
 
 def found_no_file(made: Call, version: str, path: str) -> bool:

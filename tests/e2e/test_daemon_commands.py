@@ -127,3 +127,23 @@ def test_what_is_private_is_readable_by_us_alone(daemon: Daemon, talk: Talk) -> 
     daemon.terminate()
     for place in (daemon.archive_dir, daemon.output_dir, daemon.requests_dir, daemon.socket.parent):
         assert place.stat().st_mode & 0o077 == 0, place
+
+
+@pytest.mark.parametrize("command", [("recall", "--match", "semantic"), ("search", "--mode", "semantic")])
+def test_without_a_daemon_the_first_question_by_meaning_is_answered(
+    make_daemon: Callable[..., Daemon], talk: Talk, command: tuple[str, ...]
+) -> None:
+    done = make_daemon().ask(*command, f"Write down {words(1)}.")
+    assert done.returncode == 0, done.stderr
+    assert words(1) in done.stdout
+    assert "waiting" not in done.stderr
+
+
+def test_without_a_daemon_and_a_model_meaning_is_not_said_to_find_nothing(
+    make_daemon: Callable[..., Daemon], talk: Talk
+) -> None:
+    nobody = {"provider": "ollama", "url": "http://127.0.0.1:9", "model": "all-minilm"}
+    done = make_daemon(tables={"embedding": nobody}).ask("recall", "--match", "semantic", words(1))
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "http://127.0.0.1:9" in done.stderr
+    assert "being built" not in done.stderr

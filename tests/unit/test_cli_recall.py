@@ -102,6 +102,37 @@ def test_what_is_special_about_a_result_is_said(cli: Cli, more: dict[str, Any], 
     assert [words for words in says if words not in shown] == []
 
 
+@pytest.mark.parametrize(("near", "labelled"), [([], False), ([["bukcet", "bucket"]], True)])
+def test_only_what_is_near_is_labelled_so(cli: Cli, near: list[list[str]], labelled: bool) -> None:
+    cli.service.recall_answer = answered(results=[RESULT | {"matchMode": "fuzzy", "near": near}])
+    assert ("near match" in cli("recall", "bucket", "--match", "fuzzy").stdout) is labelled
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+@pytest.mark.parametrize("words", [["recall", "x", "--path"], ["recall", "x", "--directory"], ["recall-files"]])
+def test_a_blank_path_is_not_the_current_folder(cli: Cli, words: list[str], blank: str) -> None:
+    cli(*words, blank)
+    [(_, _, sent, here)] = cli.service.calls
+    assert here not in sent.values()
+    assert {name: value for name, value in sent.items() if value.strip()} == ({"query": "x"} if words[1:] else {})
+
+
+@pytest.mark.parametrize("command", ["recall", "search"])
+def test_a_query_that_looks_like_an_option_is_told_how_to_be_asked(cli: Cli, command: str) -> None:
+    done = cli(command, "--max-shard-count")
+    assert (done.returncode, cli.service.calls, done.stderr.count("\n")) == (64, [], 1)
+    assert f"{command} -- --max-shard-count" in done.stderr
+    cli.service.recall_answer = answered()
+    cli("recall", "--", "--max-shard-count")
+    assert cli.service.calls[-1][2] == {"query": "--max-shard-count"}
+
+
+def test_an_expansion_shown_before_is_named(cli: Cli) -> None:
+    entry = {"resultIndex": 1, "mode": "context", "messages": [], "shownBefore": [{"messageID": "m", "resultIndex": 0}]}
+    cli.service.recall_answer = answered(expanded=[entry])
+    assert "in part shown above, with result 1" in cli("recall", "x").stdout
+
+
 def test_little_is_found_with_what_else_could_be_tried_and_warnings_on_stderr(cli: Cli) -> None:
     cli.service.recall_answer = answered(
         results=[],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import subprocess
 import sys
@@ -38,9 +39,12 @@ FILTERS = {
     "a tool": Filters(tool="grep"),
     "a month": Filters(after=20 * DAY, before=50 * DAY),
     "a path": Filters(path="/work/shop/src"),
+    "a path by all its names": Filters(path="/work/shop/src/7.py", former=("/work/shop/src/1.py", "/nowhere")),
     "deleted": Filters(deleted=True),
     "kept": Filters(deleted=False),
     "some sessions": Filters(sessions=frozenset({"ses_1", "ses_4"})),
+    "all but some sessions": Filters(besides=frozenset({"ses_0", "ses_5"})),
+    "some sessions but one": Filters(sessions=frozenset({"ses_1", "ses_4"}), besides=frozenset({"ses_4"})),
     "nothing": Filters(role="system"),
     "several": Filters(directory="/work", role="assistant", kinds=("answer",), after=10 * DAY, deleted=False),
     "hardly any": Filters(session_id="ses_2", role="user", before=40 * DAY),
@@ -101,6 +105,7 @@ def passes(row: VectorRow, filters: Filters) -> bool:
     return (
         (not filters.session_id or entry.document.session_id == filters.session_id)
         and (filters.sessions is None or entry.document.session_id in filters.sessions)
+        and entry.document.session_id not in filters.besides
         and (not filters.project_id or entry.project_id == filters.project_id)
         and (not filters.directory or beneath(entry.directory, filters.directory))
         and (not filters.role or entry.role == filters.role)
@@ -108,7 +113,10 @@ def passes(row: VectorRow, filters: Filters) -> bool:
         and (not filters.tool or filters.tool in row.chunk.tools)
         and (filters.after is None or entry.created >= filters.after)
         and (filters.before is None or entry.created < filters.before)
-        and (not filters.path or any(beneath(path, filters.path) for path in entry.document.paths))
+        and (
+            not filters.path
+            or any(beneath(path, top) for path in entry.document.paths for top in (filters.path, *filters.former))
+        )
         and (filters.deleted is None or entry.deleted == filters.deleted)
     )
 
@@ -136,14 +144,29 @@ class House:
         return records(self.semantic.query(vector, filters, limit, self.passing))
 
 
+def made(place: Path, within_s: float) -> House:
+    house = House(Lexical(), Semantic(place, "model-1", DIMS))
+    house.lexical.replace([one.entry for one in ALL])
+    house.semantic.upsert([row for one in ALL for row in one.rows])
+    house.semantic.prepare(within_s)
+    return house
+
+
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    made = House(Lexical(), Semantic(tmp_path_factory.mktemp("nearest") / "semantic", "model-1", DIMS))
-    made.lexical.replace([one.entry for one in ALL])
-    made.semantic.upsert([row for one in ALL for row in one.rows])
-    made.semantic.prepare()
-    yield made
-    made.semantic.close()
+    ready = made(tmp_path_factory.mktemp("nearest") / "semantic", math.inf)
+    yield ready
+    ready.semantic.close()
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """It knows of all chunks, but not of all vectors yet."""
+    ready = made(tmp_path_factory.mktemp("listed") / "semantic", 0.0)
+    assert ready.semantic._nearest._is_listed
+    assert not ready.semantic._nearest.is_read
+    yield ready
+    ready.semantic.close()
 
 
 def expected(filters: Filters, limit: int, vector: Vector) -> list[str]:
@@ -152,20 +175,22 @@ def expected(filters: Filters, limit: int, vector: Vector) -> list[str]:
     return [row.chunk.id for row in sorted(rows, key=lambda row: -float(row.vector @ vector))[:limit]]
 
 
-@pytest.mark.parametrize("way", ["as it comes", "sifted", "sifted among", "named"])
+@pytest.mark.parametrize("way", ["compared", "sifted", "sifted after counting", "read", "named"])
 @pytest.mark.parametrize("filters", FILTERS.values(), ids=FILTERS.keys())
 def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
-    house: House, filters: Filters, way: str, monkeypatch: pytest.MonkeyPatch
+    house: House, listed: House, filters: Filters, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The sizes from on which each way is taken, so that a small index goes through all of them.
     sizes = {
-        "as it comes": {},
-        "sifted": {"_MOST_NAMED": 0},
-        "sifted among": {"_MOST_MESSAGES": 0},
+        "compared": {},
+        "sifted": {"_MOST_MESSAGES": 0},
+        "sifted after counting": {"_MOST_COMPARED": 0},
+        "read": {"_READING": 0},
         "named": {"_READING": 1_000_000},
     }[way]
     for name, size in sizes.items():
         monkeypatch.setattr(nearest, name, size)
+    house = listed if way in {"read", "named"} else house
     for limit in (1, 7, 400):
         wanted = expected(filters, limit, unit(5))
         found = house.best(filters, limit, unit(5))
@@ -177,7 +202,7 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
 
 
 def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "_MOST_NAMED", 0)
+    monkeypatch.setattr(nearest, "_MOST_COMPARED", 0)
     monkeypatch.setattr(nearest, "_DEEPEST", 1)
     monkeypatch.setattr(nearest, "SEARCHED", 1)
     filters = FILTERS["hardly any"]
@@ -194,6 +219,7 @@ def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch:
         after=st.none() | st.integers(0, 60 * DAY),
         before=st.none() | st.integers(60 * DAY, 130 * DAY),
         sessions=st.none() | st.sets(st.sampled_from([f"ses_{n}" for n in range(7)])).map(frozenset),
+        besides=st.sets(st.sampled_from([f"ses_{n}" for n in range(7)]), max_size=3).map(frozenset),
         path=st.sampled_from(["", "/work/shop/src/1.py"]),
         deleted=st.none() | st.booleans(),
     ),
@@ -245,7 +271,9 @@ def test_what_is_written_and_removed_afterwards_is_taken_note_of(tmp_path: Path)
     made.semantic.close()
 
 
-def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(tmp_path: Path) -> None:
+def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     chroma = Path(sys.executable).with_name("chroma")
@@ -259,6 +287,15 @@ def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(tm
         ours.prepare()
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 20
         other.keep({ALL[0].entry.document.message_id: 0})
+        found = ours.query(unit(1), Filters(role="user"), 50, made.passing)
+        assert {match.message_id for match in found if not match.text} == {"msg_000"}
+        # As long as vectors are still being read, the server is given names, and refuses one that it does not have.
+        monkeypatch.setattr(nearest, "_READING", 1_000_000)
+        assert ours._nearest._roster is not None
+        ours._nearest._roster.put("msg_000#0", ("prompt",))
+        assert len(made.best(Filters(role="user"), 50, unit(1))) == 19
+        ours.prepare()
+        assert ours._nearest.is_read
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 19
     finally:
         server.kill()
@@ -306,23 +343,70 @@ def test_the_newest_version_of_a_message_tells_whether_it_passes() -> None:
     assert both.passing(Filters(), 5) is None
 
 
+def held(roster: Roster, *names: str, kinds: tuple[str, ...] = ()) -> list[str]:
+    return [roster.record(row) for row in roster.rows([number_of(name) for name in names], kinds).tolist()]
+
+
 def test_a_roster_knows_what_is_held_of_which_kind() -> None:
-    roster = Roster()
+    roster = Roster(DIMS)
     for record, kinds in {"a#0": ("prompt",), "a#2": ("answer", "reasoning"), "b#0": ()}.items():
         roster.put(record, kinds)
-    both = [number_of("a"), number_of("b"), number_of("c")]
-    assert roster.records(both) == ["a#0", "a#2", "b#0"]
-    assert roster.records(both, ("reasoning", "title")) == ["a#2"]
+    assert held(roster, "a", "b", "c") == ["a#0", "a#2", "b#0"]
+    assert held(roster, "a", "b", kinds=("reasoning", "title")) == ["a#2"]
     roster.mark("b#0", "title")
-    assert roster.records(both, ("title",)) == ["b#0"]
-    assert (roster.has("a#2", ("answer",)), roster.has("a#1"), roster.has("a#9"), roster.has("c#0")) == (
-        True,
-        False,
-        False,
-        False,
-    )
+    roster.mark("c#0", "title")
+    assert held(roster, "a", "b", "c", kinds=("title",)) == ["b#0"]
+    assert [roster.has(record) for record in ("a#2", "a#1", "a#9", "c#0")] == [True, False, False, False]
+    assert (roster.has("a#2", ("answer",)), roster.has("a#2", ("prompt",))) == (True, False)
     for record in ("a#0", "a#2", "c#5"):
         roster.drop(record)
-    assert roster.records(both) == ["b#0"]
+    assert held(roster, "a", "b") == ["b#0"]
     roster.put("b#0", ("an odd kind",))
-    assert (roster.records(both, ("title",)), roster.records(both)) == ([], ["b#0"])
+    assert (held(roster, "b", kinds=("title",)), held(roster, "b")) == ([], ["b#0"])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "learn", "drop"]), st.integers(0, 5), st.integers(0, 3), st.integers(0, 99)),
+        max_size=60,
+    )
+)
+def test_a_roster_knows_the_last_that_it_was_told(told: list[tuple[str, int, int, int]]) -> None:
+    roster, known = Roster(DIMS), dict[str, int | None]()
+    for what, message, place, seed in told:
+        record = f"m{message}#{place}"
+        if what == "put":
+            roster.put(record, ("prompt",), None if seed % 3 == 0 else unit(seed))
+            known[record] = None if seed % 3 == 0 else seed
+        elif what == "learn":
+            roster.learn(record, unit(seed))
+            if record in known:
+                known[record] = seed
+        else:
+            roster.drop(record)
+            known.pop(record, None)
+    assert set(held(roster, *(f"m{n}" for n in range(6)))) == set(known)
+    unknown = {record for record, seed in known.items() if seed is None}
+    assert set(roster.unknown(1000)) == unknown
+    assert roster.is_whole == (not unknown)
+    rows = roster.rows([number_of(f"m{n}") for n in range(6)])
+    found = dict(roster.nearest(rows, unit(1), 1000))
+    for record, seed in known.items():
+        if seed is not None:
+            assert found[record] == pytest.approx(float(unit(seed) @ unit(1)), abs=0.01)
+
+
+def test_a_roster_grows_beyond_its_first_rows_and_uses_freed_ones_again() -> None:
+    roster = Roster(DIMS)
+    for number in range(3000):
+        roster.put(f"m{number}#0", ("prompt",), unit(number))
+    for number in range(0, 3000, 2):
+        roster.drop(f"m{number}#0")
+    for number in range(3000, 4000):
+        roster.put(f"m{number}#0", ("prompt",), unit(number))
+    left = [number for number in range(4000) if number % 2 or number >= 3000]
+    rows = roster.rows(number_of(f"m{number}") for number in range(4000))
+    assert (len(rows), int(rows.max()) < 3000) == (2500, True)
+    wanted = sorted(left, key=lambda number: -float(unit(number) @ unit(5)))
+    assert [record for record, _ in roster.nearest(rows, unit(5), 3)] == [f"m{number}#0" for number in wanted[:3]]
+    assert len(roster.nearest(rows, unit(5), 5000)) == 2500

@@ -23,7 +23,8 @@ from scripted_service import ScriptedService, serving
 
 from daemon.errors import BadRequest, ModelUnavailable
 from daemon.recall.asked import CALLS
-from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document, is_own_tool
+from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
+from daemon.transcript.own import is_own_tool
 from tests import records
 
 SOURCE = str(Path(__file__).parents[2])
@@ -324,6 +325,33 @@ def test_calls_under_way_are_answered_when_the_client_has_said_all(served: Path,
     answers = [json.loads(line) for line in out.splitlines()]
     assert sorted(answer["id"] for answer in answers) == list(range(1, 14))
     assert not any(answer["result"].get("isError") for answer in answers)
+
+
+EAGER = """
+import runpy, sys
+sys.setswitchinterval(1e-6)
+sys.argv = ["reconstitute", "mcp"]
+runpy.run_module("daemon.cli", run_name="__main__")
+"""
+"""`reconstitute mcp`, whose threads take turns as often as they can: what needs thousands of starts shows in a few."""
+
+
+def test_first_calls_that_come_all_at_once_are_answered_each_time(
+    served: Path, service: ScriptedService, clean_environment: Path
+) -> None:
+    """Eight threads read the configuration and the arguments for the first time in this process's life."""
+    config = clean_environment / ".config" / "reconstitute" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[log]\nlevel = "error"\n[chat]\nprovider = "none"\n[[targets]]\npath = "/home/dev/shop"\n')
+    said = lines(*HELLO, *(called(number) for number in range(2, 10)))
+    ended = []
+    for _ in range(6):
+        with start(served, EAGER) as process:
+            out, error = process.communicate(said, timeout=20)
+        answers = [json.loads(line) for line in out.splitlines()]
+        failed = [answer for answer in answers if answer["result"].get("isError")]
+        ended.append((process.returncode, error, sorted(answer["id"] for answer in answers), failed))
+    assert ended == [(0, b"", list(range(1, 10)), [])] * 6
 
 
 async def test_an_unknown_tool_is_told_all_ten(served: Path, service: ScriptedService) -> None:

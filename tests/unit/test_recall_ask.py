@@ -162,6 +162,22 @@ def test_words_that_nobody_wrote_are_named_and_what_is_similar_is_called_so(hous
     assert answer["matchMode"] == "semantic"
 
 
+def test_what_its_neighbours_and_its_meaning_found_is_no_match_by_words(tmp_path: Path):
+    with recorded(tmp_path, {"car": "vehicle", "automobile": "vehicle"}) as made:
+        _session(made, "garage", "/w")
+        made.say("garage", "user", "a car")
+        made.say("garage", "assistant", "an automobile")
+        made.index()
+        found = {one["messageID"]: one for one in _ask(made, "car", explain=True)["results"]}
+        assert found["msg_0001"]["matchMode"] == "hybrid"
+        assert "neighbours" in "".join(found["msg_0002"]["matchReasons"])
+        assert (found["msg_0002"]["matchMode"], found["msg_0002"]["matchedTerms"]) == ("semantic", [])
+        assert "text" not in found["msg_0002"]["why"]["matchedFields"]
+        assert "holds no word of the query" in "".join(found["msg_0002"]["matchReasons"])
+        assert "only similar in meaning" in _said(_ask(made, "car"))
+        assert _ask(made, "car", group="session")["results"][0]["hitCount"] == 1
+
+
 def test_an_absent_name_in_a_question_is_named(house: Recorded):
     answer = _ask(house, "what about getCheckout for my page")
     assert answer["results"]
@@ -326,6 +342,20 @@ def test_a_page_says_whether_there_is_more(house: Recorded):
     page = _ask(house, "checkout", match="smart", results=1)
     assert (len(page["results"]), page["total"], page["truncated"]) == (1, 4, True)
     assert _ask(house, "checkout", match="smart")["truncated"] is False
+
+
+def test_what_is_not_near_enough_is_not_said_to_be_more(tmp_path: Path):
+    with recorded(tmp_path, {"car": "vehicle", "automobile": "vehicle"}) as made:
+        _session(made, "garage", "/w")
+        made.say("garage", "user", "an automobile")
+        for _ in range(60):
+            made.say("garage", "assistant", "lines of something else")
+        made.index()
+        found = _ask(made, "car", match="smart")
+        assert (found["matchMode"], found["total"], found["truncated"]) == ("semantic", 1, False)
+        nothing = _ask(made, "kettle", match="smart")
+        assert (nothing["total"], nothing["truncated"]) == (0, False)
+        assert _ask(made, "car", match="semantic")["truncated"] is True
 
 
 def test_coverage_says_what_was_looked_at(house: Recorded):
@@ -508,6 +538,24 @@ def test_messages_that_wait_to_be_indexed_are_announced(tmp_path: Path):
         made.index()
         made.say("s", "user", "not yet indexed")
         assert "1 archived message still waiting" in _said(_ask(made, "kettle"))
+
+
+def test_a_number_behind_a_short_month_is_no_day_and_what_a_day_adds_is_told(tmp_path: Path):
+    with recorded(tmp_path) as made:
+        made.clock = 1_796_990_400_000 - 200 * 86_400_000
+        _session(made, "prompt", "/w")
+        made.say("prompt", "user", "convert dec 12 to hex")
+        made.clock = 1_796_990_400_000  # 2026-12-11, noon
+        _session(made, "day", "/w")
+        made.clock += 86_400_000
+        made.say("day", "user", "a hex editor for the release")
+        made.index()
+        asked = _ask(made, "dec 12 hex", explain=True)["results"]
+        assert asked[0]["sessionID"] == "prompt"
+        assert "day that the question names" not in str(asked)
+        dated = _ask(made, "which hex editor did we take on Dec 12", explain=True)["results"]
+        assert dated[0]["sessionID"] == "day"
+        assert "day that the question names, which adds 0.800" in str(dated[0]["matchReasons"])
 
 
 def test_one_noisy_session_does_not_fill_the_page(tmp_path: Path):

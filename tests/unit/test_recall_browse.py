@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from recorded_sessions import Recorded, call, recorded
 
 from daemon.errors import BadRequest
-from daemon.model import Session
+from daemon.index import Filters
+from daemon.model import Kind, Session
 from daemon.recall import browse
-from daemon.recall.asked import RecallContext, RecallGet, RecallMessages, RecallSessions
+from daemon.recall.asked import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.recall.catalog import Catalog
 from daemon.recall.context import tokens
 from daemon.transcript.replay import validate
@@ -109,6 +110,30 @@ def test_a_message_that_opencode_deleted_is_there_and_marked(town: House):
     mid = town.say(town.begin("ses_a", SHOP), "user", "gone")
     town.delete(mid)
     assert browse.get(town.archive, RecallGet(messageID=mid))["message"]["deleted"] is True
+
+
+def test_a_part_that_opencode_deleted_is_there_and_marked_and_can_be_left_out_or_asked_for(town: House):
+    town.begin("ses_part", SHOP)
+    mid = town.say("ses_part", "user", "the axolotl", "the gecko")
+    message = town.archive.message(mid)
+    assert message is not None
+    first, second = (part.id for part in message.parts)
+    batch = town.archive.batch()
+    batch.message(message, source="test", generation=2, hash_="h2", replay=(), edits=(), gone=[first])
+    town.archive.commit(batch)
+    town.index()
+    marks = {part["id"]: part.get("deleted") for part in browse.get(town.archive, RecallGet(messageID=mid))["parts"]}
+    assert marks == {first: True, second: None}
+    for word, is_gone in (("axolotl", True), ("gecko", False)):
+        asked = Recall(query=word, match="literal", sessionID="ses_part", expand="message")
+        answer = town.recall(budget_s=60.0).ask(asked, "", town.clock)
+        [shown] = answer["results"]
+        assert shown["deleted"] is is_gone
+        [expansion] = answer["expanded"]
+        assert [part.get("deleted") for part in expansion["message"]["parts"]] == [True, None]
+    for deleted, parts in ((None, [first, second]), (True, [first]), (False, [second])):
+        filters = Filters(session_id="ses_part", deleted=deleted, kinds=(str(Kind.PROMPT),))
+        assert sorted({match.part_id for match in town.lexical.literal("the ", filters, 9)}) == parts
 
 
 def test_no_call_lets_a_secret_out(house: House):

@@ -102,6 +102,44 @@ def test_the_budget_is_one_for_all_results(house: Recorded):
     assert _size(made) <= 600
 
 
+def test_a_message_is_shown_in_one_expansion_and_named_in_the_others(house: Recorded):
+    wide = {"expand": "context", "expandResults": 3, "expandBudgetChars": 400_000}
+    made = _expand(house, "msg_0002", "msg_0003", "msg_0006", window=1, **wide)
+    assert [_ids(entry) for entry in made.expanded] == [
+        ["msg_0001", "msg_0002", "msg_0003"],
+        ["msg_0004"],
+        ["msg_0005", "msg_0006"],
+    ]
+    assert [entry.get("shownBefore") for entry in made.expanded] == [
+        None,
+        [{"messageID": "msg_0002", "resultIndex": 0}, {"messageID": "msg_0003", "resultIndex": 0}],
+        None,
+    ]
+    assert [(entry["hasMoreBefore"], entry["hasMoreAfter"]) for entry in made.expanded] == [
+        (False, True),
+        (True, True),
+        (True, False),
+    ]
+    again = _expand(house, "msg_0004", "msg_0003", window=50, **wide)
+    assert [len(_ids(entry)) for entry in again.expanded] == [6, 0]
+    assert {one["resultIndex"] for one in again.expanded[1]["shownBefore"]} == {0}
+
+
+def test_the_budget_is_not_spent_on_copies(house: Recorded):
+    made = _expand(
+        house, "msg_0002", "msg_0001", "msg_0006", expand="context", window=1, expandResults=3, expandBudgetMessages=4
+    )
+    assert [_ids(entry) for entry in made.expanded] == [["msg_0001", "msg_0002", "msg_0003"], [], ["msg_0006"]]
+    assert "1 message left out" in made.warnings[0]
+
+
+def test_a_message_of_which_several_parts_were_found_is_shown_in_full_once(house: Recorded):
+    made = _expand(house, "msg_0001", "msg_0001", "msg_0002", expand="message", expandResults=3)
+    shown_ = [entry.get("message", {}).get("message", {}).get("id") for entry in made.expanded]
+    assert shown_ == ["msg_0001", None, "msg_0002"]
+    assert made.expanded[1]["shownBefore"] == [{"messageID": "msg_0001", "resultIndex": 0}]
+
+
 def test_chat_messages_are_whole_and_within_their_budgets(house: Recorded):
     made = _expand(house, "msg_0004", expand="messages", window=1, expandBudgetChars=100_000)
     assert [entry["role"] for entry in made.expanded[0]["messages"]] == ["user", "assistant", "tool", "assistant"]

@@ -132,6 +132,7 @@ BAD = {
     "an unknown session": ({"sessionID": "ses_none"}, "ses_none"),
     "tools have no text": ({"toolName": "bash", "type": "text"}, "toolName 'bash'"),
     "tools do not reason": ({"toolName": "bash", "type": "reasoning"}, "toolName 'bash'"),
+    "kinds that no tool has": ({"toolName": "bash", "kinds": ["answer", "title"]}, "toolName 'bash'"),
     "an unknown kind": ({"kinds": ["promt"]}, "'promt' is unknown"),
     "kinds outside the type": ({"kinds": ["prompt"], "type": "tool"}, "nothing in common"),
     "a relative path": ({"path": "src/app.py"}, "absolute"),
@@ -212,7 +213,7 @@ def test_a_fallback_asks_the_directory_then_its_project_then_everywhere_each_onc
 
 
 def test_relevance_says_how_far_a_session_is():
-    place = Place("/work/shop", "shop")
+    place = Place("/work/shop", ("shop",))
     said = {id_: place.relevance(ROWS[id_]) for id_ in ("shop", "shop-web", "shop-tree", "shopping")}
     assert said == {"shop": "exact", "shop-web": "exact", "shop-tree": "project", "shopping": "global"}
     assert place.relevance(None) == "unknown"
@@ -222,6 +223,29 @@ def test_a_sub_agents_session_is_at_hand_only_where_there_is_no_other():
     rows = {"main": _row("main", "/w", updated=1), "sub": _row("sub", "/w", updated=9, parent_id="main")}
     assert latest_at(rows, "/w").id == "main"
     assert latest_at({"sub": rows["sub"]}, "/w").id == "sub"
+
+
+SEVERAL = {
+    "a folder above several projects": ("/work", {"shop", "shop-old", "shop-web", "shop-tree", "shopping", "sub"}, 2),
+    "a folder of one project": ("/work/shop", {"shop", "shop-old", "shop-web", "shop-tree", "sub"}, 0),
+    "a folder beneath it": ("/work/shop/web/src", {"shop", "shop-old", "shop-web", "shop-tree", "sub"}, 0),
+    "a folder above those outside projects": ("/tmp", {"loose", "loose-too"}, 0),
+}
+
+
+@pytest.mark.parametrize(("directory", "expected", "told"), SEVERAL.values(), ids=SEVERAL)
+def test_within_project_takes_every_project_of_the_folder_and_says_so(directory, expected, told):
+    scope = _scope(directory=directory, within="project")
+    assert _sessions(scope) == expected
+    assert [f"{told} projects" in warning for warning in scope.warnings] == [True] * bool(told)
+    assert _scope(directory=directory).warnings == ()
+
+
+def test_beside_projects_those_outside_any_count_by_their_folder():
+    rows = {"a": _row("a", "/w/a", project="a"), "b": _row("b", "/w/b", project="global")}
+    rows |= {"c": _row("c", "/w/c", project="c"), "far": _row("far", "/far", project="global")}
+    rows["far-a"] = _row("far-a", "/far/a", project="a")
+    assert _scope("", rows, directory="/w", within="project").rounds[0][1].sessions == {"a", "b", "c", "far-a"}
 
 
 @given(st.lists(st.sampled_from(["a", "b", "..", ".", "", "a b"]), max_size=6))

@@ -150,8 +150,27 @@ def _said(query: str, finds: list[Find], missing: hints.Missing, **more: bool) -
 def test_a_word_that_no_text_has_is_named_although_others_were_found():
     missing = hints.Missing(("gorila", "seldom"), ("gorila",))
     said = _said("gorila seldom zanzibar", [_find("zanzibar")], missing)
-    assert said == "no recorded text holds 'gorila'; these results hold the other words"
+    assert said == "no recorded text holds 'gorila' as a word; these results hold the other words"
     assert _said("zanzibar", [_find("zanzibar")], hints.Missing()) == ""
+
+
+def test_a_long_query_is_not_repeated_whole_in_the_warnings():
+    for text in (
+        "x" * 9000,
+        " ".join(f"word{n}x" for n in range(500)),
+        " ".join(f"gorila{'a' * n}" for n in range(99)),
+    ):
+        query = rank.parse(text)
+        missing = hints.absent(query, set(), dict.fromkeys(query.words, 0))
+        for finds in ([], [_find("zanzibar")]):
+            assert len(_said(text, finds, missing)) < 2000
+
+
+def test_words_that_only_ask_are_not_missed():
+    asked = rank.parse("how many gorillas and how often")
+    missing = hints.absent(asked, {"gorillas"}, {"many": 0, "often": 0, "gorillas": 2})
+    assert missing == hints.Missing()
+    assert hints.absent(rank.parse("many"), set(), {"many": 0}).parts == ("many",)
 
 
 def test_nothing_is_said_to_be_nowhere_where_words_were_not_searched_to_the_end():

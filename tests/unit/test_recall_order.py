@@ -79,8 +79,27 @@ def test_a_day_that_the_question_names_stands_before_better_words_of_another(que
     found = Found(lists={"lexical": [_match("better", "quay", score=2.0), _match("asked", "quay", score=1.0)]})
     days = {"better": 1_700_000_000_000, "asked": 1_772_539_200_000}  # the latter 2026-03-03 at noon
     archived = {i: Archived("ses", "prj", created) for i, created in days.items()}
-    finds = ordered(rank.parse(query), "hybrid", found, archived, 10, is_partly_embedded=False)
+    finds = ordered(rank.parse(query), "hybrid", found, archived, 10, is_partly_embedded=False, explain=True)
     assert finds[0].message_id == first
+    assert ["a day that the question names" in find.reasons[0] for find in finds] == [first == "asked", False]
+
+
+def test_what_a_day_adds_is_said_and_only_where_it_was_added():
+    lists = {"lexical": [_match("other", "-v")], "named": [_match("asked", "-v")], "semantic": [_match("asked")]}
+    archived = {"other": Archived("ses", "prj", 0), "asked": Archived("ses", "prj", 1_772_539_200_000)}
+    for mode, adds in {"hybrid": True, "smart": True, "semantic": False, "literal": False}.items():
+        asked = rank.parse("-v on 3 March 2026")
+        finds = ordered(asked, mode, Found(lists=lists), archived, 10, is_partly_embedded=False, explain=True)
+        assert ["adds 0.800" in find.reasons[0] for find in finds if find.message_id == "asked"] == [adds], mode
+
+
+def test_of_one_session_only_half_of_the_texts_that_are_looked_through_count():
+    named = [_match(f"m{n:02}", "a -v b") for n in range(20)]
+    found = Found(lists={"lexical": [], "named": [*named, _match("x", "a -v b"), _match("y", "a -vv b")]})
+    archived = {i: Archived("noisy" if i < "x" else "quiet", "prj", -int(i > "m99")) for i in found.best()}
+    finds = ordered(rank.parse("-v"), "smart", found, archived, 4, is_partly_embedded=False)
+    assert [(find.message_id, find.grade) for find in finds[-2:]] == [("x", Tier.WHOLE), ("y", Tier.INSIDE)]
+    assert all(find.grade == Tier.WHOLE for find in finds[:-1])
 
 
 def test_literal_texts_come_newest_first_what_was_said_before_what_was_printed():

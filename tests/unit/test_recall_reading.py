@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from daemon.errors import BadRequest
+from daemon.exports import Export
 from daemon.recall.asked import CALLS, Recall, RecallContext, RecallTimeline
 from daemon.recall.reading import read
 
@@ -48,9 +49,9 @@ def test_null_and_blank_say_nothing(call: str) -> None:
         ({"results": "7.0"}, "results", 7),
         ({"match": "Fuzzy"}, "match", "fuzzy"),
         ({"match": " SMART "}, "match", "smart"),
-        ({"window": "5"}, "window", 5),
-        ({"window": "AUTO"}, "window", "auto"),
-        ({"window": 2}, "window", 2),
+        ({"window": "5", "expand": "context"}, "window", 5),
+        ({"window": "AUTO", "expand": "context"}, "window", "auto"),
+        ({"window": 2, "expand": "context"}, "window", 2),
         ({"explain": "true"}, "explain", True),
         ({"explain": 1}, "explain", True),
         ({"explain": "No"}, "explain", False),
@@ -59,7 +60,7 @@ def test_null_and_blank_say_nothing(call: str) -> None:
         ({"session_id": "ses_1"}, "sessionID", "ses_1"),
         ({"sessionId": "ses_1"}, "sessionID", "ses_1"),
         ({"tool_name": "bash"}, "toolName", "bash"),
-        ({"expand_budget_chars": "900"}, "expandBudgetChars", 900),
+        ({"expand_budget_chars": "900", "expand": "message"}, "expandBudgetChars", 900),
         ({"from": "30d ago"}, "from_", "30d ago"),
         ({"before": 1_780_000_000_000}, "before", 1_780_000_000_000),
         ({"before": "2026-01-31"}, "before", "2026-01-31"),
@@ -90,8 +91,8 @@ def test_a_call_may_be_written_as_the_command_is() -> None:
     [
         ({"results": 500}, "results", 50, "results: 500 was taken as 50; it is at most 50"),
         ({"results": "-4"}, "results", 1, "at least 1"),
-        ({"window": 400}, "window", 50, "window: 400 was taken as 50; it is at most 50"),
-        ({"window": "-1"}, "window", 0, "at least 0"),
+        ({"window": 400, "expand": "context"}, "window", 50, "window: 400 was taken as 50; it is at most 50"),
+        ({"window": "-1", "expand": "context"}, "window", 0, "at least 0"),
         ({"width": 10**400}, "width", 1000, "at most 1000"),
         ({"quarry": "x"}, "query", "x", "'quarry': there is no such argument, it was ignored; did you mean query?"),
         ({"mode": "fuzzy"}, "match", "hybrid", "did you mean match?"),
@@ -207,3 +208,52 @@ def within_bounds(made: Struct) -> bool:
 
 def test_recall_is_what_a_client_says_it_is() -> None:
     assert read("recall", {"query": "x", "group": "session"})[0] == Recall(query="x", group="session")
+
+
+IDLE: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "within": ("recall", {"within": "project"}, ["within is ignored: it needs a directory"]),
+    "fallback": ("recall", {"fallback": True}, ["fallback is ignored: it needs a directory"]),
+    "within beside fallback": ("recall", {"directory": "/w", "within": "exact", "fallback": True}, ["within"]),
+    "scope": ("recall", {"scope": "project", "sessionID": "ses_1"}, ["scope is ignored: sessionID decides"]),
+    "expandResults": ("recall", {"expandResults": 3}, ["expandResults is ignored: it needs expand"]),
+    "a window of one message": ("recall", {"expand": "message", "window": 9}, ["window"]),
+    "tokens of no chat": ("recall", {"expand": "context", "expandBudgetTokens": 500}, ["expandBudgetTokens"]),
+    "all of no expansion": (
+        "recall",
+        {"window": 9, "expandBudgetMessages": 9, "expandBudgetChars": 900, "expandBudgetTokens": 9},
+        ["expandBudgetMessages", "expandBudgetChars", "expandBudgetTokens", "window"],
+    ),
+    "budgetTokens": ("recall_context", {"budgetTokens": 500, "format": "parts"}, ["budgetTokens is ignored: it needs"]),
+    "maxChars": ("recall_context", {"max_chars": 9, "format": "messages"}, ["maxChars is ignored"]),
+    "a window with both its sides": ("recall_context", {"window": 9, "before": 0, "after": 1}, ["window is ignored"]),
+    "within of sessions": ("recall_sessions", {"within": "exact", "directory": " "}, ["within is ignored"]),
+    "nothing": ("recall", {"directory": "/w", "within": "exact", "expand": "context", "window": 9}, []),
+    "one side of a window": ("recall_context", {"window": 9, "before": 0}, []),
+    "tokens of a chat": ("recall_context", {"budgetTokens": 500, "format": "messages"}, []),
+    "defaults, as clients send them": (
+        "recall",
+        {"within": "below", "fallback": "false", "scope": "global", "sessionID": "s", "expandResults": 1, "window": 3},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "given", "says"), IDLE.values(), ids=IDLE)
+def test_an_argument_without_effect_is_told(call: str, given: dict[str, Any], says: list[str]) -> None:
+    _, warnings = read(call, REQUIRED[call] | given)
+    assert len(warnings) == len(says)
+    assert [warning.startswith(begin) for warning, begin in zip(warnings, says, strict=True)] == [True] * len(says)
+
+
+@pytest.mark.parametrize("given", ["prompt,answer", ["prompt,answer"], ["prompt", "answer"], [" prompt , ,answer"]])
+def test_words_may_stand_in_one_text_with_commas(given: Any) -> None:
+    made, warnings = read("recall", {"query": "x", "kinds": given})
+    assert (made.kinds, warnings) == (["prompt", "answer"], [])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+@pytest.mark.parametrize("name", ["session", "project", "path", "since"])
+def test_a_blank_condition_of_an_export_is_not_everything_but_refused(name: str, blank: str) -> None:
+    with pytest.raises(BadRequest, match=f"'{name}' is blank"):
+        read("export", {"format": "jsonl", name: blank}, {"export": Export})
+    assert read("export", {"format": "jsonl", name: None}, {"export": Export})[1] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,25 @@ def test_a_snippet_shows_the_place_where_the_terms_stand_together():
 
 def test_a_term_that_occurs_only_in_another_form_is_found_by_its_stem():
     assert "decided on Postgres" in snippet(f"{FILLER} we decided on Postgres {FILLER}", ["deciding"])
+
+
+SPELLINGS = {
+    "walrus_protocol": "walrus protocol",
+    "walrusProtocol": "walrus-protocol",
+    "walrus-protocol": "the WalrusProtocol",
+    "HTTPServerError": "http_server_error",
+    "walrus::protocol": "a protocol of the walrus",
+    "walrus protocol": "walrus\nprotocol",
+}
+
+
+@pytest.mark.parametrize("times", [1, 50], ids=["short", "long"])
+@pytest.mark.parametrize(("term", "there"), SPELLINGS.items())
+def test_a_name_is_shown_where_it_stands_with_other_separators(term: str, there: str, times: int):
+    shown = snippet(f"{FILLER * times} {there} {FILLER * times}", [term])
+    assert " ".join(there.split()) in shown
+    alone = snippet(f"{FILLER * times} protocol {FILLER * times} {there} {FILLER * times}", [term])
+    assert " ".join(there.split()) in alone
 
 
 def test_a_text_without_the_terms_is_shown_from_its_beginning():

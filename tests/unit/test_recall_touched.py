@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,22 @@ from typing import Any
 import pytest
 from recorded_sessions import Recorded, call, read, recorded
 
+from daemon.archive.touching import CHANGES, MAYBE, READS
 from daemon.errors import BadRequest
-from daemon.recall.asked import RecallFiles
+from daemon.index import Filters
+from daemon.recall.asked import Match, RecallFiles
+from daemon.recall.asked import Recall as RecallAsked
 from daemon.recall.catalog import Catalog
 from daemon.recall.touched import MOST_FILES, touched
+from daemon.redact import redact
+from daemon.transcript.document import document
+from daemon.transcript.edits import edits
+from daemon.transcript.paths import MOST
+from tests.conftest import Sample
+from tests.sample_records import load
 
 SHOP = "/home/dev/shop"
+REFUSAL = "The user rejected permission to use this specific tool call."
 SECRET = "ghp_" + "a1B2" * 9
 
 
@@ -191,3 +202,92 @@ def test_names_of_names_are_followed_and_a_circle_of_them_ends(house: Recorded):
         house.archive.files.set_alias(batch, old, new)
     house.archive.commit(batch)
     assert _ask(house, "/c/x.py")["sessions"][0]["files"] == ["/c/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("record", "reads", "unclear"),
+    [
+        (call("read", output="Image read successfully", filePath="logo.png"), 1, 0),
+        (call("read", output="PDF read successfully", filePath=f"{SHOP}/logo.png"), 1, 0),
+        (read(f"{SHOP}/logo.png", "x"), 1, 0),
+        (call("read", "error", filePath="logo.png"), 0, 0),
+        (
+            call("write", "error", filePath="logo.png", content="x")
+            | {"state": {"status": "error", "input": {"filePath": "logo.png", "content": "x"}, "error": REFUSAL}},
+            0,
+            1,
+        ),
+    ],
+)
+def test_pictures_that_were_read_and_writes_that_the_user_refused_are_counted(
+    house: Recorded, record: dict[str, Any], reads: int, unclear: int
+) -> None:
+    house.session("ses_look", SHOP)
+    house.say("ses_look", "assistant", record)
+    found = _ask(house, f"{SHOP}/logo.png")["sessions"]
+    assert [(one["reads"], one["unclear"], one["changes"]) for one in found] == [(reads, unclear, 0)] * (
+        reads + unclear
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("rm -f c.txt && echo hi > d.txt", ["c.txt", "d.txt"]),
+        ("touch sub/inner.txt", ["sub/inner.txt"]),
+        ("sed -i s/a/b/ ../other.cfg", ["../other.cfg"]),
+        ("git mv old_name.py new_name.py", ["old_name.py", "new_name.py"]),
+        ("cd sub && mv one two", ["sub/one", "sub/two"]),
+        ("cp a.txt kept/", ["a.txt", "kept/a.txt"]),
+        ("cat > made <<'EOF'\nx\nEOF", ["made"]),
+        ("rm -r sub", ["sub"]),
+    ],
+)
+def test_what_a_shell_command_did_to_a_file_is_found_by_its_path_in_recall_and_here(
+    house: Recorded, command: str, changed: list[str]
+) -> None:
+    house.session("ses_shell", f"{SHOP}/src")
+    message = house.say("ses_shell", "assistant", call("bash", command=command, metadata={"exit": 0}))
+    house.index()
+    for name in changed:
+        path = posixpath.normpath(f"{SHOP}/src/{name}")
+        [match] = {one.message_id for one in house.lexical.nearest(0, Filters(path=path), 9, before=False)}
+        assert match == message
+        if name != "kept/a.txt":  # whether kept was a folder is for the file history to say
+            assert _sessions(_ask(house, path)) == ["ses_shell"]
+
+
+def test_a_path_is_asked_for_by_its_former_names_too_in_recall_as_here(house: Recorded) -> None:
+    house.session("ses_old", SHOP)
+    made = house.say("ses_old", "assistant", "wrote the cart", _write(f"{SHOP}/old_name.py"))
+    house.session("ses_move", SHOP)
+    moved = house.say(
+        "ses_move",
+        "assistant",
+        "moved the cart",
+        call("bash", command="git mv old_name.py new_name.py", metadata={"exit": 0}),
+    )
+    house.session("ses_new", SHOP)
+    seen = house.say("ses_new", "assistant", "read the cart", read(f"{SHOP}/new_name.py", "x"))
+    house.session("ses_else", SHOP)
+    house.say("ses_else", "assistant", "another cart", _write(f"{SHOP}/else.py"))
+    house.index()
+    assert _sessions(_ask(house, f"{SHOP}/new_name.py")) == ["ses_new", "ses_move", "ses_old"]
+    modes: tuple[Match, ...] = ("hybrid", "smart", "literal", "semantic")
+    for match in modes:
+        asked = RecallAsked(query="cart", match=match, path=f"{SHOP}/new_name.py")
+        answer = house.recall(budget_s=60.0).ask(asked, "", house.clock)
+        assert {one["messageID"] for one in answer["results"]} == {made, moved, seen}
+
+
+def test_every_path_of_a_recorded_edit_is_one_of_its_messages_document(any_sample: Sample, tmp_path: Path) -> None:
+    found = load(any_sample, tmp_path)
+    count = 0
+    for message in found.messages:
+        session = found.sessions.get(message.session_id)
+        named = document(message, session, 64).paths
+        for edit in edits(message, session):
+            if edit.operation in CHANGES | READS | MAYBE and len(named) < MOST:
+                assert redact(edit.path) in named
+                count += 1
+    assert count > 0

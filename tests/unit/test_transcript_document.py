@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import Kind
-from daemon.transcript.document import RECALL_BEGIN, RECALL_END, capped, document, is_own_tool, readable
+from daemon.transcript.document import RECALL_BEGIN, RECALL_END, capped, document, readable
 from tests.conftest import Sample
 from tests.records import bash, edit, message, part, reasoning, session, text, tool, write
 from tests.sample_records import load
@@ -133,20 +133,6 @@ def test_a_call_of_our_own_tools_is_dropped_with_its_question() -> None:
         tool("bash", {"command": "ls"}, "a.txt"),
     )
     assert [(kind, name) for kind, name, _ in found] == [(Kind.TOOL_INPUT, "bash"), (Kind.TOOL_OUTPUT, "bash")]
-
-
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("recall", True),
-        ("mcp__x__recall_messages", True),
-        ("reconstitute", True),
-        ("product_recall_lookup", False),
-        ("read", False),
-    ],
-)
-def test_our_own_tools_are_known_under_any_prefix(name: str, own: bool) -> None:
-    assert is_own_tool(name) is own
 
 
 @given(

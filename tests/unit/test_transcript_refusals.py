@@ -36,7 +36,7 @@ def failed(name: str, given: dict[str, object], error: str, version: str = "1.18
         ("Error: oldString not found in content or was found multiple times", []),
         ("Error: Found multiple matches for oldString. Provide more surrounding context to make the match unique.", []),
         ("Error: The edit tool was called with invalid arguments: oldString not found in content", []),
-        ("The user rejected permission to use this specific tool call.", []),
+        ("The user rejected permission to use this specific tool call.", ["refused"]),
         (f"File {A} not found", []),
         ("Tool execution aborted", ["unclear"]),
     ],
@@ -44,7 +44,7 @@ def failed(name: str, given: dict[str, object], error: str, version: str = "1.18
 def test_an_edit_that_failed(error: str, operations: list[str]) -> None:
     found = failed("edit", {"filePath": A, "oldString": "x", "newString": "y", "replaceAll": True}, error)
     assert [one.operation.value for one in found] == operations
-    if operations == ["refused"]:
+    if operations == ["refused"] and "user" not in error:
         assert (found[0].path, found[0].old, found[0].new, found[0].replace_all) == (A, "x", "y", True)
 
 
@@ -55,7 +55,7 @@ def test_an_edit_that_failed(error: str, operations: list[str]) -> None:
         ("Error: Found multiple matches for oldString", ["unclear"]),
         ("Error: The multiedit tool was called with invalid arguments: []", []),
         ("Model tried to call unavailable tool 'multiedit'.", []),
-        ("The user rejected permission to use this specific tool call.", []),
+        ("The user rejected permission to use this specific tool call.", ["refused"]),
         ("Tool execution aborted", ["unclear"]),
     ],
 )
@@ -131,3 +131,27 @@ def test_an_edit_has_the_hunks_that_its_result_shows(metadata: dict[str, object]
 def test_a_path_may_hold_a_newline() -> None:
     (one,) = of(write(f"{BASE}/a\nb", "x"))
     assert one.path == f"{BASE}/a\nb"
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("write", {"filePath": A, "content": "x"}),
+        ("edit", {"filePath": A, "oldString": "x", "newString": "y"}),
+        ("multiedit", {"filePath": A, "edits": [{"oldString": "a", "newString": "b"}]}),
+        ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"}),
+    ],
+)
+@pytest.mark.parametrize(
+    "error",
+    [
+        "The user rejected permission to use this specific tool call.",
+        "Error: The user rejected permission to use this specific tool call with the following feedback: not there",
+        "The user has specified a rule which prevents you from using this specific tool call. Here are the rules: []",
+    ],
+)
+def test_what_the_user_refused_is_known_and_tells_nothing_of_the_file(
+    name: str, given: dict[str, object], error: str
+) -> None:
+    [one] = failed(name, given, error)
+    assert (one.operation, one.path, one.old, one.new, one.content) == (Operation.REFUSED, A, None, None, None)

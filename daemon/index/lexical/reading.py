@@ -70,10 +70,14 @@ class Reading:
     def at_most(self, filters: Filters) -> int:
         """How many documents the filters let through at most; times and kinds are not counted."""
         counts = [self.frequency(name, value) for name, value in _exact(filters).items()]
+        if filters.path:
+            counts.append(sum(self.frequency("path", path) for path in _paths(filters)))
         return min(counts, default=int(self.searcher.num_docs))
 
     def _limits(self, filters: Filters) -> list[Query]:
         limits = [self.flag(name, value) for name, value in _exact(filters).items()]
+        if filters.path:
+            limits.append(any_of([self.flag("path", path) for path in _paths(filters)]))
         for name, values in (("kind", filters.kinds), ("session_id", filters.sessions)):
             if values and len(values) <= _MOST_ALTERNATIVES:
                 limits.append(any_of([self.flag(name, value) for value in sorted(values)]))
@@ -135,12 +139,15 @@ def _exact(filters: Filters) -> dict[str, str]:
         "session_id": filters.session_id,
         "project_id": filters.project_id,
         "directory": normal_path(filters.directory),
-        "path": normal_path(filters.path),
         "role": filters.role,
         "tool": filters.tool,
         "deleted": "" if filters.deleted is None else str(int(filters.deleted)),
     }
     return {name: value for name, value in asked.items() if value}
+
+
+def _paths(filters: Filters) -> list[str]:
+    return [normal_path(path) for path in (filters.path, *filters.former)]
 
 
 def text_of(document: Any) -> str:

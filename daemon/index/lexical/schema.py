@@ -143,7 +143,6 @@ def _shared(entry: Entry) -> list[tuple[str, str]]:
         ("session_id", clean(entry.document.session_id)),
         ("role", clean(entry.role)),
         ("project_id", clean(entry.project_id)),
-        ("deleted", "1" if entry.deleted else "0"),
         ("every", "1"),
         *(("directory", place) for place in _above(entry.directory)),
         *(("path", place) for place in above),
@@ -172,8 +171,10 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
     text = clean(section.text)
     group = _GROUP_OF[Kind(section.kind)]
     found = tokens.fields(text)
+    is_deleted = entry.deleted or section.part_id in entry.gone
     own = [
         ("part", "1"),
+        ("deleted", "1" if is_deleted else "0"),
         ("part_id", clean(section.part_id)),
         ("kind", str(Kind(section.kind))),
         ("tool", clean(section.tool)),
@@ -191,8 +192,10 @@ def _part(entry: Entry, shared: list[tuple[str, str]], section: Section, number:
 def _window(entry: Entry, shared: list[tuple[str, str]]) -> tantivy.Document:
     """It passes the filters that any part of its own message passes."""
     sections = entry.document.sections
+    is_deleted = entry.deleted or all(section.part_id in entry.gone for section in sections)
     own = [
         ("part", "0"),
+        ("deleted", "1" if is_deleted else "0"),
         *(("kind", kind) for kind in dict.fromkeys(str(Kind(section.kind)) for section in sections)),
         *(("tool", clean(tool)) for tool in dict.fromkeys(section.tool for section in sections if section.tool)),
         # Without a word it is as long as usual all the same: it must not make the others seem long.

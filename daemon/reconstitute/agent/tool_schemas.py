@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon.model import Json
+from daemon.records import built
 
 VERSION = "2"
 
@@ -150,7 +151,7 @@ TOOLS: dict[str, type[Struct]] = {
 
 @cache
 def _described() -> tuple[Json, ...]:
-    _, components = msgspec.json.schema_components(TOOLS.values(), ref_template="{name}")
+    _, components = msgspec.json.schema_components([built(schema) for schema in TOOLS.values()], ref_template="{name}")
     return tuple(_function(name, components[schema.__name__], components) for name, schema in TOOLS.items())
 
 

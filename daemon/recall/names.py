@@ -1,0 +1,227 @@
+"""How a name may be written, and whether a text has it as a name of its own or only inside a longer one.
+
+What joins the pieces of an identifier is loose: rateLimit, rate-limit, rate_limit and "rate limit" are one name. All
+other marks tell names apart: C++ is not C, --e no letter, a.b not a/b, and getUserById_v2 is not getUserById. Where a
+script without spaces begins or ends, a name ends as well. Pure functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from itertools import pairwise
+
+from daemon.index import tokens
+from daemon.index.irregular import WORD_OF
+
+# Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: what is written beside a name there does not make it another one.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
+_UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTER = rf"[^\W{_UNSPACED}]"
+_IS_LETTER = re.compile(_LETTER)
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_JOINER = re.compile(r"[-_ ]?")
+_JOINED = r"(?:[\s_*`-]{0,3}|\s+)"  # an emphasis within a text is no part of a name
+_LOOSE = r"[\W_]{0,3}"
+_MARK = re.compile(r"\s+|[/\\]+|['’]|.", re.DOTALL)
+_BOUND = frozenset("-./~_+#")
+"""Marks that are part of a name where it begins or ends with them: a letter beside them makes it a longer one."""
+_ENDS = ".,;:!?…"
+_MOST_FOLDED = 20_000  # characters of a text whose full-width letters are taken for plain ones
+_MOST_READ = 100_000  # characters in which other forms of a word are looked for
+_LONGEST_SHOWN = 80
+
+
+class Stands(Enum):
+    """How a name stands in a text."""
+
+    WHOLE = "whole"
+    INSIDE = "inside"  # a longer name, or between other marks
+    NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """How a name is found: what its letters begin with, in lower case, "" where that is not certain.
+
+    `whole` begins `lead` characters before that, `inside` so many as `lead_inside` says.
+    """
+
+    begins: str
+    whole: re.Pattern[str]
+    inside: re.Pattern[str]
+    lead: int = 0
+    lead_inside: int = 0
+
+
+def stands(name: str, text: str) -> Stands:
+    """How `name` stands in `text`, whatever the case."""
+    found = _stands(name, text)
+    if found is Stands.NOWHERE and not text.isascii() and len(text) <= _MOST_FOLDED:
+        folded = tokens.normal(text)
+        return found if folded == text else _stands(name, folded)
+    return found
+
+
+def stands_in(phrase: str, text: str) -> bool:
+    """Whether `phrase` stands in `text` as whole words, whatever their case and the white space between them."""
+    words = phrase.split()
+    if not words:
+        return False
+    pattern = _phrase(phrase)
+    places = _places(words[0].lower(), text)
+    if places is None:
+        return pattern.search(text) is not None
+    return any(pattern.match(text, place) for place in places)
+
+
+def around(name: str, text: str) -> str:
+    """The longer word of `text` inside which `name` stands, or what stands there with other marks; "" for nothing."""
+    found = re.search(rf"[\w-]*?(?:{_spelling(name).inside.pattern})[\w-]*", text, re.IGNORECASE)
+    return found.group()[:_LONGEST_SHOWN] if found else ""
+
+
+def written(word: str, text: str) -> str:
+    """`word` as `text` has it: another form of it, where only that is there; as it is where none is seen."""
+    if not (word.isascii() and word.isalpha()) or word.lower() in text.lower():
+        return word
+    base = WORD_OF.get(word.lower(), word.lower())
+    for piece in _PIECE.finditer(text, 0, _MOST_READ):
+        form = WORD_OF.get(piece.group().lower(), piece.group().lower())
+        if form[:2] == base[:2] and tokens.stem(form) == tokens.stem(base):
+            return piece.group()
+    return word
+
+
+def is_plain(name: str) -> bool:
+    """Whether it is an ordinary word, such as a quoted one."""
+    return name.isalpha() and (name.islower() or name.isupper() or name.istitle())
+
+
+# -- spellings -------------------------------------------------------------------------------------------------------
+
+
+def _stands(name: str, text: str) -> Stands:
+    spelling = _spelling(name)
+    places = _places(spelling.begins, text)
+    if places is None:
+        if spelling.whole.search(text):
+            return Stands.WHOLE
+        return Stands.INSIDE if spelling.inside.search(text) else Stands.NOWHERE
+    best = Stands.NOWHERE
+    for place in places:
+        if place >= spelling.lead and spelling.whole.match(text, place - spelling.lead):
+            return Stands.WHOLE
+        start = place - spelling.lead_inside
+        if best is Stands.NOWHERE and start >= 0 and spelling.inside.match(text, start):
+            best = Stands.INSIDE
+    return best
+
+
+@lru_cache(maxsize=1024)
+def _spelling(name: str) -> _Spelling:
+    name = tokens.normal(name)
+    found = list(_PIECE.finditer(name))
+    is_phrase = any(character.isspace() for character in name)
+    if not found:  # marks alone stand wherever they are
+        exact = re.compile(_strict(name), re.IGNORECASE)
+        return _Spelling("" if is_phrase else name.lower(), exact, exact)
+    pieces = [piece.group() for piece in found]
+    lead, trail = name[: found[0].start()], name[found[-1].end() :]
+    between = [name[one.end() : other.start()] for one, other in pairwise(found)]
+    is_word = not any(between)
+    if is_phrase:
+        trail = trail.rstrip(_ENDS)
+    elif is_word:  # its marks make it the name that it is
+        trail = trail.rstrip(_ENDS + "/\\")
+    else:
+        lead, trail = lead.removeprefix("./"), trail[: len(trail) - len(trail.lstrip("_+#"))]
+    marked = _strict(lead) + _row(pieces, [_joined(one) for one in between]) + _strict(trail)
+    inside = _row(pieces, [f"(?:{_joined(one)}|{_LOOSE})" for one in between])
+    if is_word:
+        inside = _strict(lead) + inside + _strict(trail)
+    whole = _before(lead + pieces[0], name) + marked + _after(pieces[-1] + trail, name)
+    return _Spelling(
+        begins="" if any(character.isspace() for character in lead) else pieces[0].lower(),
+        whole=re.compile(whole, re.IGNORECASE),
+        inside=re.compile(inside, re.IGNORECASE),
+        lead=len(lead),
+        lead_inside=len(lead) if is_word else 0,
+    )
+
+
+def _row(pieces: Sequence[str], between: Sequence[str]) -> str:
+    escaped = [re.escape(piece) for piece in pieces]
+    return escaped[0] + "".join(mark + piece for mark, piece in zip(between, escaped[1:], strict=True))
+
+
+def _joined(mark: str) -> str:
+    """What may stand between two pieces of a name, `mark` being what stands there in the name as it is asked for."""
+    return _JOINED if _JOINER.fullmatch(mark) else _strict(mark)
+
+
+def _strict(marks: str) -> str:
+    """These marks; of white space any, of slashes either, doubled where a text escapes them."""
+    made = ""
+    for mark in _MARK.findall(marks):
+        if mark.isspace():
+            made += r"\s+"
+        else:
+            made += r"[/\\]{1,2}" if mark[0] in "/\\" else "['’]" if mark in "'’" else re.escape(mark)
+    return made
+
+
+def _before(begins: str, name: str) -> str:
+    first = begins[0]
+    if _IS_UNSPACED.match(first) or not (_IS_LETTER.match(first) or first in _BOUND):
+        return ""
+    hyphen = rf"(?<!{_LETTER}-)" if _IS_LETTER.match(first) and _is_identifier(name) else ""
+    return rf"(?<!{_LETTER})" + hyphen + (r"(?<!\d\.)" if first.isdigit() else "")
+
+
+def _after(ends: str, name: str) -> str:
+    last = ends[-1]
+    if _IS_UNSPACED.match(last) or not (_IS_LETTER.match(last) or last in _BOUND):
+        return ""
+    hyphen = rf"(?!-{_LETTER})" if _IS_LETTER.match(last) and _is_identifier(name) else ""
+    return rf"(?!{_LETTER})" + hyphen + (r"(?!\.\d)" if last.isdigit() else "")
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether a hyphen beside it makes it a longer one; a word stays itself in a compound."""
+    return not is_plain(name) and not any(character.isspace() for character in name)
+
+
+@lru_cache(maxsize=256)
+def _phrase(phrase: str) -> re.Pattern[str]:
+    pattern = r"\s+".join(re.escape(word) for word in phrase.split())
+    before = "" if _IS_UNSPACED.match(phrase.strip()[0]) else rf"(?<!{_LETTER})"
+    after = "" if _IS_UNSPACED.match(phrase.strip()[-1]) else rf"(?!{_LETTER})"
+    return re.compile(before + pattern + after, re.IGNORECASE)
+
+
+# -- looking through a text ------------------------------------------------------------------------------------------
+
+
+def _places(begins: str, text: str) -> Iterator[int] | None:
+    """Where `begins` stands in `text` whatever its case; None where only a regular expression can tell.
+
+    A text is first searched as plain characters: a regular expression that ignores case looks at every one of them,
+    and a tool's output may have a million.
+    """
+    lowered = text.lower()
+    if not begins.isascii() or not begins or len(lowered) != len(text):
+        return None
+    return _occurrences(begins, lowered)
+
+
+def _occurrences(begins: str, lowered: str) -> Iterator[int]:
+    place = lowered.find(begins)
+    while place >= 0:
+        yield place
+        place = lowered.find(begins, place + 1)
