@@ -98,6 +98,11 @@ def _replaced(text: str, word: str, other: str) -> str:
     return made if times else other
 
 
+_UNSEARCHABLE = (
+    "the query holds what looks like a secret; texts are searched without their secrets, so it is found nowhere"
+)
+
+
 def word_warnings(
     query: Query,
     mode: str,
@@ -113,6 +118,8 @@ def word_warnings(
     `is_inside`: the words stand only in longer ones; `is_limited`: filters were on, so not all texts were searched;
     `is_sure`: words were searched to the end.
     """
+    if redact(query.text) != query.text:  # whether it is recorded must not be told either
+        return [_UNSEARCHABLE]
     nothing = "no text within the filters holds" if is_limited else "no recorded text holds"
     if not is_sure:
         nothing = "no text that could be searched holds"

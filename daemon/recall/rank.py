@@ -17,7 +17,6 @@ from typing import TypeVar
 from daemon.errors import BadRequest
 from daemon.recall import names
 from daemon.recall.names import Stands
-from daemon.redact import redact
 
 Item = TypeVar("Item")
 
@@ -121,9 +120,8 @@ def check(query: str) -> None:
 def parse(text: str) -> Query:
     """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
 
-    A secret in it is asked for as what is recorded of it. A query of marks alone names them.
+    A query of marks alone names them.
     """
-    text = redact(text)
     if not _WORD.search(text):
         return Query(text, (text.strip(),) if text.strip() else ())
     named = ["".join(groups).strip() for groups in _QUOTED.findall(text)]
