@@ -68,6 +68,34 @@ def stands(name: str, text: str) -> Stands:
     return found
 
 
+def stands_loosely(name: str, text: str) -> Stands:
+    """As `stands`, but any mark ends a name, an underscore too, and any few marks join its pieces.
+
+    For the order of texts that answer a question of many words: a name in it is one hint among others, and what answers
+    it often has the name in names of its own.
+    """
+    begins, inside, whole = _loosely(name)
+    places = _places(begins, text)
+    if places is None:
+        return Stands.WHOLE if whole.search(text) else Stands.INSIDE if inside.search(text) else Stands.NOWHERE
+    best = Stands.NOWHERE
+    for place in places:
+        if whole.match(text, place):
+            return Stands.WHOLE
+        if best is Stands.NOWHERE and inside.match(text, place):
+            best = Stands.INSIDE
+    return best
+
+
+@lru_cache(maxsize=1024)
+def _loosely(name: str) -> tuple[str, re.Pattern[str], re.Pattern[str]]:
+    pieces = _PIECE.findall(name)
+    loose = _LOOSE.join(map(re.escape, pieces)) if pieces else re.escape(name)
+    begins = pieces[0].lower() if pieces and name.startswith(pieces[0]) else ""
+    whole = rf"(?<![^\W_]){loose}(?![^\W_])"
+    return begins, re.compile(loose, re.IGNORECASE), re.compile(whole, re.IGNORECASE)
+
+
 def stands_in(phrase: str, text: str) -> bool:
     """Whether `phrase` stands in `text` as whole words, whatever their case and the white space between them."""
     words = phrase.split()

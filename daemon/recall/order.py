@@ -13,9 +13,10 @@ from operator import itemgetter
 
 from daemon.index import Match
 from daemon.model import Kind
-from daemon.recall import days, fuse, rank
+from daemon.recall import days, fuse, names, rank
 from daemon.recall.candidates import NEAR, STANDING, TOOLS, Found
 from daemon.recall.group import Find
+from daemon.recall.names import Stands
 from daemon.recall.rank import Fused, Hold, Query, Tier
 
 MOST_READ = 1_000_000
@@ -121,6 +122,10 @@ def _fused(
     )
     if asked.is_exact:
         graded = _best_first(fused, _tier(asked, found), needed, archived)
+        if asked.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
+            # The name itself is there, and nobody will take another one for it. Among other words it is one hint of
+            # several: when names decided as strictly here, questions to code lost 1.4 points of mean reciprocal rank.
+            graded = _best_first(fused, _tier(asked, found, names.stands_loosely), needed, archived)
         if not asked.words:  # a bare name: what does not hold it answers another question
             graded = [(grade, one) for grade, one in graded if grade != Tier.NONE]
         return graded
@@ -167,18 +172,20 @@ def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -
     return list(by_id.values())
 
 
-def _tier(asked: Query, found: Found) -> Callable[[Fused], int]:
+def _tier(asked: Query, found: Found, stands: Callable[[str, str], Stands] = names.stands) -> Callable[[Fused], int]:
     """How well a message holds the names; the word index knows of whole names, the text is read for the rest."""
     terms, read, standing = found.terms(), _Reader(found), {*found.ids("named"), *found.ids("tools")}
 
     def tier(one: Fused) -> int:
         known = set(terms.get(one.message_id, ()))
         text, left = read.text(one.message_id), asked.named
-        if not text:  # too long to be looked through: the word index is believed
+        if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
+            left = tuple(name for name in left if name not in known or names.is_plain(name))
+        elif not text:  # too long to be looked through: the word index is believed
             left = tuple(name for name in left if name not in known)
-            if not left:
-                return Tier.WHOLE
-        best = rank.tier(replace(asked, named=left), text)
+        if not left:
+            return Tier.WHOLE
+        best = rank.tier(replace(asked, named=left), text, stands)
         if best > Tier.SOME and len(left) < len(asked.named):
             return Tier.SOME
         return Tier.INSIDE if best is Tier.NONE and one.message_id in standing else best

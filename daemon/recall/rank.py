@@ -159,9 +159,9 @@ def _is_name(token: str, bare: str) -> bool:
     return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
 
 
-def tier(query: Query, text: str) -> Tier:
-    """How well `text` holds the query's named things; WHOLE when it names none."""
-    held = [names.stands(name, text) for name in query.named]
+def tier(query: Query, text: str, stands: Callable[[str, str], Stands] = names.stands) -> Tier:
+    """How well `text` holds the query's named things, as `stands` tells; WHOLE when it names none."""
+    held = [stands(name, text) for name in query.named]
     if all(one is Stands.WHOLE for one in held):
         return Tier.WHOLE
     if Stands.WHOLE in held:
