@@ -184,14 +184,23 @@ class Candidates:
         `deadline` is on time.monotonic's clock.
         """
         near: list[tuple[str, int]] = []
+        self._in_time(lambda: near.extend(self._lexical.spellings(word, limit)), deadline)
+        return list(near)
+
+    def is_written(self, word: str, deadline: float) -> bool | None:
+        """Whether any text has the word, as the word index has it; None where that was not told in time."""
+        told: list[bool] = []
+        self._in_time(lambda: told.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
+        return told[0] if told else None
+
+    def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
         if _is_over(deadline):
-            return near
-        asking = _Question("lexical", lambda _found: near.extend(self._lexical.spellings(word, limit)))
+            return
+        asking = _Question("lexical", lambda _found: ask())
         asking.start()
         asking.join(max(0.0, deadline - time.monotonic()))
         if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
             self._on_failure("lexical", asking.error)
-        return list(near)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

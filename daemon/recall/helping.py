@@ -83,8 +83,8 @@ class Helper:
 
     def _is_written(self, word: str) -> tuple[bool, bool]:
         """Whether it could be told, and whether any text has the word: what only the filters leave out is no error."""
-        found = self._found(rank.parse(word), "smart", Filters())
-        return found is not None and not found.late, found is not None and bool(found.lists.get("lexical"))
+        written = self.candidates.is_written(word, self.until)
+        return written is not None, bool(written)
 
     def _other_case(self) -> list[Json]:
         """A tool is asked for by its exact name, which OpenCode writes in small letters."""
