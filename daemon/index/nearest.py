@@ -36,7 +36,7 @@ SEARCHED = 200
 
 _READING = 4
 """To read a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
-_MOST_MESSAGES = 40_000  # that are told one by one
+_MOST_MESSAGES = 10_000  # that are told one by one: 10 ms
 _MOST_COMPARED = 60_000  # chunks: 20 ms
 _DEEPEST = 2000  # rows that are sifted: 30 ms
 _FOR_TOOLS = 4  # a chunk of a message with the tool may be of another part
@@ -172,7 +172,7 @@ class Nearest:
     def _sifted(self, asked: _Asked, wanted: int, left: int | None) -> list[Row] | None:
         """What passes of the nearest, `left` of all if that is known; None where too little of what is near does."""
         total = self.total()
-        deep = min(_DEEPEST, max(SEARCHED, wanted * 4 if left is None else 2 * wanted * total // left))
+        deep = min(_DEEPEST, max(SEARCHED, wanted * 16 if left is None else 2 * wanted * total // left))
         while True:
             rows = self._near(asked.vector, deep)
             numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in rows}
