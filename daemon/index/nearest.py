@@ -82,8 +82,9 @@ class Nearest:
         roster = self._roster
         if roster is None or not self._is_listed:
             roster = self._listed()
-        while unknown := roster.unknown(PAGE):
-            with self._named("reading it"):
+        while not roster.is_whole:
+            with self._named("reading it"):  # and no row may go meanwhile
+                unknown = roster.unknown(PAGE)
                 page = self._collection.get(ids=unknown, include=["embeddings"])
                 for record, vector in zip(page["ids"], page["embeddings"], strict=True):
                     roster.learn(record, vector)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import socket
-import subprocess
-import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_index_semantic import opened
+from test_index_semantic import opened, serving
 
 from daemon.errors import IndexBroken
 from daemon.index import Entry, Filters, VectorRow, nearest, number_of
@@ -274,13 +271,8 @@ def test_what_is_written_and_removed_afterwards_is_taken_note_of(tmp_path: Path)
 def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    chroma = Path(sys.executable).with_name("chroma")
-    command = [chroma, "run", "--path", tmp_path / "server", "--host", "127.0.0.1", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
-    try:
-        ours, other = (opened(f"http://127.0.0.1:{port}") for _ in range(2))
+    with serving(tmp_path) as url:
+        ours, other = (opened(url) for _ in range(2))
         made = House(Lexical(), ours)
         made.lexical.replace([one.entry for one in ALL[:60]])
         ours.upsert([row for one in ALL[:60] for row in one.rows])
@@ -297,9 +289,6 @@ def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(
         ours.prepare()
         assert ours._nearest.is_read
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 19
-    finally:
-        server.kill()
-        server.wait()
 
 
 def test_a_failure_of_the_other_index_is_not_taken_for_one_of_this(house: House) -> None:

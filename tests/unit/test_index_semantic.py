@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 import chromadb
@@ -282,13 +283,8 @@ def test_a_server_that_is_not_there_is_tried_again_later_not_rebuilt(tmp_path):
 
 
 def test_a_chroma_server_serves_like_a_directory_and_its_absence_is_no_damage(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    chroma = Path(sys.executable).with_name("chroma")
-    command = [chroma, "run", "--path", tmp_path / "server", "--host", "127.0.0.1", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
-    try:
-        index = opened(f"http://127.0.0.1:{port}")
+    with serving(tmp_path) as url:
+        index = opened(url)
         index.upsert([row(f"m{n}", seed=n, tools=("bash",)) for n in range(30)] + FILTERED)
         index.upsert([row("m7", seed=7)])
         assert stored(index, "m7#0")["m7#0"].get("tools") is None
@@ -303,15 +299,27 @@ def test_a_chroma_server_serves_like_a_directory_and_its_absence_is_no_damage(tm
         index.notes.upsert([NoteRow("n1", "house", "shop", "why", 5, "noted", unit(1))])
         assert [match.id for match in index.notes.query(unit(1), "house", 3)] == ["n1"]
         assert (index.notes.ids("house", "shop"), index.count()) == ({"n1"}, 32)
-    finally:
-        server.kill()
-        server.wait()
     for _ in range(4):
         with pytest.raises(Retry, match="does not answer"):
             index.count()
         with pytest.raises(Retry, match="does not answer"):
             index.notes.ids("house")
     index.close()
+
+
+@contextmanager
+def serving(place):
+    """A Chroma server with its data in a folder beneath `place`; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    chroma = Path(sys.executable).with_name("chroma")
+    command = [chroma, "run", "--path", place / "server", "--host", "127.0.0.1", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
 
 
 def opened(url):
