@@ -16,7 +16,7 @@ from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Kind
-from daemon.recall import nearly, rank
+from daemon.recall import names, nearly, rank
 from daemon.recall.close import neighbours
 from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
@@ -261,7 +261,7 @@ class Candidates:
             is_found = bool(found.lists["lexical"]) and len(asked.words) == len(asked.phrase.split())
             inside = False
             for list_, matches in self._standing(asked.phrase, ("phrase", "printed"), filters, depth, deadline):
-                found.lists[list_] = [match for match in matches if rank.stands_in(asked.phrase, match.text)]
+                found.lists[list_] = [match for match in matches if names.stands_in(asked.phrase, match.text)]
                 inside |= bool(matches)
                 if is_found or len(found.lists[list_]) >= depth:
                     break

@@ -113,7 +113,7 @@ def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:
 
 def _is_whole(asked: Query, wanted: str, text: str) -> bool:
     if wanted == asked.phrase:
-        return rank.stands_in(wanted, text)
+        return names.stands_in(wanted, text)
     return names.stands(wanted, text) is Stands.WHOLE
 
 

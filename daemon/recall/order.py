@@ -210,7 +210,7 @@ def holding(asked: Query, found: Found) -> Callable[[str], Hold]:
     def hold(message_id: str) -> Hold:
         held = terms.get(message_id, ())
         has_phrase = message_id in said or (
-            bool(held) and rank.stands_in(asked.phrase, read.text(message_id, with_tools=False))
+            bool(held) and names.stands_in(asked.phrase, read.text(message_id, with_tools=False))
         )
         best = rank.hold(asked, has_phrase, held)
         return min(best, Hold.ALL) if message_id in printed else best

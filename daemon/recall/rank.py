@@ -169,9 +169,6 @@ def tier(query: Query, text: str, stands: Callable[[str, str], Stands] = names.s
     return Tier.INSIDE if Stands.INSIDE in held else Tier.NONE
 
 
-stands_in = names.stands_in
-
-
 def split(terms: Iterable[str]) -> set[str]:
     """The words of `terms` in lower case, cut as `parse` cuts a query: ``foo-bar`` is foo and bar."""
     return {word for term in terms for word in _WORD.findall(term.lower())}

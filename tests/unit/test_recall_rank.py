@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall import rank
+from daemon.recall import names, rank
 from daemon.recall.rank import Tier
 
 NAMES = {
@@ -90,8 +90,8 @@ def test_the_phrase_goes_before_all_words_before_some_before_none():
 
 
 def test_a_phrase_stands_in_a_text_as_whole_words_only():
-    assert rank.stands_in("not found", "error: Not\n found.")
-    assert not rank.stands_in("car", "a scar, a card")
+    assert names.stands_in("not found", "error: Not\n found.")
+    assert not names.stands_in("car", "a scar, a card")
 
 
 def test_what_is_only_far_off_in_meaning_is_no_hit_unless_it_has_the_words():
