@@ -27,7 +27,7 @@ from daemon.errors import ReconstituteError
 from daemon.index import Filters, Match, Passing, number_of
 from daemon.index.chroma_filters import passes, where
 from daemon.index.chroma_values import PAGE, unit
-from daemon.index.roster import Roster
+from daemon.index.roster import Roster, Rows
 from daemon.model import Kind
 from daemon.vectors import Vector
 
@@ -55,6 +55,11 @@ class _Asked:
     filters: Filters
     passing: Passing
     roster: Roster
+
+    @property
+    def is_by_kind(self) -> bool:
+        """Whether only kinds are asked for: the roster knows these by itself."""
+        return self.filters == Filters(kinds=self.filters.kinds)
 
 
 class Nearest:
@@ -158,8 +163,7 @@ class Nearest:
     def _passing(self, asked: _Asked, wanted: int) -> list[Row]:
         """The `wanted` nearest rows of messages that pass, and of the kinds asked for."""
         roster, kinds = asked.roster, asked.filters.kinds
-        numbers = asked.passing(asked.filters, _MOST_MESSAGES)
-        left = None if numbers is None else roster.rows(numbers, kinds)
+        left = self._left(asked)
         if left is None or len(left) > _MOST_COMPARED:
             rows = self._sifted(asked, wanted, None if left is None else len(left))
             if rows is not None:
@@ -170,16 +174,24 @@ class Nearest:
             return roster.nearest(left, asked.vector, wanted)
         return self._among(asked.vector, [roster.record(row) for row in left.tolist()], wanted)
 
+    def _left(self, asked: _Asked) -> Rows | None:
+        """The rows that pass; None where these are of too many messages to be told one by one."""
+        if asked.is_by_kind:
+            return asked.roster.of_kinds(asked.filters.kinds)
+        numbers = asked.passing(asked.filters, _MOST_MESSAGES)
+        return None if numbers is None else asked.roster.rows(numbers, asked.filters.kinds)
+
     def _sifted(self, asked: _Asked, wanted: int, left: int | None) -> list[Row] | None:
         """What passes of the nearest, `left` of all if that is known; None where too little of what is near does."""
         total = self.total()
         deep = min(_DEEPEST, max(SEARCHED, wanted * 16 if left is None else 2 * wanted * total // left))
         while True:
             rows = self._near(asked.vector, deep)
-            numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in rows}
-            passed = frozenset(asked.passing(asked.filters, deep, set(numbers.values())) or ())
-            kinds = asked.filters.kinds
-            kept = [row for row in rows if numbers[row[0]] in passed and asked.roster.has(row[0], kinds)]
+            kept = [row for row in rows if asked.roster.has(row[0], asked.filters.kinds)]
+            if not asked.is_by_kind:
+                numbers = {record: number_of(record.rpartition("#")[0]) for record, _ in kept}
+                passed = frozenset(asked.passing(asked.filters, deep, set(numbers.values())) or ())
+                kept = [row for row in kept if numbers[row[0]] in passed]
             if len(kept) >= wanted or deep >= total:
                 return kept[:wanted]
             if deep >= _DEEPEST:

@@ -25,7 +25,7 @@ _HELD = 1 << 15
 _BITS = {str(kind): 1 << place for place, kind in enumerate(Kind)}
 _FIRST = 1024  # rows; then a quarter more whenever they are full
 _STEPS = 127
-_AT_ONCE = 8192  # rows that are compared in one go: 12 MB of floats
+_AT_ONCE = 512  # rows that are compared in one go: their floats fit a processor's cache; 8192 take twice as long
 _NONE = 0xFFFFFFFF
 
 
@@ -117,6 +117,11 @@ class Roster:
         rows = rows[rows != _NONE]
         passing: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
         return passing
+
+    def of_kinds(self, kinds: Collection[str]) -> Rows:
+        """The chunks of any of these kinds."""
+        found: Rows = np.flatnonzero(self._mask[: self._used] & _mask(kinds))
+        return found
 
     def record(self, row: int) -> str:
         """The chunk of a row."""

@@ -17,11 +17,12 @@ from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall import answers, group, hints, rank
 from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import NEAR, WORDS, Candidates, Found
+from daemon.recall.candidates import Candidates
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.crowd import Wanted, spread
 from daemon.recall.expand import Expansion, expand
 from daemon.recall.filters import Scope, resolve
+from daemon.recall.found import NEAR, WORDS, Found
 from daemon.recall.group import Find
 from daemon.recall.helping import Helper
 from daemon.recall.order import Archived, held, ordered
@@ -195,10 +196,12 @@ class _Asking:
         looked.gone += sum(self._known[i] is None for i in found.best())
         seen = {find.key(asked.group) for find in looked.finds}
         ceiling = looked.finds[-1].score if looked.finds else 1.0
+        new = [find for find in finds if find.key(asked.group) not in seen]
         looked.finds += [
             replace(find, relevance=relevance, score=min(find.score, ceiling))
-            for find in finds
-            if find.key(asked.group) not in seen
+            if find.relevance != relevance or find.score > ceiling
+            else find
+            for find in new
         ]
 
     def _searched(

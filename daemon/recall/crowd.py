@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from daemon.errors import ReconstituteError
 from daemon.index import Match
-from daemon.recall.candidates import STANDING, Found
+from daemon.recall.found import STANDING, Found
 from daemon.recall.group import COMPARABLE, Find
 
 _LOOKS = 2

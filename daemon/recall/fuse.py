@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from daemon.recall.close import MOST_READ, Pair, closeness
@@ -64,7 +65,7 @@ class Scored(Protocol):
         """The terms of the question that it holds, as the question writes them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """What the index knows of a question.
 
@@ -83,27 +84,33 @@ class Facts:
 
     def rarity(self, term: str) -> float:
         """BM25's inverse document frequency, above 0; 0 for a term that is not of the question."""
-        if term not in self.frequencies:
-            return 0.0
-        # The sources count their texts at slightly different moments: never more texts with a word than there are.
-        having = min(self.frequencies[term], self.documents)
-        return math.log1p((self.documents - having + 0.5) / (having + 0.5))
+        return self._rarities.get(term, 0.0)
 
     def coverage(self, terms: Sequence[str]) -> float:
         """The share, 0 to 1, of the question's rarity that these terms make up."""
-        whole = self._whole()
-        return min(1.0, sum(self.rarity(term) for term in set(terms)) / whole) if whole > 0 else 0.0
+        whole = self._whole
+        return min(1.0, sum(map(self.rarity, set(terms))) / whole) if whole > 0 else 0.0
 
     def closeness(self, text: str) -> float:
         """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
-        whole = self._whole()
-        if not self.neighbours or whole <= 0:
-            return 0.0
-        pairs = {pair: sum(self.rarity(term) for term in pair) / whole for pair in self.neighbours}
-        return min(1.0, closeness(pairs, text))
+        return min(1.0, closeness(self._pairs, text)) if self._pairs else 0.0
 
+    # Worked out once for a question, not for each of its hundreds of candidates.
+
+    @cached_property
+    def _rarities(self) -> Mapping[str, float]:
+        # The sources count their texts at slightly different moments: never more texts with a word than there are.
+        having = {term: min(count, self.documents) for term, count in self.frequencies.items()}
+        return {term: math.log1p((self.documents - some + 0.5) / (some + 0.5)) for term, some in having.items()}
+
+    @cached_property
     def _whole(self) -> float:
-        return sum(self.rarity(term) for term in self.frequencies)
+        return sum(self._rarities.values())
+
+    @cached_property
+    def _pairs(self) -> Mapping[Pair, float]:
+        whole = self._whole
+        return {pair: sum(map(self.rarity, pair)) / whole for pair in self.neighbours} if whole > 0 else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall import hints, rank
 from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import Candidates, Found
+from daemon.recall.candidates import Candidates
 from daemon.recall.catalog import Row
 from daemon.recall.filters import Scope
+from daemon.recall.found import Found
 from daemon.recall.group import Find
 from daemon.recall.rank import Query
 

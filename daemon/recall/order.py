@@ -14,7 +14,7 @@ from operator import itemgetter
 from daemon.index import Match
 from daemon.model import Kind
 from daemon.recall import days, fuse, names, rank
-from daemon.recall.candidates import NEAR, STANDING, TOOLS, Found
+from daemon.recall.found import NEAR, STANDING, TOOLS, Found
 from daemon.recall.group import Find
 from daemon.recall.names import Stands
 from daemon.recall.rank import Fused, Hold, Query, Tier
@@ -108,10 +108,12 @@ def _fused(
     facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
     made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
     plain = _with_standing([Fused(one.message_id, one.score, one.sources) for one in made], found, archived)
-    wanted = days.asked(asked.text)
-    fused = [
-        replace(one, score=one.score + _DAY * days.nearness(wanted, archived[one.message_id].created)) for one in plain
-    ]
+    wanted, fused = days.asked(asked.text), plain
+    if wanted:
+        fused = [
+            replace(one, score=one.score + _DAY * days.nearness(wanted, archived[one.message_id].created))
+            for one in plain
+        ]
     fused.sort(
         key=lambda one: (
             -round(one.score, 12),
@@ -313,7 +315,7 @@ def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
     for name in ("semantic", "windows"):
         for match in found.lists.get(name, []):
             if match.message_id not in best:
-                best[match.message_id] = [(replace(match, terms=()), 1.0)]
+                best[match.message_id] = [(replace(match, terms=()) if match.terms else match, 1.0)]
     return best
 
 

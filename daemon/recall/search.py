@@ -20,8 +20,9 @@ from daemon.recall import rank
 from daemon.recall.allowed import Allowed, meant
 from daemon.recall.ask import BUDGET_S, Room, answer
 from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import WORDS, Candidates, Found
+from daemon.recall.candidates import Candidates
 from daemon.recall.catalog import Catalog
+from daemon.recall.found import WORDS, Found
 from daemon.recall.order import holding
 from daemon.recall.rank import Query, Tier
 from daemon.recall.snippet import counted, snippet

@@ -252,20 +252,29 @@ def test_until_it_has_read_what_there_is_the_index_filters_for_itself(tmp_path: 
 
 
 def test_what_is_written_and_removed_afterwards_is_taken_note_of(tmp_path: Path) -> None:
+    answers = Filters(kinds=("answer",), after=0)
     made = House(Lexical(), Semantic(tmp_path / "semantic", "model-1", DIMS))
     made.lexical.replace([one.entry for one in ALL[:20]])
     made.semantic.upsert([row for one in ALL[:10] for row in one.rows])
     made.semantic.prepare()
     made.semantic.upsert([row for one in ALL[10:20] for row in one.rows])
-    assert len(made.best(Filters(kinds=("answer",)), 50, unit(1))) == 13
+    assert len(made.best(answers, 50, unit(1))) == 13
     made.semantic.keep({ALL[1].entry.document.message_id: 2, ALL[2].entry.document.message_id: 0})
-    assert len(made.best(Filters(kinds=("answer",)), 50, unit(1))) == 12
-    assert len(made.best(Filters(kinds=("reasoning",)), 50, unit(1))) == 11
+    assert len(made.best(answers, 50, unit(1))) == 12
+    assert len(made.best(Filters(kinds=("reasoning",), after=0), 50, unit(1))) == 11
     other = ALL[1].rows[0]
     made.semantic.upsert([VectorRow(Chunk("msg_001", 0, "now a thought", ("reasoning",)), other.vector, other.entry)])
-    assert len(made.best(Filters(kinds=("answer",)), 50, unit(1))) == 11
+    assert len(made.best(answers, 50, unit(1))) == 11
     assert made.asked > 0
     made.semantic.close()
+
+
+def test_kinds_alone_are_told_without_asking_the_other_index(house: House) -> None:
+    had = house.asked
+    found = house.best(Filters(kinds=("answer",)), 50, unit(1))
+    assert (len(found), house.asked) == (50, had)
+    assert set(found) <= set(house.best(Filters(kinds=("answer",), after=0), 1000, unit(1)))
+    assert house.asked > had
 
 
 def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(

@@ -15,8 +15,8 @@ from recorded_sessions import Recorded, call, recorded
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
 from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import Found
 from daemon.recall.crowd import together
+from daemon.recall.found import Found
 
 QUIET = [f"quiet{number}" for number in range(6)]
 MODES = ("smart", "literal", "regex", "fuzzy", "semantic", "hybrid")

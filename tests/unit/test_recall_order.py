@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daemon.index import Match
 from daemon.recall import names, rank
-from daemon.recall.candidates import Found
+from daemon.recall.found import Found
 from daemon.recall.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
 from daemon.recall.rank import Hold, Tier
 

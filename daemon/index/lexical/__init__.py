@@ -27,7 +27,7 @@ from daemon.index.lexical import near, scan
 from daemon.index.lexical.clues import Clue, clue, content, quoted, stretch
 from daemon.index.lexical.patterns import pattern as compiled
 from daemon.index.lexical.ranking import Found, Ranking, worthwhile
-from daemon.index.lexical.reading import Reading
+from daemon.index.lexical.reading import Reading, as_match, text_of
 from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
 from daemon.index.lexical.vocabulary import Vocabulary
 from daemon.index.tokens import Term
@@ -361,8 +361,9 @@ def _unique(
     """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
     seen: set[tuple[str, str, str]] = set()
     for one in found:
-        match = reading.match(one.address, one.score)
-        match = replace(match, terms=_terms(one, wanted, match.text))
+        document = reading.searcher.doc(one.address)
+        text = text_of(document)
+        match = as_match(document, one.score, text, _terms(one, wanted, text))
         part = (match.message_id, match.part_id, match.kind)
         if part not in seen:
             seen.add(part)
