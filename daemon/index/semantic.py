@@ -23,8 +23,8 @@ import numpy as np
 
 from daemon.errors import IndexBroken, ReconstituteError, Retry
 from daemon.fsio import atomic_write
-from daemon.index import Filters, Match, Passing, VectorRow, notes
-from daemon.index.chroma_values import NUDGE, PAGE, check, nudged, plain, unit
+from daemon.index import Filters, Match, Passing, VectorRow, chroma_writing, notes
+from daemon.index.chroma_values import NUDGE, PAGE, check, unit
 from daemon.index.nearest import SEARCHED, Nearest
 from daemon.vectors import Vector
 
@@ -35,7 +35,6 @@ HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_sear
 _ASKED = 100
 """Messages of one look for leftovers."""
 
-_MOST_PATHS = 64
 _PATIENCE = 3
 _NEAREST = (10, 200, 1000)
 _SAME = 1e-3
@@ -44,7 +43,6 @@ _TOLERATED = 10
 were not among the 200 nearest to themselves, and 2 not among 1000: when 2 of 50 were held for damage, one start in
 eight would have built it anew, for an hour.
 """
-_OPTIONAL = ("paths", "kinds", "tools")
 
 
 class Semantic:
@@ -69,7 +67,7 @@ class Semantic:
             """What models found out, in a collection of its own."""
 
     def upsert(self, rows: Sequence[VectorRow]) -> None:
-        """Put these chunks in; unchanged ids are overwritten, of equal ids the last counts.
+        """Put these chunks in, in place of what there is of the same ids; of equal ids the last counts.
 
         Raises:
             BadInput: a vector of wrong length, not finite or zero: Chroma would take it and never find it.
@@ -81,13 +79,7 @@ class Semantic:
         for start in range(0, len(unique), PAGE):
             page = unique[start : start + PAGE]
             with self._named("writing to it"):
-                self._collection.upsert(
-                    ids=[row.chunk.id for row in page],
-                    embeddings=[nudged(row.chunk.id, row.vector) for row in page],
-                    documents=[plain(row.chunk.text) for row in page],
-                    metadatas=[_metadata(row) for row in page],
-                )
-                for row in page:
+                for row in chroma_writing.put(self._collection, page):
                     self._nearest.wrote(row.chunk.id, row.chunk.kinds, row.vector)
 
     def keep(self, counts: Mapping[str, int]) -> None:
@@ -246,28 +238,6 @@ class Semantic:
 
 def _number(record: str) -> int:
     return int(record.rpartition("#")[2])
-
-
-def _metadata(row: VectorRow) -> dict[str, Any]:
-    """Design section 5. An upsert merges: a key that no longer applies stays unless it is set to None (measured)."""
-    entry = row.entry
-    lists = {
-        "paths": [plain(path) for path in entry.document.paths[:_MOST_PATHS]],
-        "kinds": list(row.chunk.kinds),
-        "tools": list(row.chunk.tools),
-    }
-    return {
-        "session_id": entry.document.session_id,
-        "session_title": plain(entry.session_title),
-        "message_id": entry.document.message_id,
-        "message_index": entry.message_index,
-        "role": entry.role,
-        "created_at": entry.created,
-        "project_id": entry.project_id,
-        "directory": plain(entry.directory),
-        "deleted": entry.deleted,
-        **{key: lists[key] or None for key in _OPTIONAL},
-    }
 
 
 def _is_connection(error: BaseException) -> bool:

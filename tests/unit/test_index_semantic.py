@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -92,6 +94,38 @@ def test_metadata_is_as_designed_and_leaves_no_stale_keys(index):
     assert {k: v for k, v in stored(index, "m1#0")["m1#0"].items() if k in {"paths", "kinds", "tools"}} == {
         "kinds": ["answer"]
     }
+
+
+def written(index):
+    """How many records Chroma's log of writes has had."""
+    with contextlib.closing(sqlite3.connect(index._place / "chroma.sqlite3")) as database:
+        (last,) = database.execute("SELECT max(seq_id) FROM embeddings_queue").fetchone()
+    return last
+
+
+def test_rows_that_are_there_as_they_are_are_not_written_again(index):
+    rows = [row(f"m{n}", seed=n, tools=("bash",), paths=("/p/a",), text=f"text {n} \ud800") for n in range(700)]
+    index.upsert(rows)
+    had = written(index)
+    index.upsert(rows)
+    assert written(index) == had
+    index.upsert([*rows[:5], row("m5", seed=5, text="other"), row("m6", seed=6666, text="text 6"), *rows[7:]])
+    assert written(index) == had + 2
+    assert [m.text for m in index.query(unit(5), ANY, 1)] == ["other"]
+    assert [m.message_id for m in index.query(unit(6666), ANY, 1)] == ["m6"]
+
+
+def test_what_is_only_told_anew_of_a_row_leaves_its_vector_and_text(index):
+    index.upsert([row(f"m{n}", seed=n, text=f"text {n}", tools=("bash",), session_title="old") for n in range(20)])
+    index.prepare()
+    had = written(index)
+    index.upsert([row("m7", seed=7, text="text 7", kinds=("answer",), session_title="new")])
+    assert written(index) == had + 1
+    data = stored(index, "m7#0")["m7#0"]
+    assert (data["session_title"], data["kinds"], "tools" in data) == ("new", ["answer"], False)
+    (match,) = index.query(unit(7), Filters(kinds=("answer",)), 5)
+    assert (match.text, match.kind, match.tool) == ("text 7", "answer", "")
+    assert match.score == pytest.approx(1, abs=1e-5)
 
 
 def test_an_upsert_replaces_text_and_vector_and_the_last_of_equal_ids_counts(index):

@@ -24,6 +24,7 @@ _IN_ORDER = 0.5  # of what has all words: their sequence
 _JOINED = 0.75  # of what has all words: written as one
 _NEAR = (1.0, 0.3, 0.15)  # by the number of places in which a word differs
 _LEADS = 40_000  # a conjunction or phrase is worth asking for when its rarest word is in no more documents
+_FEW = 5000  # documents, among which the next match is found at once
 _PART = 0.25  # of a run that is held in part only
 _BROAD = 120_000  # postings from which on a word is looked for by its stem alone
 _MOST_PAIRS = 48  # of one run, for candidates
@@ -153,9 +154,11 @@ class Ranking:
         for number, one in enumerate(self._clues):
             pieces += [(self._reading.term(name, token), boost, number) for name, token, boost in one.tokens]
             if one.phrase is not None:
-                pieces.append((self._reading.phrase(one.phrase[0], one.phrase[1]), one.phrase[2], number))
+                phrase = self._reading.phrase(one.phrase[0], one.phrase[1])
+                pieces.append((self._near_by(among, phrase, *one.phrase[:2]), one.phrase[2], number))
             if one.every:
-                pieces.append((self._together(one), 1.0, number))
+                name, tokens = one.every[0][0], [token for _, token in one.every]
+                pieces.append((self._near_by(among, self._together(one), name, tokens), 1.0, number))
         exact = len(pieces)
         pieces += [(self._part(one), _PART, number) for number, one in enumerate(self._clues) if one.some]
         parts = len(pieces)
@@ -163,7 +166,7 @@ class Ranking:
             (self._reading.term(self._group.spelt, near.word), _NEAR[near.distance], number)
             for number, near in self._near
         ]
-        extra = self._extra()
+        extra = self._extra(among)
         limit = len(addresses)
         sums = self._reading.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
         found = {key: Found(self._group, addresses[key], score) for key, score in sums.items() if key in addresses}
@@ -190,10 +193,20 @@ class Ranking:
             clauses.append((Occur.Should, Query.const_score_query(self._reading.term(name, token), rarity)))
         return Query.boolean_query(clauses, minimum_number_should_match=one.enough)
 
-    def _extra(self) -> list[tuple[Query, float]]:
+    def _near_by(self, among: Query, row: Query, name: str, tokens: Sequence[str]) -> Query:
+        """A phrase or conjunction as an optional clause: of common words it is sought among the candidates only.
+
+        What is optional tantivy takes on to its next match, which then may stand thousands of documents farther.
+        """
+        is_rare = min(self._reading.frequency(name, token) for token in tokens) <= _FEW
+        return row if is_rare else all_of([among, row])
+
+    def _extra(self, among: Query) -> list[tuple[Query, float]]:
         extra = []
         if self._quoted:
-            extra.append((self._reading.quotation(self._group.words, self._quoted), _IN_ORDER))
+            quotation = self._reading.quotation(self._group.words, self._quoted)
+            tokens = [token for _, token in self._quoted]
+            extra.append((self._near_by(among, quotation, self._group.words, tokens), _IN_ORDER))
         if self._joined:
             extra.append((self._reading.term(self._group.words, self._joined), _JOINED))
         return extra
