@@ -7,6 +7,7 @@ anyway: many clients send every argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -55,9 +56,14 @@ _RULES: dict[type[Any], tuple[_Rule, ...]] = {
 }
 
 
-def idle(asked: Any, given: Collection[str]) -> list[str]:
+@cache
+def _fields(schema: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(schema)}
+
+
+def idle(asked: msgspec.Struct, given: Collection[str]) -> list[str]:
     """A warning for each argument of `given`, by the names clients use, that is without effect on `asked`."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(type(asked))}
+    fields = _fields(type(asked))
     said: dict[str, str] = {}
     for names, is_idle, why in _RULES.get(type(asked), ()):
         for name in names:
