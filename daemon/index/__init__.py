@@ -190,7 +190,7 @@ class SemanticIndex(Protocol):
     """Vectors of one fingerprint."""
 
     def upsert(self, rows: Sequence[VectorRow]) -> None:
-        """Put these chunks in; unchanged ids are overwritten."""
+        """Put these chunks in, in place of what there is of the same ids."""
 
     def keep(self, counts: Mapping[str, int]) -> None:
         """Of each of these messages forget the chunks numbered its count and above."""

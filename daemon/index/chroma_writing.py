@@ -22,8 +22,8 @@ _MOST_PATHS = 64
 _OPTIONAL = ("paths", "kinds", "tools")
 
 
-def put(collection: Any, rows: Sequence[VectorRow]) -> list[VectorRow]:
-    """Write those of `rows`, each of another id, that the collection does not hold as they are; these."""
+def put(collection: Any, rows: Sequence[VectorRow]) -> None:
+    """Write those of `rows`, each of another id, that the collection does not hold as they are."""
     found = collection.get(ids=[row.chunk.id for row in rows], include=["embeddings", "documents", "metadatas"])
     columns = (found[name] for name in ("ids", "embeddings", "documents", "metadatas"))
     held = {record: (vector, text, data) for record, vector, text, data in zip(*columns, strict=True)}
@@ -44,7 +44,6 @@ def put(collection: Any, rows: Sequence[VectorRow]) -> list[VectorRow]:
         )
     if told:  # without its vector, so that the graph stays as it is
         collection.update(ids=[row.chunk.id for row, _ in told], metadatas=[wanted for _, wanted in told])
-    return [row for row, _ in (*new, *told)]
 
 
 def _is_same(stored: Any, row: VectorRow) -> bool:

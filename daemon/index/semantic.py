@@ -79,7 +79,8 @@ class Semantic:
         for start in range(0, len(unique), PAGE):
             page = unique[start : start + PAGE]
             with self._named("writing to it"):
-                for row in chroma_writing.put(self._collection, page):
+                chroma_writing.put(self._collection, page)
+                for row in page:  # what was there before may not have been taken note of: the reply may have been lost
                     self._nearest.wrote(row.chunk.id, row.chunk.kinds, row.vector)
 
     def keep(self, counts: Mapping[str, int]) -> None:

@@ -29,7 +29,8 @@ _MOST_NAMES = 5
 _LEAST_SAID = 20
 """Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
 _OF_NAMES = 20
-"""Chunks asked for by meaning beside a bare name: only those that hold it count, and words find these."""
+"""Chunks asked for by meaning beside a bare name: only those that hold it count, and these are found by words as long
+as words are indexed first."""
 _DEEPEST_MEANING = 200
 """Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
@@ -90,8 +91,10 @@ class Candidates:
                 found.late.append("not all texts were looked at")
 
         def by_meaning(found: Found) -> None:
-            is_name = is_wide and mode == "hybrid" and asked.is_exact and not asked.words
-            self._by_meaning(found, asked, filters, min(depth, _OF_NAMES) if is_name else depth, is_bare=is_wide)
+            is_for_names = is_wide and mode == "hybrid" and asked.is_exact  # which are looked for in the texts
+            is_bare_name = is_for_names and not asked.words and not self._is_behind()
+            deep = min(depth, _OF_NAMES) if is_bare_name else depth
+            self._by_meaning(found, asked, filters, deep, is_bare=is_wide and not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
         questions: dict[str, Callable[[Found], None]] = {}
@@ -100,23 +103,28 @@ class Candidates:
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
         found = self._all(questions, deadline)
-        if is_wide and mode == "hybrid" and not _is_over(deadline):
-            self._tell_looked_at(found, asked)
+        if is_wide and mode == "hybrid" and asked.is_short and not _is_over(deadline):
+            self._tell_held(found, deadline)
         return found
 
-    def _tell_looked_at(self, found: Found, asked: Query) -> None:
-        """The texts of what was found by meaning that decide about the order: those in which names are looked for, and
-        of a few words those of messages that hold one. Each costs 0.2 ms.
+    def _tell_held(self, found: Found, deadline: float | None) -> None:
+        """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
+        stands, which decides about the order. Each text costs 0.2 ms.
         """
-        matches = found.lists.get("semantic", [])
-        if not matches or not (asked.is_exact or asked.is_short):
+        index, held, matches = self._semantic(), found.terms(), found.lists.get("semantic", [])
+        wanted = [match for match in matches if match.message_id in held]
+        if index is None or not wanted:
             return
-        held = found.terms()
-        places = [place for place, match in enumerate(matches) if asked.is_exact or match.message_id in held]
-        told = self.told([matches[place] for place in places])
-        found.lists["semantic"] = list(matches)
-        for place, match in zip(places, told, strict=True):
-            found.lists["semantic"][place] = match
+
+        def tell(own: Found) -> None:
+            own.lists["semantic"] = matches
+            told = {match.record: match for match in index.told(wanted)}
+            own.lists["semantic"] = [told.get(match.record, match) for match in matches]
+
+        asking = _Question("semantic", tell)
+        asking.start()
+        asking.join(_left(deadline))
+        self._taken(found, asking)
 
     def told(self, matches: Sequence[Match]) -> list[Match]:
         """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
@@ -149,7 +157,7 @@ class Candidates:
             return
         asking = _Question("lexical", lambda _found: ask())
         asking.start()
-        asking.join(max(0.0, deadline - time.monotonic()))
+        asking.join(_left(deadline))
         if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
             self._on_failure("lexical", asking.error)
 
@@ -164,7 +172,7 @@ class Candidates:
             for question in asking:
                 question.start()
             for question in asking:
-                question.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+                question.join(_left(deadline))
         found, failures = Found(), []
         for question in asking:
             failures += self._taken(found, question)
@@ -332,6 +340,11 @@ class _Question(threading.Thread):
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
             self.error = error
         self.is_done = True
+
+
+def _left(deadline: float | None) -> float | None:
+    """Seconds until then; None where nothing ends the waiting."""
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 def _is_over(deadline: float | None) -> bool:

@@ -92,6 +92,11 @@ def _goes_on(name: str, matches: Sequence[Match]) -> bool:
     return name in STANDING or matches[-1].score >= COMPARABLE * matches[0].score
 
 
+def _key(match: Match) -> tuple[str, ...]:
+    # A chunk's kind and text may be told in one look and not in the other.
+    return (match.record,) if match.record else (match.message_id, match.part_id, match.kind)
+
+
 def together(first: Found, more: Found) -> Found:
     """The lists of two looks as one, each match once; what went wrong and what is known of the question is the first's.
 
@@ -100,9 +105,8 @@ def together(first: Found, more: Found) -> Found:
     lists: dict[str, list[Match]] = {}
     for name in dict.fromkeys((*first.lists, *more.lists)):
         told = [*first.lists.get(name, []), *more.lists.get(name, [])]
-        once = {(match.message_id, match.part_id, match.kind, match.record): match for match in reversed(told)}
-        order = dict.fromkeys((match.message_id, match.part_id, match.kind, match.record) for match in told)
-        lists[name] = [once[key] for key in order]
+        once = {_key(match): match for match in reversed(told)}
+        lists[name] = [once[key] for key in dict.fromkeys(map(_key, told))]
         if name not in STANDING:
             lists[name].sort(key=lambda match: -match.score)
     stands = bool(lists.get("phrase") or lists.get("printed"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
-from daemon.index import Entry, Filters
-from daemon.index.lexical import Lexical
+from daemon.index import Entry, Filters, Match
+from daemon.index.lexical import Lexical, ranking
 from daemon.model import Document, Kind, Section
 
 
@@ -39,6 +40,41 @@ def test_how_long_a_window_is_taken_for_does_not_hang_on_what_has_none(index: Le
     windows = [_entry("once", Kind.PROMPT, "x", ONCE), _entry("often", Kind.PROMPT, "x", OFTEN)]
     index.replace([*windows, *others])
     assert [match.message_id for match in index.windows("quay", Filters(), 5)] == ["often", "once"]
+
+
+WORDS = [
+    "quay",
+    "stone",
+    "ship",
+    "crane",
+    "sea wall",
+    "SeaWall",
+    "rate_limit",
+    "rateLimit",
+    "the",
+    "of",
+    "harbour-master",
+]
+
+
+def test_the_order_does_not_hang_on_whether_phrases_are_sought_among_candidates_alone(
+    index: Lexical, monkeypatch: pytest.MonkeyPatch
+):
+    drawn = Random(3)
+    texts = [" ".join(drawn.choices(WORDS, k=drawn.randint(2, 9))) for _ in range(400)]
+    kinds = (Kind.PROMPT, Kind.REASONING, Kind.TOOL_OUTPUT)
+    index.replace([_entry(f"m{number}", kinds[number % 3], text, text) for number, text in enumerate(texts)])
+    asked = [" ".join(drawn.choices(WORDS, k=drawn.randint(1, 4))) for _ in range(60)]
+    asked += [f'"{query}"' for query in asked[:20]]
+
+    def found(few: int) -> list[tuple[list[Match], list[Match], list[Match]]]:
+        monkeypatch.setattr(ranking, "_FEW", few)
+        ways = (index.search, index.windows, index.fuzzy)
+        return [tuple(way(query, Filters(), 20) for way in ways) for query in asked]  # type: ignore[misc]
+
+    everywhere, among = found(10**9), found(0)
+    assert sum(len(one) for some in everywhere for one in some) > 1000
+    assert among == everywhere
 
 
 def test_what_fills_a_field_is_found_by_nothing(index: Lexical):

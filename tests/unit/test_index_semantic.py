@@ -128,6 +128,19 @@ def test_what_is_only_told_anew_of_a_row_leaves_its_vector_and_text(index):
     assert match.score == pytest.approx(1, abs=1e-5)
 
 
+def test_what_was_written_before_a_failure_is_found_with_filters_after_the_next_try(index, monkeypatch):
+    index.upsert([row("m1", seed=1)])
+    index.prepare()
+    anew = [row("m2", seed=2), row("m1", seed=1, kinds=("answer",))]
+    with monkeypatch.context() as broken:
+        broken.setattr(index._collection, "update", lambda **_: (_ for _ in ()).throw(OSError("torn")))
+        with pytest.raises(IndexBroken, match="torn"):
+            index.upsert(anew)
+    index.upsert(anew)
+    assert [m.message_id for m in index.query(unit(2), Filters(kinds=("prompt",)), 5, lambda *_: None)] == ["m2"]
+    assert [m.message_id for m in index.query(unit(2), Filters(kinds=("answer",)), 5, lambda *_: None)] == ["m1"]
+
+
 def test_an_upsert_replaces_text_and_vector_and_the_last_of_equal_ids_counts(index):
     index.upsert([row("m1", seed=1, text="old")])
     index.upsert([row("m1", seed=2, text="newer"), row("m1", seed=3, text="newest")])

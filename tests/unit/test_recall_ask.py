@@ -703,6 +703,45 @@ def test_scores_fall_whatever_was_moved_or_gathered(workshop: Recorded, group: s
             assert scores == sorted(scores, reverse=True), (match, query)
 
 
+class _SlowWords(_Behind):
+    """Fault injection: an index that takes longer for words than anybody waits."""
+
+    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+        time.sleep(1.5)
+        return self._lexical.search(query, filters, limit)
+
+
+@pytest.mark.parametrize("query", ["parseConfigs", "fix parseConfigs in the loader"])
+def test_a_name_is_found_by_meaning_while_words_are_late(workshop: Recorded, query: str):
+    slow = workshop.recall(lexical=_SlowWords(workshop.lexical), budget_s=1.0)
+    answer = slow.ask(Asked(query=query))
+    assert "parseConfigs" in answer["results"][0]["snippet"]
+    assert answer["degradeKind"] == "time"
+
+
+class _Untold:
+    """Fault injection: a semantic index that finds chunks, but cannot read their texts any more."""
+
+    def __init__(self, semantic: Any) -> None:
+        self._semantic = semantic
+
+    def query(self, *asked: Any, is_bare: bool = False) -> list[Match]:
+        found: list[Match] = self._semantic.query(*asked, is_bare=True)
+        return found if is_bare else self.told(found)
+
+    def told(self, _matches: Any) -> list[Match]:
+        raise IndexBroken("the texts are torn")
+
+
+@pytest.mark.parametrize("query", ["parseConfig", "copper gasket", "why does parseConfig make such a noise"])
+def test_texts_that_decide_and_cannot_be_read_are_told(workshop: Recorded, query: str):
+    torn = workshop.recall(semantic=_Untold(workshop.vectors), budget_s=PATIENT)
+    answer = torn.ask(Asked(query=query))
+    assert answer["results"]
+    assert (answer["degradeKind"], answer["coverage"]["semantic"]) == ("index", "failed")
+    assert "the texts are torn" in "".join(answer["degraded"])
+
+
 class _SlowHints(_Behind):
     """Fault injection: an index that finds words at once, and takes long for what is only a hint."""
 

@@ -22,6 +22,13 @@ QUIET = [f"quiet{number}" for number in range(6)]
 MODES = ("smart", "literal", "regex", "fuzzy", "semantic", "hybrid")
 
 
+def test_a_chunk_of_two_looks_counts_once_though_only_one_tells_its_text():
+    told = Match("msg_a", 0.9, kind="prompt", text="a text", record="msg_a#0")
+    bare = [Match("msg_a", 0.9, record="msg_a#0"), Match("msg_a", 0.8, record="msg_a#1")]
+    lists = together(Found({"semantic": [told]}), Found({"semantic": bare})).lists
+    assert lists == {"semantic": [told, bare[1]]}
+
+
 def _session(made: Recorded, sid: str, project: str, directory: str) -> None:
     made.clock += 60_000
     batch = made.archive.batch()
