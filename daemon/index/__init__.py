@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
-from daemon.model import Chunk, Document
+from daemon.model import Chunk, Document, Kind
 from daemon.vectors import Vector
+
+TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
+SAID = frozenset(map(str, Kind)) - TOOLS
+"""Kinds of what was said; the others are what tools were given and printed, which has most words far oftener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +144,11 @@ class LexicalIndex(Protocol):
     def remove(self, message_ids: Sequence[str]) -> None:
         """Forget these messages; durable on return."""
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        """Best parts for the words of `query` in any order, best first, at most one per part and kind."""
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+        """Best parts for the words of `query` in any order, best first, at most one per part and kind.
+
+        So many more than `limit` that there are `least_said` of kinds SAID among them, if there are as many.
+        """
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
         """Parts whose text contains `text` as it stands, case-insensitively: verified, newest first."""

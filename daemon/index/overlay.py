@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from daemon.index import Entry, Filters, LexicalIndex, Match, number_of, tokens
+from daemon.index import SAID, Entry, Filters, LexicalIndex, Match, number_of, tokens
 
 _PART = 0.5  # of a term that is held in part only
 
@@ -32,9 +32,20 @@ class Overlay:
         """See LexicalIndex."""
         self._index.remove(message_ids)
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
         """See LexicalIndex."""
-        return self._ranked(lambda index, most: index.search(query, filters, most), query, limit)
+
+        def ranked(filters: Filters, limit: int) -> list[Match]:
+            return self._ranked(lambda index, most: index.search(query, filters, most), query, limit)
+
+        best = ranked(filters, limit)
+        kinds = SAID.intersection(filters.kinds) if filters.kinds else SAID
+        if not kinds or len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
+            return best
+        known = {(match.message_id, match.part_id, match.kind) for match in best}
+        more = ranked(replace(filters, kinds=tuple(sorted(kinds))), least_said)
+        best += [match for match in more if (match.message_id, match.part_id, match.kind) not in known]
+        return sorted(best, key=lambda match: -match.score)
 
     def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """See LexicalIndex."""

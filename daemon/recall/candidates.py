@@ -14,17 +14,15 @@ from dataclasses import replace
 
 from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
-from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
-from daemon.model import Kind
+from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
 from daemon.recall import names, nearly, rank
 from daemon.recall.close import neighbours
-from daemon.recall.found import TOOLS, Found
+from daemon.recall.found import Found
 from daemon.recall.fuse import Facts, meaning
 from daemon.recall.rank import Query
 from daemon.redact import redact
 from daemon.vectors import Vector
 
-_SAID = frozenset(map(str, Kind)) - TOOLS
 _MOST_NAMES = 5
 _LEAST_SAID = 20
 """Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
@@ -208,7 +206,8 @@ class Candidates:
         self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
     ) -> None:
         found.facts = self._facts(asked)
-        found.lists["lexical"] = self._ranked(asked, filters, depth)
+        least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
+        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth, least_said=least_said)
         held = {term for match in found.lists["lexical"] for term in match.terms}
         for name in asked.named[:_MOST_NAMES]:
             if name not in held:  # the word index knows whole names; this finds all else
@@ -229,18 +228,6 @@ class Candidates:
         if is_wide and not is_narrow and not _is_over(deadline):
             found.lists["windows"] = self._lexical.windows(asked.text, filters, depth)
 
-    def _ranked(self, asked: Query, filters: Filters, depth: int) -> list[Match]:
-        """The best parts for the words, some of what was said among them however many printed texts have the words."""
-        best = self._lexical.search(asked.text, filters, depth)
-        said = sum(match.kind not in TOOLS for match in best)
-        if len(best) < depth or said >= _LEAST_SAID or filters.kinds or filters.tool:
-            return best
-        narrowed = replace(filters, kinds=tuple(sorted(_SAID)))
-        known = {(match.message_id, match.part_id, match.kind) for match in best}
-        more = self._lexical.search(asked.text, narrowed, _LEAST_SAID)
-        best += [match for match in more if (match.message_id, match.part_id, match.kind) not in known]
-        return sorted(best, key=lambda match: -match.score)
-
     def _literal(
         self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
     ) -> None:
@@ -249,8 +236,8 @@ class Candidates:
             return
         for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, deadline):
             found.lists[list_] = matches
-        kinds = set(filters.kinds) or _SAID | TOOLS
-        if len(found.lists) < sum(bool(kinds & some) for some in (_SAID, TOOLS)):
+        kinds = set(filters.kinds) or SAID | TOOLS
+        if len(found.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
             found.late.append("not all texts were looked at")
 
     def _fuzzy(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float | None) -> None:
@@ -272,7 +259,7 @@ class Candidates:
 
         What was said, and apart from it what tools were given and printed.
         """
-        for list_, kinds in zip(lists, (_SAID, TOOLS), strict=True):
+        for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
             chosen = kinds & set(filters.kinds) if filters.kinds else kinds
             if chosen and not _is_over(deadline):
                 narrowed = replace(filters, kinds=tuple(sorted(chosen)))

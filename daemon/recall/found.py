@@ -6,7 +6,6 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from daemon.index import Match
-from daemon.model import Kind
 from daemon.recall import rank
 from daemon.recall.fuse import Facts
 
@@ -21,7 +20,6 @@ STANDING = ("named", "tools", "phrase", "printed")
 NEAR = ("windows", "semantic")
 """The lists whose messages need not hold a word of the query themselves."""
 _ALL = (*WORDS, *NEAR)
-TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from daemon.index import Match
+from daemon.index import TOOLS, Match
 from daemon.model import Kind
 from daemon.recall import days, fuse, names, rank
-from daemon.recall.found import NEAR, STANDING, TOOLS, Found
+from daemon.recall.found import NEAR, STANDING, Found
 from daemon.recall.group import Find
 from daemon.recall.names import Stands
 from daemon.recall.rank import Fused, Hold, Query, Tier

@@ -66,7 +66,7 @@ class FailingLexical:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def search(self, *_: Any) -> Any:
+    def search(self, *_: Any, **_more: Any) -> Any:
         raise self._error
 
     literal = windows = fuzzy = regex = nearest = spellings = frequencies = passing = search

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from daemon.index import Entry, Filters, Match
+from daemon.index import SAID, Entry, Filters, Match
 from daemon.index.lexical import Lexical, ranking
 from daemon.model import Document, Kind, Section
 
@@ -75,6 +75,18 @@ def test_the_order_does_not_hang_on_whether_phrases_are_sought_among_candidates_
     everywhere, among = found(10**9), found(0)
     assert sum(len(one) for some in everywhere for one in some) > 1000
     assert among == everywhere
+
+
+@pytest.mark.parametrize("least", [0, 1, 3, 5, 40])
+def test_so_much_of_what_was_said_is_found_as_is_wanted_however_much_was_printed(index: Lexical, least: int):
+    said = [_entry(f"said{n}", (Kind.ANSWER, Kind.REASONING)[n % 2], f"quay {'far ' * (n + 9)}") for n in range(8)]
+    index.replace([*PRINTED[:20], *said, *(_entry(f"in{n}", Kind.TOOL_INPUT, "quay") for n in range(30))])
+    best = index.search("quay", Filters(), 10)
+    assert len(best) == 10
+    apart = index.search("quay", Filters(kinds=tuple(sorted(SAID))), least)
+    both = index.search("quay", Filters(), 10, least_said=least)
+    assert both[:10] == best
+    assert both[10:] == [match for match in apart if match not in best]
 
 
 def test_what_fills_a_field_is_found_by_nothing(index: Lexical):

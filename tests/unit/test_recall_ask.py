@@ -451,9 +451,9 @@ class _Behind:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lexical, name)
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
         ghost = Match("msg_ghost", 99.0, "prt", "prompt", text=query, terms=(query,))
-        return [ghost, *self._lexical.search(query, filters, limit)]
+        return [ghost, *self._lexical.search(query, filters, limit, least_said=least_said)]
 
 
 class _SlowLiteral(_Behind):
@@ -500,8 +500,8 @@ class _Listening(FailingModel):
 class _Counting(_Behind):
     """An index in which nearly every text has the name Anna."""
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        return self._lexical.search(query, filters, limit)
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+        return self._lexical.search(query, filters, limit, least_said=least_said)
 
     def frequencies(self, query: str) -> tuple[int, dict[str, int]]:
         return 100, {word: 90 if word == "Anna" else 1 for word in query.split()}
@@ -706,16 +706,16 @@ def test_scores_fall_whatever_was_moved_or_gathered(workshop: Recorded, group: s
 class _SlowWords(_Behind):
     """Fault injection: an index that takes longer for words than anybody waits."""
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
         time.sleep(1.5)
-        return self._lexical.search(query, filters, limit)
+        return self._lexical.search(query, filters, limit, least_said=least_said)
 
 
-@pytest.mark.parametrize("query", ["parseConfigs", "fix parseConfigs in the loader"])
+@pytest.mark.parametrize("query", ["connectOnce", "what is raised by connectOnce"])
 def test_a_name_is_found_by_meaning_while_words_are_late(workshop: Recorded, query: str):
     slow = workshop.recall(lexical=_SlowWords(workshop.lexical), budget_s=1.0)
     answer = slow.ask(Asked(query=query))
-    assert "parseConfigs" in answer["results"][0]["snippet"]
+    assert "connectOnce" in answer["results"][0]["snippet"]
     assert answer["degradeKind"] == "time"
 
 
@@ -745,8 +745,8 @@ def test_texts_that_decide_and_cannot_be_read_are_told(workshop: Recorded, query
 class _SlowHints(_Behind):
     """Fault injection: an index that finds words at once, and takes long for what is only a hint."""
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
-        return self._lexical.search(query, filters, limit)
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
+        return self._lexical.search(query, filters, limit, least_said=least_said)
 
     def fuzzy(self, query: str, filters: Filters, limit: int) -> list[Match]:
         time.sleep(3)

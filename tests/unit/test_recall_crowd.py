@@ -112,9 +112,9 @@ class _Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lexical, name)
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
         self.asked.append(filters.besides)
-        return self._lexical.search(query, filters, limit)
+        return self._lexical.search(query, filters, limit, least_said=least_said)
 
 
 SINGLE = {
@@ -142,10 +142,10 @@ def test_the_second_look_leaves_out_the_session_that_fills_the_first(house: Reco
 class _SlowSecond(_Counting):
     """Fault injection: an index whose second answer takes longer than anybody waits."""
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
         if filters.besides:
             time.sleep(3)
-        return super().search(query, filters, limit)
+        return super().search(query, filters, limit, least_said=least_said)
 
 
 def test_a_second_look_takes_about_as_long_as_the_first_at_most(house: Recorded):

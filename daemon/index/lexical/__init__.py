@@ -104,12 +104,13 @@ class Lexical:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def search(self, query: str, filters: Filters, limit: int) -> list[Match]:
+    def search(self, query: str, filters: Filters, limit: int, *, least_said: int = 0) -> list[Match]:
         """Best parts for the words of `query` in any order, best first, at most one per part and kind.
 
         Parts that hold every word come before parts that hold some. A query of one identifier finds only that
         identifier, however it is spelt: rateLimit, rate-limit, rate_limit, "rate limit". Where no part holds any word,
         those are found that have a good part of a long run of a script without spaces, with what they have of it.
+        `least_said`: see LexicalIndex.
         """
         wanted = content(query)
         if not wanted or limit < 1:
@@ -124,7 +125,7 @@ class Lexical:
                 found += some
             found = worthwhile(found)
             found.sort(key=lambda one: -one.score)
-            return [match for match, _ in _unique(reading, found, wanted, limit)]
+            return [match for match, _ in _unique(reading, found, wanted, limit, least_said)]
 
     def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """Best messages for the words of `query` when a message and the few before it are read as one text.
@@ -356,20 +357,28 @@ def _asked_groups(filters: Filters) -> Iterator[tuple[Group, Filters]]:
 
 
 def _unique(
-    reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int
+    reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int, least_said: int = 0
 ) -> Iterator[tuple[Match, Found]]:
-    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
+    """The first `limit` matches, one per part; what a call was given and what came of it count apart.
+
+    Then only what was said, until there are `least_said` of that.
+    """
     seen: set[tuple[str, str, str]] = set()
+    said = 0
     for one in found:
+        if len(seen) >= limit:
+            if said >= least_said:
+                return
+            if not one.group.is_said:
+                continue
         document = reading.searcher.doc(one.address)
         text = text_of(document)
         match = as_match(document, one.score, text, _terms(one, wanted, text))
         part = (match.message_id, match.part_id, match.kind)
         if part not in seen:
             seen.add(part)
+            said += one.group.is_said
             yield match, one
-        if len(seen) == limit:
-            return
 
 
 def _terms(found: Found, wanted: Sequence[Term], text: str) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ class Reading:
         self.searcher = searcher
         self.endings = endings
         self._frequencies: dict[tuple[str, str], int] = {}
+        self._clauses: dict[Filters, list[tuple[Occur, Query]]] = {}
 
     def frequency(self, field: str, token: str) -> int:
         """How many documents have the token, those counted that are deleted and not yet merged away."""
@@ -61,11 +62,13 @@ class Reading:
         """`query` and the filters, which do not score."""
         if filters.sessions is not None and not filters.sessions:
             return Query.empty_query()
-        limits = self._limits(filters if kinds else replace(filters, kinds=()))
-        without = [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(filters.besides)]
-        if not limits and not without:
-            return query
-        return Query.boolean_query([(Occur.Must, query), *((Occur.Must, _silent(limit)) for limit in limits), *without])
+        wanted = filters if kinds else replace(filters, kinds=())
+        clauses = self._clauses.get(wanted)
+        if clauses is None:  # dozens of queries have the same filters, which may name hundreds of sessions
+            clauses = [(Occur.Must, _silent(limit)) for limit in self._limits(wanted)]
+            clauses += [(Occur.MustNot, self.flag("session_id", session)) for session in sorted(wanted.besides)]
+            self._clauses[wanted] = clauses
+        return Query.boolean_query([(Occur.Must, query), *clauses]) if clauses else query
 
     def at_most(self, filters: Filters) -> int:
         """How many documents the filters let through at most; times and kinds are not counted."""

@@ -15,7 +15,7 @@ from importlib.metadata import version
 
 import tantivy
 
-from daemon.index import Entry, number_of, tokens
+from daemon.index import SAID, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
 SCHEMA = 4
@@ -40,6 +40,11 @@ class Group:
     usual: int
     has_order: bool = True
     complete: float = 4.0
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is of what was said."""
+        return self.kinds <= SAID
 
     @property
     def words(self) -> str:
