@@ -98,6 +98,8 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
     for query in plan["warm"]:
         asker.ask(mode, query, {})
     found: dict[str, Any] = {}
+    every: list[float] = []
+    at_first = daemon.processor_ms()
     for kind, queries in kinds(plan, mode, filters=asker.can_filter):
         times, hits, known = [], 0, 0
         deadline, had = time.monotonic() + seconds, daemon.processor_ms()
@@ -117,7 +119,9 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
             print(f"  {kind}: {asker.errors[0]}", flush=True)
             asker.errors.clear()
         found[kind] = scale_figures.spread(times) | spent | ({"found": hits, "of": known} if known else {})
-    return found
+        every += times
+    processor = round((daemon.processor_ms() - at_first) / len(every), 1)
+    return found | {"all of these": scale_figures.spread(every) | {"processor": processor}}
 
 
 Asked = tuple[str, dict[str, Any], dict[str, Any] | None]
