@@ -381,12 +381,22 @@ PARTS = st.sampled_from(
     [r"\s", r"\s+", r"\s*", r"\w+", "[a-z]+", ".", r"\b", "(?:error|test)", r"(in\s+)?", "^", r"\S*"]
 )
 WORDS = st.sampled_from([piece for piece in PIECES if piece not in "(./"])
+CLASSES = st.sampled_from(
+    ["[a-z]", "[a-t]{2}", "[A-Z]{3,}", r"\d", r"\d{2,}", "_", "-", "e", "[^e]", r"\b", r"\w", "[e-s]?"]
+)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(WRITTEN, min_size=1, max_size=6),
-    st.lists(st.lists(st.one_of(WORDS, PARTS), min_size=1, max_size=5).map("".join), min_size=12, max_size=12),
+    st.lists(
+        st.one_of(
+            st.lists(st.one_of(WORDS, PARTS), min_size=1, max_size=5).map("".join),
+            st.lists(CLASSES, min_size=3, max_size=6).map("".join),
+        ),
+        min_size=16,
+        max_size=16,
+    ),
 )
 def test_an_expression_finds_all_texts_that_it_matches_whatever_their_words(crowded, texts, patterns):
     crowded.remove([f"m{n}" for n in range(6)])

@@ -7,7 +7,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.index.lexical.patterns import pattern, required
+from daemon.index.lexical.classes import windows
+from daemon.index.lexical.patterns import ODD_I, folded, pattern, required
 
 
 @pytest.mark.parametrize(
@@ -118,3 +119,58 @@ def test_whatever_matches_holds_one_of_each(expression: str, text: str) -> None:
 def test_what_is_tried_first_changes_no_answer(text: str, searched: str) -> None:
     whole = regex.search(text, searched, regex.IGNORECASE, timeout=2)
     assert (pattern(text).found_in(searched, 2.0) is not None) == (whole is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"\bE[A-Z]{4,}_[a-z]", ["E[A-Z][A-Z]", "[A-Z][A-Z][A-Z]", "[A-Z][A-Z]_", "[A-Z]_[a-z]"]),
+        (r"\b\d{4,5}\b", [r"\d\d\d"]),
+        (r"\d{2}:\d\d", [r"\d\d:", r"\d:\d", r":\d\d"]),
+        (r"[0-9a-f]{8}-x", ["[0-9a-f][0-9a-f][0-9a-f]", "[0-9a-f][0-9a-f]-", "[0-9a-f]-x"]),
+        (r"a\.[bc]", [r"a\.[bc]"]),
+        (r"x\d+y", []),
+        (r"x\d\d+y", [r"x\d\d"]),
+        (r"x\d{2,}y", [r"x\d\d", r"\d\dy"]),
+        (r"x\d\d*y", []),
+        (r"xz\d?y", []),
+        (r"ab\wcd\d", [r"cd\d"]),
+        (r"ab.cd\d", [r"cd\d"]),
+        (r"ab[^x]cd\d$", [r"cd\d"]),
+        (r"ab(cd)\d", []),
+        (r"abc|\d\d\d", []),
+        (r"ab\d{e<=1}", []),
+        (r"\p{L}\d\d\d", []),
+        (r"[[:digit:]]{4}", []),
+        (r"(?i)\d\d\d", []),
+        (r"é\d\d\d", []),
+        (r"\d\d\1", []),
+    ],
+)
+def test_the_trigrams_of_a_pattern_of_classes_are_read(text: str, expected: list[str]) -> None:
+    assert windows(text) == expected
+
+
+_ATOMS = st.sampled_from(
+    ["[a-k]", r"\d", "_", "E", "-", "[aE_]", r"[\d_]", "i", "k", "s", ".", r"\w", r"\b", "[^a]", r"\-"]
+)
+_COUNTS = st.sampled_from(["", "", "", "+", "*", "?", "{2}", "{2,}", "{0,2}", "{4}", "+?", "{1,3}+"])
+_LETTERS = "aiskE_4-x \u017f\u212a\u0130\u0131\u0663\xdf"
+
+
+@given(
+    st.lists(st.tuples(_ATOMS, _COUNTS), min_size=2, max_size=6).map(lambda some: "".join(a + b for a, b in some)),
+    st.text(_LETTERS, min_size=3, max_size=24),
+)
+@settings(max_examples=3000)
+def test_whatever_a_pattern_of_classes_matches_has_a_trigram_of_each_window(text: str, given_text: str) -> None:
+    try:
+        found = regex.search(text, given_text, regex.IGNORECASE)
+    except regex.error:
+        return
+    if found is None or any(letter in given_text for letter in ODD_I):
+        return
+    whole = folded(given_text)
+    grams = [whole[start : start + 3] for start in range(len(whole) - 2)]
+    for window in windows(text):
+        assert any(regex.fullmatch(window, gram, regex.IGNORECASE) for gram in grams), (window, grams)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import regex  # type: ignore[import-untyped]  # it ships no types
 from tantivy import Query
 
 from daemon.index import Filters
+from daemon.index.lexical import classes
 from daemon.index.lexical.certain import Standing, certain
 from daemon.index.lexical.patterns import ODD_I, Pattern
 from daemon.index.lexical.reading import Reading, all_of, any_of
@@ -33,6 +35,7 @@ _MOST_PLACES = 32  # words of one beginning whose place is asked for
 _SOME_PLACES = 2  # where several words before it are rare enough together
 _SMALL = 0.1  # share of all documents
 _MOST_SESSIONS = 200  # that are asked for one by one
+_MOST_GATHERED = 2_000_000  # documents that have one of many trigrams, each counted: 20 ms
 _ALONE = 4  # words that are asked for one by one
 
 
@@ -58,6 +61,8 @@ def matching(reading: Reading, pattern: Pattern, filters: Filters) -> Query:
     clauses = sorted(pattern.required, key=lambda some: -min(map(len, some)))[:_MOST_CLAUSES]
     candidates = [_any_holding(reading, some, filters) for some in clauses]
     candidates += _spaced(reading, pattern, filters)
+    if not candidates:
+        candidates += _classed(reading, pattern)
     query = all_of(candidates) if candidates else reading.flag("part", "1")
     return _restricted(reading, query, filters)
 
@@ -107,6 +112,20 @@ def _with_odd_i(reading: Reading, texts: Collection[str]) -> list[Query]:
     beginnings = [letter.casefold() for letter in ODD_I]
     grams = [gram for one in beginnings for gram, _ in reading.searcher.terms_with_prefix("trigrams", one)]
     return [Query.term_set_query(reading.schema, "trigrams", grams)] if grams else []
+
+
+def _classed(reading: Reading, pattern: Pattern) -> Iterator[Query]:
+    """For a pattern without a text of its own, the documents with trigrams of its classes; the fewest there are."""
+    asked = [regex.compile(window, regex.IGNORECASE) for window in classes.windows(pattern.compiled.pattern)]
+    if not asked:
+        return
+    every = reading.searcher.terms_with_prefix("trigrams", "")
+    fitting = [[(gram, count) for gram, count in every if window.fullmatch(gram)] for window in asked]
+    rarest = min(fitting, key=lambda some: sum(count for _, count in some))
+    if sum(count for _, count in rarest) <= _MOST_GATHERED:
+        grams = [gram for gram, _ in rarest]
+        having = Query.term_set_query(reading.schema, "trigrams", grams) if grams else Query.empty_query()
+        yield any_of([having, *_with_odd_i(reading, ["i"])])
 
 
 # -- words -----------------------------------------------------------------------------------------------------------
