@@ -7,6 +7,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.errors import BadRequest
 from daemon.index.lexical.classes import windows
 from daemon.index.lexical.patterns import ODD_I, folded, pattern, required
 
@@ -74,8 +75,11 @@ def test_texts_across_white_space_are_read(text: str, expected: list[set[str]]) 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (r"[a-z]+ed\s+word", r"ed\s+word"),
-        (r"\b\w{2,}.*?[^a]word\b", r"word\b"),
+        (r"[a-z]+ed\s+word", r"(?<=[a-z])ed\s+word"),
+        (r"[A-Z]\w*word", r"word"),
+        (r"[A-Z]\w{2,}?word", r"(?<=\w)word"),
+        (r".\bword", r"(?<=.)\bword"),
+        (r"\b\w{2,}.*?[^a]word\b", r"(?<=[^a])word\b"),
         (r"^\d+word", None),
         (r"\bword", None),
         ("word[a-z]+", None),
@@ -174,3 +178,18 @@ def test_whatever_a_pattern_of_classes_matches_has_a_trigram_of_each_window(text
     grams = [whole[start : start + 3] for start in range(len(whole) - 2)]
     for window in windows(text):
         assert any(regex.fullmatch(window, gram, regex.IGNORECASE) for gram in grams), (window, grams)
+
+
+@given(
+    st.lists(st.tuples(_ATOMS, _COUNTS), min_size=1, max_size=3).map(lambda some: "".join(a + b for a, b in some)),
+    st.sampled_from(["ask", r"ask\b", "as+k"]),
+    st.lists(st.one_of(st.text(_LETTERS, max_size=4), st.just("ask")), max_size=6).map("".join),
+)
+@settings(max_examples=2000)
+def test_the_core_matches_whatever_the_pattern_matches(classes: str, rest: str, given_text: str) -> None:
+    try:
+        made = pattern(classes + rest)
+    except BadRequest:
+        return
+    if made.compiled.search(given_text) and made.core is not None:
+        assert made.core.search(given_text)

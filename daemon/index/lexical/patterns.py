@@ -75,7 +75,7 @@ class Pattern:
 
     def _is_possible(self, text: str) -> bool:
         """Whether each required text, one of each set, is there: quicker to say than whether the pattern matches."""
-        if any(letter in text for letter in ODD_I):
+        if not self.required or any(letter in text for letter in ODD_I):
             return True
         whole = folded(text)
         return all(any(literal in whole for literal in some) for some in self.required)
@@ -152,14 +152,15 @@ def _spaced(found: Required) -> Required:
 
 
 def _core(text: str) -> str:
-    """A pattern without the classes that it begins with: ``ed x`` of ``[a-z]+ed x``; "" if it begins with none.
+    """A pattern without the classes that it begins with, ``(?<=[a-z])ed x`` of ``[a-z]+ed x``; "" where there are none.
 
     A class can begin at almost every character of a text, and be as long as a word, before the rest is seen to fail.
     """
     reader = _Reader(text)
     reader.read()
-    start = 0 if reader.is_split else _Reader(text).after_classes()
-    return text[start:] if start else ""
+    start, last = (0, "") if reader.is_split else _Reader(text).after_classes()
+    rest = text[start:] if start else ""
+    return f"(?<={last}){rest}" if rest and last else rest
 
 
 class _Reader:
@@ -177,15 +178,18 @@ class _Reader:
             raise _Unsure
         return found
 
-    def after_classes(self) -> int:
-        """Where the pattern goes on behind the classes of characters, however often repeated, that it begins with."""
-        after = 0
+    def after_classes(self) -> tuple[int, str]:
+        """Where the pattern goes on behind the classes of characters, however often repeated, that it begins with.
+
+        And the last of these, if it must be there.
+        """
+        after, last = 0, ""
         while match := _CLASS.match(self._text, self._at) or _SPECIAL.match(self._text, self._at):
             is_class = _CLASS.match(self._text, self._at) is not None
             self._at = match.end()
-            self._quantifier()
-            after = self._at if is_class else after
-        return after
+            least, _ = self._quantifier()
+            after, last = (self._at, match.group() if least else "") if is_class else (after, last)
+        return after, last
 
     def _alternatives(self) -> Required:
         """Up to the closing parenthesis or the end."""
