@@ -35,7 +35,7 @@ _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not se
 
 
 class Candidates:
-    """Asks the indexes; see recall.search.Recall for what it is made of."""
+    """Asks the indexes for one answer; see recall.search.Recall for what it is made of."""
 
     def __init__(
         self,
@@ -51,6 +51,8 @@ class Candidates:
         self._embedder = embedder
         self._on_failure = on_failure
         self._is_behind = is_behind
+        self._vectors: dict[str, Vector] = {}
+        """By text: one answer may take several looks, and to embed a question takes a fifth of one."""
 
     def gather(
         self,
@@ -271,9 +273,12 @@ class Candidates:
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
             text = asked.text
         # Before the index, which is not open without its model: the model says best what is wrong with it.
-        vector = self._embedder.embed([text])[0]
-        if isinstance(vector, BadInput):
-            raise vector
+        vector = self._vectors.get(text)
+        if vector is None:
+            made = self._embedder.embed([text])[0]
+            if isinstance(made, BadInput):
+                raise made
+            vector = self._vectors[text] = made
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")

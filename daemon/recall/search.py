@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from daemon.archive import STAGES, Archive
 from daemon.embed import Embedder
@@ -88,7 +89,7 @@ class Recall:
         budget_s: float = BUDGET_S,
     ) -> None:
         self._archive = archive
-        self._candidates = Candidates(lexical, semantic, embedder, on_failure, self._is_behind)
+        self._candidates = partial(Candidates, lexical, semantic, embedder, on_failure, self._is_behind)
         self._embedder = embedder
         self._indexed_kb = indexed_kb
         self._catalog = catalog or Catalog(archive)
@@ -109,9 +110,9 @@ class Recall:
         _check(query, mode, limit)
         asked = rank.parse(query)
         depth = max(50, 3 * limit)
-        found = Found()
+        found, candidates = Found(), self._candidates()
         while True:
-            found = self._candidates.gather(asked, mode, filters, depth)
+            found = candidates.gather(asked, mode, filters, depth)
             if depth >= _DEEPEST or not found.is_full(depth) or len(found.best()) >= limit:
                 break
             depth *= 4
@@ -126,7 +127,7 @@ class Recall:
             BadRequest: an empty or overlong query, filters that make no sense, a bad regular expression.
             ReconstituteError: nothing could be searched.
         """
-        room = Room(self._archive, self._candidates, self._catalog, self._embedder.name, self._budget_s)
+        room = Room(self._archive, self._candidates(), self._catalog, self._embedder.name, self._budget_s)
         return answer(room, asked, here, time.time_ns() // 1_000_000 if now is None else now)
 
     # -- order ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_sessions import Recorded, call, recorded
+from recorded_sessions import Recorded, WordEmbedder, call, recorded
 
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
@@ -95,6 +95,41 @@ def test_groups_are_not_starved_by_one_session(house: Recorded, match: str):
     assert match == "semantic" or every["truncated"] is False
     projects = _ask(house, "kubernetes ingress", match=match, group="project", results=3)
     assert {one["projectID"] for one in projects["results"]} == {"prj0", "prj1", "prj2"}
+
+
+class _Listening(WordEmbedder):
+    """A model that keeps what it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Any) -> list[Any]:
+        self.texts += texts
+        return super().embed(texts)
+
+
+class _Counted:
+    """A semantic index that counts its questions."""
+
+    def __init__(self, vectors: Any) -> None:
+        self._vectors = vectors
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._vectors, name)
+
+    def query(self, *asked: Any, **more: Any) -> Any:
+        self.asked += 1
+        return self._vectors.query(*asked, **more)
+
+
+def test_an_answer_that_takes_several_looks_embeds_its_question_once(house: Recorded):
+    model, vectors = _Listening(), _Counted(house.vectors)
+    recall = house.recall(embedder=model, semantic=vectors, budget_s=60.0)
+    recall.ask(Asked(query="kubernetes ingress", match="semantic"))
+    assert vectors.asked > 1
+    assert model.texts == ["kubernetes ingress"]
 
 
 def test_what_tools_printed_in_one_session_does_not_hide_another(house: Recorded):
