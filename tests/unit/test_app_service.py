@@ -19,7 +19,7 @@ from daemon import config
 from daemon.app import loops
 from daemon.app.beat import Beat
 from daemon.app.engine import Engine
-from daemon.app.loops import Considerate, IntakeLoop, WordsLoop
+from daemon.app.loops import Considerate, EmbedLoop, IntakeLoop, WordsLoop
 from daemon.app.service import Daemon
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
@@ -376,6 +376,16 @@ def test_a_single_run_ends_with_its_own_code_when_questions_wait_for_a_model(
 
     assert made.once() == Retry.exit_code
     assert made._jobs.later == ["/home/dev/garden"]
+
+
+def test_a_model_of_this_machine_is_loaded_before_anybody_asks(daemon: Daemon) -> None:
+    embedder = daemon._engine.upkeep.embedder
+    assert isinstance(embedder, Considerate)
+    assert isinstance(embedder._embedder, Builtin)
+    embedding = EmbedLoop(daemon._engine, lambda _error: None)
+    assert embedder._embedder._session is None
+    embedding.turn()
+    assert embedder._embedder._session is not None
 
 
 def test_the_daemon_s_own_embedder_gives_way_to_its_intake(daemon: Daemon) -> None:
