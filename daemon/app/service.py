@@ -43,8 +43,8 @@ _TAKE_TURNS_S = 0.0005
 a look that shares the processor with the embedder, and one look reads dozens."""
 
 _NEW_OBJECTS = 20_000
-"""From so many on Python looks for garbage among them. Its own 700 are made dozens of times by one question, of which
-those looks took a tenth; what has no circles goes at once anyway."""
+"""From so many on Python looks for garbage among them. Its own few hundred are made dozens of times by one question, of
+which those looks took a tenth; what has no circles goes at once anyway."""
 
 _ABANDON_S = 5.0
 """For a model that does not answer: nothing is lost with its answer."""

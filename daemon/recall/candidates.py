@@ -117,14 +117,16 @@ class Candidates:
             return
 
         def tell(own: Found) -> None:
-            own.lists["semantic"] = matches
             told = {match.record: match for match in index.told(wanted)}
             own.lists["semantic"] = [told.get(match.record, match) for match in matches]
 
         asking = _Question("semantic", tell)
         asking.start()
         asking.join(_left(deadline))
-        self._taken(found, asking)
+        if asking.is_done:
+            self._taken(found, asking)
+        else:
+            found.late.append("not all texts were looked at")
 
     def told(self, matches: Sequence[Match]) -> list[Match]:
         """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""

@@ -105,8 +105,12 @@ def together(first: Found, more: Found) -> Found:
     lists: dict[str, list[Match]] = {}
     for name in dict.fromkeys((*first.lists, *more.lists)):
         told = [*first.lists.get(name, []), *more.lists.get(name, [])]
-        once = {_key(match): match for match in reversed(told)}
-        lists[name] = [once[key] for key in dict.fromkeys(map(_key, told))]
+        once: dict[tuple[str, ...], Match] = {}
+        for match in told:
+            known = once.get(_key(match))
+            if known is None or (match.text and not known.text):
+                once[_key(match)] = match
+        lists[name] = list(once.values())
         if name not in STANDING:
             lists[name].sort(key=lambda match: -match.score)
     stands = bool(lists.get("phrase") or lists.get("printed"))

@@ -77,9 +77,9 @@ def test_the_order_does_not_hang_on_whether_phrases_are_sought_among_candidates_
     assert among == everywhere
 
 
-@pytest.mark.parametrize("least", [0, 1, 3, 5, 40])
+@pytest.mark.parametrize("least", [0, 1, 3, 5, 20, 40])
 def test_so_much_of_what_was_said_is_found_as_is_wanted_however_much_was_printed(index: Lexical, least: int):
-    said = [_entry(f"said{n}", (Kind.ANSWER, Kind.REASONING)[n % 2], f"quay {'far ' * (n + 9)}") for n in range(8)]
+    said = [_entry(f"said{n}", (Kind.ANSWER, Kind.REASONING)[n % 2], f"quay {'far ' * (n + 9)}") for n in range(30)]
     index.replace([*PRINTED[:20], *said, *(_entry(f"in{n}", Kind.TOOL_INPUT, "quay") for n in range(30))])
     best = index.search("quay", Filters(), 10)
     assert len(best) == 10

@@ -27,6 +27,7 @@ def test_a_chunk_of_two_looks_counts_once_though_only_one_tells_its_text():
     bare = [Match("msg_a", 0.9, record="msg_a#0"), Match("msg_a", 0.8, record="msg_a#1")]
     lists = together(Found({"semantic": [told]}), Found({"semantic": bare})).lists
     assert lists == {"semantic": [told, bare[1]]}
+    assert together(Found({"semantic": bare}), Found({"semantic": [told]})).lists == lists
 
 
 def _session(made: Recorded, sid: str, project: str, directory: str) -> None:

@@ -22,7 +22,7 @@ import tantivy
 from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 
 from daemon.errors import ArchiveLocked, IndexBroken, ReconstituteError, Retry
-from daemon.index import Entry, Filters, Match, segments
+from daemon.index import SAID, Entry, Filters, Match, segments
 from daemon.index.lexical import near, scan
 from daemon.index.lexical.clues import Clue, clue, content, quoted, stretch
 from daemon.index.lexical.patterns import pattern as compiled
@@ -119,13 +119,20 @@ class Lexical:
             reading = self._reading()
             found: list[Found] = []
             for group, narrowed in _asked_groups(filters):
-                some = Ranking(reading, group, wanted, quoted(query)).best(narrowed, limit)
+                most = max(limit, least_said) if group.is_said else limit
+                some = Ranking(reading, group, wanted, quoted(query)).best(narrowed, most)
                 for one in some:
                     one.score *= group.weight
                 found += some
-            found = worthwhile(found)
-            found.sort(key=lambda one: -one.score)
-            return [match for match, _ in _unique(reading, found, wanted, limit, least_said)]
+            best = [match for match, _ in _unique(reading, _ranked(found), wanted, limit)]
+            if len(best) < limit or sum(match.kind in SAID for match in best) >= least_said:
+                return best
+            said = _ranked([one for one in found if one.group.is_said])
+            known = {(match.message_id, match.part_id, match.kind) for match in best}
+            for match, _ in _unique(reading, said, wanted, least_said):
+                if (match.message_id, match.part_id, match.kind) not in known:
+                    best.append(match)
+            return sorted(best, key=lambda match: -match.score)
 
     def windows(self, query: str, filters: Filters, limit: int) -> list[Match]:
         """Best messages for the words of `query` when a message and the few before it are read as one text.
@@ -159,11 +166,9 @@ class Lexical:
             found: list[Found] = []
             for group, narrowed in _asked_groups(filters):
                 found += near.by_closeness(reading, group, asked, narrowed, limit)
-            found = worthwhile(found)
-            found.sort(key=lambda one: -one.score)
             return [
                 replace(match, near=near.pairs(match, one, wanted))
-                for match, one in _unique(reading, found, wanted, limit)
+                for match, one in _unique(reading, _ranked(found), wanted, limit)
             ]
 
     def literal(self, text: str, filters: Filters, limit: int) -> list[Match]:
@@ -176,8 +181,8 @@ class Lexical:
     def regex(self, pattern: str, filters: Filters, limit: int, within_s: float) -> tuple[list[Match], bool]:
         """Parts whose text a regular expression (case-insensitive) matches, newest first; whether all were looked at.
 
-        `terms` are the first matched texts. Without a literal of three characters in the pattern all parts are read,
-        the newest first, until `limit` are found or the time is over.
+        `terms` are the first matched texts. With neither a literal of three characters in the pattern nor classes that
+        few texts fit, all parts are read, the newest first, until `limit` are found or the time is over.
 
         Raises:
             BadRequest: it is no regular expression.
@@ -356,29 +361,26 @@ def _asked_groups(filters: Filters) -> Iterator[tuple[Group, Filters]]:
             yield group, filters
 
 
-def _unique(
-    reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int, least_said: int = 0
-) -> Iterator[tuple[Match, Found]]:
-    """The first `limit` matches, one per part; what a call was given and what came of it count apart.
+def _ranked(found: list[Found]) -> list[Found]:
+    """Those that are worth showing, best first."""
+    return sorted(worthwhile(found), key=lambda one: -one.score)
 
-    Then only what was said, until there are `least_said` of that.
-    """
+
+def _unique(
+    reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int
+) -> Iterator[tuple[Match, Found]]:
+    """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
     seen: set[tuple[str, str, str]] = set()
-    said = 0
     for one in found:
-        if len(seen) >= limit:
-            if said >= least_said:
-                return
-            if not one.group.is_said:
-                continue
         document = reading.searcher.doc(one.address)
         text = text_of(document)
         match = as_match(document, one.score, text, _terms(one, wanted, text))
         part = (match.message_id, match.part_id, match.kind)
         if part not in seen:
             seen.add(part)
-            said += one.group.is_said
             yield match, one
+        if len(seen) == limit:
+            return
 
 
 def _terms(found: Found, wanted: Sequence[Term], text: str) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 
 _CLASS = r"\[(?:[A-Za-z0-9_](?:-[A-Za-z0-9_])?|\\d)+\]|\\d"
-_PLAIN = r"[A-Za-z0-9_ :;,=<>@%&~'\"!/-]|\\[^A-Za-z0-9\s]"
+_PLAIN = r"[A-Za-z0-9_ :;,=<>@%&~'\"!/-]|\\[!-/:-@\[-`{-~]"
+_IS_CLASS = re.compile(_CLASS)
 _ATOM = re.compile(
     rf"(?P<one>{_CLASS}|{_PLAIN})|(?P<nothing>\\[bB]|[$^])|(?P<other>\.|\\[sSwWD]|\\[ntr]|\[\^?\]?[^\]\\]*\])"
 )
@@ -20,16 +21,26 @@ _MOST_COPIES = 3
 _WIDTH = 3
 
 
-def windows(pattern: str) -> list[str]:
-    """Expressions for trigrams, of each of which whatever matches `pattern` has at least one, whatever their case.
+Window = tuple[str, ...]
+"""Three classes or characters, each as an expression."""
 
-    None for a pattern with groups or alternatives.
+
+def windows(pattern: str) -> list[Window]:
+    """What whatever matches `pattern` has at least one trigram of each of, whatever their case.
+
+    Those with most single characters first. None for a pattern with groups, alternatives or anything else that is not
+    understood. Of texts with another letter for i (patterns.ODD_I) nothing is said.
     """
-    found: dict[str, None] = {}
+    found: dict[Window, None] = {}
     for run in _runs(pattern):
         for start in range(len(run) - _WIDTH + 1):
-            found["".join(run[start : start + _WIDTH])] = None
-    return list(found)
+            found[tuple(run[start : start + _WIDTH])] = None
+    return sorted(found, key=lambda window: sum(not character(one) for one in window))
+
+
+def character(one: str) -> str:
+    """The character that this is, folded; "" for a class."""
+    return "" if _IS_CLASS.fullmatch(one) else one[-1].lower()
 
 
 def _runs(pattern: str) -> Iterator[list[str]]:
