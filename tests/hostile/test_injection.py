@@ -249,7 +249,9 @@ def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder
     for ran in world.ran("planted", folder, "gullible"):
         text = "\n".join(ran.pages().values())
         sources = re.findall(r"Source: .*message `(\w+)`", text)
-        assert sources
+        # Of names of files one statement at most stands, and only if Chroma's graph, which chance builds, finds its file:
+        # in 4 of 25 runs none did.
+        assert sources or folder == "path"
         assert all(archive.state(each) is not None for each in sources)
         for said in ("It cites a message that is not there", "It cites nothing", "It quotes nobody", "a path outside."):
             assert said not in text.replace("\\", "")
