@@ -4,7 +4,7 @@ Chroma evaluates a filter in SQLite, in 0.1 ms for every row that passes, and th
 do not: 100 to 200 ms among 33,000 rows. Even when it is given names it walks for 75 to 300 ms among 474,000 (measured,
 chromadb 1.5.9). So messages that pass are told by an index that has them sorted (Passing), and
 
-* where up to an eighth of all chunks are left, these are compared one by one, in memory (`roster`): exact, in 20 ms;
+* where up to an eighth of all chunks are left, these are compared one by one, in memory (`roster`): exact, in 12 ms;
 * where more are left, Chroma is asked for more than are wanted, and those that do not pass are left out.
 
 Until the vectors have been read into memory, which takes seconds for hundreds of thousands, a few chunks are read from
@@ -37,7 +37,7 @@ SEARCHED = 200
 _READING = 4
 """To read a vector takes as long as four steps of that search: 36 and 8 microseconds among 474,000 rows."""
 _MOST_MESSAGES = 10_000  # that are told one by one: 10 ms
-_MOST_COMPARED = 60_000  # chunks: 20 ms
+_MOST_COMPARED = 60_000  # chunks: 12 ms
 _DEEPEST = 2000  # rows that are sifted: 30 ms
 _FOR_TOOLS = 4  # a chunk of a message with the tool may be of another part
 

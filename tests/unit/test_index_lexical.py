@@ -386,6 +386,16 @@ CLASSES = st.sampled_from(
 )
 
 
+def test_what_was_found_among_the_newest_is_kept_when_narrowing_takes_all_the_time(index, monkeypatch):
+    def slow(_reading, _pattern, _filters, end):
+        time.sleep(max(0.0, end - time.monotonic()))
+
+    monkeypatch.setattr(narrow, "classed", slow)
+    index.replace([entry(f"m{n}", f"room {n}00", created=n) for n in range(1, 4)])
+    found, is_all = index.regex(r"\d\d\d", ANY, 10, 0.5)
+    assert (ids(found), is_all) == (["m3", "m2", "m1"], False)
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(WRITTEN, min_size=1, max_size=6),

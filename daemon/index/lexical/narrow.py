@@ -36,7 +36,7 @@ _MOST_PLACES = 32  # words of one beginning whose place is asked for
 _SOME_PLACES = 2  # where several words before it are rare enough together
 _SMALL = 0.1  # share of all documents
 _MOST_SESSIONS = 200  # that are asked for one by one
-_MOST_WINDOWS = 2
+_MOST_WINDOWS = 2  # of a pattern: each is compared with every trigram of the index
 _MOST_GATHERED = 2_000_000  # documents that have one of many trigrams, each counted: 20 ms
 _ALONE = 4  # words that are asked for one by one
 
@@ -120,8 +120,6 @@ def classed(reading: Reading, pattern: Pattern, filters: Filters, end: float) ->
     None where these do not narrow, or where the time is over, on time.monotonic's clock: it takes 1 ms for 1000
     trigrams of the index.
     """
-    if pattern.required:
-        return None
     fewest: tuple[int, list[str]] | None = None
     for window in classes.windows(pattern.compiled.pattern)[:_MOST_WINDOWS]:
         if time.monotonic() >= end:

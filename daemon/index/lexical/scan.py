@@ -14,7 +14,7 @@ from daemon.index.lexical import narrow
 from daemon.index.lexical.patterns import Pattern
 from daemon.index.lexical.reading import Reading, as_match
 
-_NEWEST = 256
+_NEWEST = 256  # documents that are looked at before a pattern is narrowed by its classes
 _PAGE = 2048  # to ask again costs more than a few addresses too many
 _LARGEST_PAGE = 16384
 _STEP_MS = 6 * 3_600_000
@@ -51,19 +51,18 @@ def matching(
             raise TimeoutError
         return pattern.found_in(stored.decode(), left)
 
+    newest: list[Match] = []
     found: list[Match] = []
     query = narrow.matching(reading, pattern, filters)
     try:
         if not pattern.required:  # what is in most texts is among the newest; the rest is worth a closer look
-            _verified([reading.by_time(query, _NEWEST)], reading, limit, held, found)
-            narrowed = None if len(found) == limit else narrow.classed(reading, pattern, filters, end)
-            if narrowed is not None:
-                query = narrowed
-        if len(found) < limit:
-            found.clear()
-            _verified(_pages(reading, query), reading, limit, held, found)
+            _verified([reading.by_time(query, _NEWEST)], reading, limit, held, newest)
+            if len(newest) == limit:
+                return newest, True
+            query = narrow.classed(reading, pattern, filters, end) or query
+        _verified(_pages(reading, query), reading, limit, held, found)
     except TimeoutError:
-        return found, False
+        return max(newest, found, key=len), False
     return found, True
 
 
