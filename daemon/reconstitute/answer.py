@@ -6,7 +6,9 @@ Text is redacted and inert only when it is rendered. No logic beyond the way to 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from daemon.model import Json
 from daemon.recall.snippet import counted
@@ -17,16 +19,18 @@ CONFIDENCE = ("high", "medium", "low")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A message that a statement stands on. `quote` is text that the message was seen to contain, or empty.
+    """A message that a statement stands on. `quote` is text that the model saw in it, checked by code.
 
-    `created` is the message's time, epoch ms; `title` its session's.
+    With `path`, an absolute one, the quote stands in that file's recovered content as the message left it; without, in
+    the message itself. `created` is the message's time, epoch ms; `title` its session's.
     """
 
     message_id: str
     session_id: str
     title: str
     created: int
-    quote: str = ""
+    quote: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,14 @@ class Answer:
 class Record:
     """What a model found out about a target: answers by question id, descriptions by absolute path, and the rest.
 
-    `recorded` are paths beneath the target that a model took up because messages speak of them (path, why);
-    `notes` are remarks of it that answer no question; `unasked` are the questions that no model was asked yet, and why.
+    `recorded` are paths beneath the target that a model took up because messages speak of them, each with the line of a
+    message that names it (None: only file records do); `notes` are remarks of it that answer no question; `unasked` are
+    the questions that no model was asked yet, and why.
     """
 
     answers: dict[str, Answer]
     descriptions: dict[str, Statement]
-    recorded: tuple[tuple[str, str], ...] = ()
+    recorded: tuple[tuple[str, Source | None], ...] = ()
     notes: tuple[Statement, ...] = ()
     unasked: dict[str, str] = field(default_factory=dict)
 
@@ -88,11 +93,23 @@ def to_json(value: Answer | Statement) -> Json:
 
 
 def statement(stored: Json) -> Statement:
-    """The inverse of to_json for a Statement."""
-    sources = tuple(Source(**source) for source in stored["sources"])
+    """The inverse of to_json for a Statement. Version 0.1 also kept sources without a quote: those prove nothing."""
+    sources = tuple(Source(**source) for source in stored["sources"] if source["quote"])
     return Statement(stored["text"], stored["reason"], sources, tuple(stored["paths"]))
+
+
+def source(stored: Any) -> Source | None:
+    """The inverse of to_json for a Source; None also for the model's own words, which 0.1 kept in its place."""
+    return Source(**stored) if isinstance(stored, dict) else None
+
+
+def statements(stored: Iterable[Json]) -> tuple[Statement, ...]:
+    """Those of the stored statements that still have a source."""
+    return tuple(each for each in map(statement, stored) if each.sources)
 
 
 def answer(stored: Json) -> Answer:
     """The inverse of to_json for an Answer."""
-    return Answer(**stored | {"statements": tuple(statement(each) for each in stored["statements"])})
+    sound = statements(stored["statements"])
+    dropped = stored["dropped"] + len(stored["statements"]) - len(sound)
+    return Answer(**stored | {"statements": sound, "dropped": dropped})

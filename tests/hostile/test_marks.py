@@ -131,8 +131,8 @@ def test_a_path_that_cannot_be_shown_as_it_is_is_not_recorded(tmp_path: Path):
         box = Toolbox(made.archive, made.recall(), Files(made.archive), scope, [], SHOP)
         box.call("read_message", {"message_id": shown})
         for path in refused:
-            answer = box.call("record_path", {"path": path, "why": "It is missing.", "message_id": shown})
+            answer = box.call("record_path", {"path": path, "message_id": shown})
             assert "is no path to be recorded" in answer
             assert "\n" not in answer
-        assert "Recorded: 'src/plain name.py'." in box.call("record_path", {"path": "src/plain name.py", "why": "It."})
+        assert "Recorded: 'src/plain name.py'." in box.call("record_path", {"path": "src/plain name.py"})
         assert list(box.recorded) == [f"{SHOP}/src/plain name.py"]

@@ -61,12 +61,14 @@ _ID = {"type": "array", "items": {"type": "string", "pattern": "^msg_000[1-4]$"}
 _WORDS = {"type": "string", "maxLength": 24}
 
 
-def _object(properties: Json, *optional: str) -> Json:
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _object(properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-_STATEMENT = _object({"text": _WORDS, "message_ids": _ID, "quote": _WORDS}, "quote")
+_QUOTE = {
+    "enum": ["build a small shop service", "because two processes write", "app.py holds the routes", "we sell no shoes"]
+}
+_STATEMENT = _object({"text": _WORDS, "message_ids": _ID, "quote": _QUOTE})
 FORM: Json = _object(
     {
         "action": {"const": "tool_call"},
@@ -74,8 +76,8 @@ FORM: Json = _object(
         "arguments": _object({"statements": {"type": "array", "items": _STATEMENT, "minItems": 1, "maxItems": 1}}),
     }
 )
-"""What the model is held to: with a choice of tools it hardly ever answers. Of four ids three are there, and a quote is
-no more than a try: of the statements of a model that guesses some stand, and some fall."""
+"""What the model is held to: with a choice of tools it hardly ever answers. Of four ids three exist, and of four quotes
+three, each in one message: some of the statements of a model that guesses stand, and some fall."""
 
 
 @pytest.fixture(scope="module")

@@ -35,8 +35,14 @@ def file(relative: str, content: bytes = b"x = 1\n", state: State = State.PROVEN
     return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), shown, None if shown else one)
 
 
-def source(quote: str = "", title: str = "A session", created: int = AT, message_id: str = "msg_1") -> Source:
-    return Source(message_id, "ses_1", title, created, quote)
+def source(
+    quote: str = "That is so, as it stands.",
+    title: str = "A session",
+    created: int = AT,
+    message_id: str = "msg_1",
+    path: str = "",
+) -> Source:
+    return Source(message_id, "ses_1", title, created, quote, path)
 
 
 def statement(text: str, reason: str = "", *sources: Source, paths: tuple[str, ...] = ()) -> Statement:

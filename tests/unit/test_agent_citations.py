@@ -123,7 +123,7 @@ def test_an_answer_is_understood_in_many_shapes(run: Run, shape: str):
     ],
 )
 def test_confidence_is_one_of_three_and_low_where_it_is_none_of_them(run: Run, said: Any, expected: str):
-    checked = run.check({"statements": [{"text": IT, "message_ids": ["msg_cart"]}], "confidence": said})
+    checked = run.check({"statements": [GOOD], "confidence": said})
     assert checked.confidence == expected
 
 
@@ -136,9 +136,7 @@ def test_no_statement_needs_a_note_and_is_never_sure(run: Run):
 
 
 def test_an_answer_is_made_of_what_passed(run: Run):
-    checked = run.check(
-        {"statements": [{"text": IT, "message_ids": ["msg_cart"]}, {"text": "No."}], "confidence": "high"}
-    )
+    checked = run.check({"statements": [GOOD, {"text": "No."}], "confidence": "high"})
     answer = checked.answer("purpose", "a model")
     assert (answer.question_id, answer.model, answer.confidence, answer.dropped) == ("purpose", "a model", "high", 1)
     assert answer.statements == checked.statements
@@ -146,10 +144,15 @@ def test_an_answer_is_made_of_what_passed(run: Run):
 
 # -- truth -------------------------------------------------------------------------------------------------------------
 
-GOOD = {"text": IT, "message_ids": ["msg_cart"]}
+GOOD = {"text": IT, "message_ids": ["msg_cart"], "quote": QUOTE}
+FINE = {"text": "Fine.", "message_ids": ["msg_till"], "quote": "The till prints the receipt"}
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no text": ({"message_ids": ["msg_cart"]}, "it has no text"),
     "no id": ({"text": IT}, "it cites no message"),
+    "no quote": ({"text": IT, "message_ids": ["msg_cart"]}, "it has no quote; add a few words copied exactly"),
+    "an empty quote": (GOOD | {"quote": ""}, "it has no quote"),
+    "a quote of blanks": (GOOD | {"quote": [" ", "\n"]}, "it has no quote"),
+    "no quote in its citations": ({"text": IT, "citations": [{"id": "msg_cart"}]}, "it has no quote"),
     "no id, though the text has brackets": ({"text": "It is [not] an id."}, "it cites no message"),
     "an invented id": ({"text": IT, "message_ids": ["msg_crat"]}, "there is no message 'msg_crat'; ids that were shown: msg_cart"),
     "one of two is invented": ({"text": IT, "message_ids": ["msg_cart", "msg_no"]}, "there is no message 'msg_no'"),
@@ -182,7 +185,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_not_borne_out_fails_and_says_why(run: Run, case: str):
     entry, expected = BAD[case]
-    checked = run.check({"statements": [{"text": "Fine.", "message_ids": ["msg_till"]}, entry]})
+    checked = run.check({"statements": [FINE, entry]})
     assert [statement.text for statement in checked.statements] == ["Fine."]
     assert checked.dropped == 1
     assert any(expected in problem for problem in checked.problems), checked.problems
@@ -197,7 +200,7 @@ def test_all_that_is_wrong_with_a_statement_is_said_at_once(run: Run):
 
 
 def test_more_statements_than_anybody_reads_are_left_out_and_counted(run: Run):
-    entries = [{"text": f"Statement {n}.", "message_ids": ["msg_cart"]} for n in range(MOST_STATEMENTS + 5)]
+    entries = [GOOD | {"text": f"Statement {n}."} for n in range(MOST_STATEMENTS + 5)]
     checked = run.check({"statements": entries})
     assert len(checked.statements) == MOST_STATEMENTS
     assert checked.dropped == 5
@@ -227,10 +230,27 @@ def test_a_quote_belongs_to_the_message_that_has_it(run: Run):
     assert checked.statements[0].when == 1001
 
 
+def test_a_cited_message_without_a_quote_of_its_own_is_no_source(run: Run):
+    assert _ids(run.one(text=IT, message_ids=["msg_till", "msg_cart"], quote=QUOTE)) == [["msg_cart"]]
+
+
+def test_a_quote_may_stand_in_a_file_as_a_cited_message_left_it(run: Run):
+    run.shown.note_file("msg_cart", f"{SHOP}/README.md", "# Shop\n\nIt sells mugs to passers-by.\n")
+    checked = run.one(text="It sells mugs.", message_ids=["msg_cart"], quote="It sells mugs to passers-by.")
+    (source,) = checked.statements[0].sources
+    assert (source.message_id, source.path) == ("msg_cart", f"{SHOP}/README.md")
+    assert source.quote == "It sells mugs to passers-by."
+    elsewhere = run.one(text="It sells mugs.", message_ids=["msg_till"], quote="It sells mugs to passers-by.")
+    assert "stands in message msg_cart; cite that one" in elsewhere.problems[0]
+
+
+def test_what_the_message_itself_says_is_not_attributed_to_a_file(run: Run):
+    run.shown.note_file("msg_cart", f"{SHOP}/README.md", QUOTE)
+    assert run.one(**GOOD).statements[0].sources[0].path == ""
+
+
 def test_paths_become_absolute_and_folders_count(run: Run):
-    checked = run.one(
-        text=IT, message_ids="msg_cart", paths=["src/cart.py", f"{SHOP}/README.md", "src/", "shop/src/cart.py:12", "."]
-    )
+    checked = run.one(**GOOD, paths=["src/cart.py", f"{SHOP}/README.md", "src/", "shop/src/cart.py:12", "."])
     assert checked.problems == ()
     assert checked.statements[0].paths == (f"{SHOP}/src/cart.py", f"{SHOP}/README.md", f"{SHOP}/src", SHOP)
 

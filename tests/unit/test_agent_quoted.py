@@ -268,7 +268,7 @@ def test_the_ledger_knows_nothing_of_other_messages(house: Recorded):
     assert shown.pieces("msg_0001") == ()
     assert shown.near("msg_0001") == []
     with pytest.raises(KeyError):
-        shown.source("msg_0001")
+        shown.source("msg_0001", "words")
 
 
 def test_the_hashes_change_when_a_message_that_was_shown_does(house: Recorded):

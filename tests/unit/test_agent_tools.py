@@ -28,6 +28,8 @@ from tests.taking_in import intake_of
 
 SHOP = "/home/dev/shop"
 SECRET = "ghp_" + "a1B2" * 9
+I_WILL = "I will write src/cart.py now"
+QUOTE_7 = "The kitchen keeps its recipes"
 
 
 def _tell(house: Recorded) -> None:
@@ -110,6 +112,7 @@ def test_the_schemas_are_functions_as_ollama_takes_them(box: Toolbox):
     ] == [
         "text",
         "message_ids",
+        "quote",
     ]
 
 
@@ -258,7 +261,7 @@ def test_nothing_is_read_from_the_disk(house: Recorded, tmp_path: Path):
         "link/../private.txt",
     ):
         for tool in ("read_file", "file_history", "list_files", "describe_path", "record_path"):
-            said = box.call(tool, {"path": path, "folder": path, "text": "x", "why": "x", "message_ids": "msg_0001"})
+            said = box.call(tool, {"path": path, "folder": path, "text": "x", "message_ids": "msg_0001"})
             assert "only on the disk" not in said
             assert "root:" not in said
     assert "as recorded" in box.call("read_file", {"path": "known.txt"})
@@ -276,12 +279,15 @@ def test_a_history_tells_every_revision_and_names_its_messages(box: Toolbox):
     assert "did you mean 'src/cart.py'?" in box.call("file_history", {"path": "cart.py"})
 
 
-def test_a_file_counts_as_words_of_a_message_only_where_the_message_has_just_these(house: Recorded):
+def test_a_file_that_was_read_can_be_quoted_from_the_message_that_left_it(house: Recorded):
     box = _box(house)
-    box.call("read_file", {"path": "old.txt"})
-    assert "gone soon" in box.shown.text("msg_0005")  # the write has all of it
+    said = {"text": "The cart is the third database.", "message_ids": ["msg_0003"], "quote": "CART = redis.Redis(db=3)"}
+    assert "was not shown" in box.call("add_note", said)
     box.call("read_file", {"path": "src/cart.py"})
-    assert box.shown.text("msg_0003") == ""  # the edit only made one line of it
+    assert box.shown.text("msg_0003") == ""  # the edit itself made one line of it only
+    assert "does not stand" in box.call("add_note", said | {"quote": "CART = redis.Redis()"})
+    assert box.call("add_note", said) == "Kept."
+    assert [source.path for source in box.notes[0].sources] == [f"{SHOP}/src/cart.py"]
 
 
 def test_nothing_later_than_the_moment_is_shown(house: Recorded):
@@ -329,7 +335,7 @@ def notes(house: Recorded) -> Notes:
     def source(message_id: str) -> Source:
         state = house.archive.state(message_id)
         assert state is not None
-        return Source(message_id, state["session"], "", state["created"])
+        return Source(message_id, state["session"], "", state["created"], "as it was said")
 
     def outcome(question: str, *said: Statement, **more: Any) -> Outcome:
         return Outcome(question, "k", "e", "m", 8000, Answer(question, said), "answered", {}, **more)
@@ -371,7 +377,7 @@ def test_a_note_is_no_source_until_its_messages_were_read(house: Recorded, notes
     said = box.call("search_notes", {"query": "recipes belong in Postgres"})
     assert "msg_0007" in said
     assert len(box.shown) == 0
-    entry = {"text": "Recipes belong in Postgres.", "message_ids": ["msg_0007"]}
+    entry = {"text": "Recipes belong in Postgres.", "message_ids": ["msg_0007"], "quote": QUOTE_7}
     assert "message msg_0007 was not shown to you; call read_message with it" in box.call("add_note", entry)
     box.call("read_message", {"message_id": "msg_0007"})
     assert box.call("add_note", entry) == "Kept."
@@ -557,16 +563,17 @@ def test_arguments_may_come_as_json_text_and_too_large_ones_are_kept_within_boun
 
 
 def test_a_path_is_taken_up_only_where_a_message_that_was_shown_names_it(box: Toolbox):
-    assert "no message that you were shown names" in box.call(
-        "record_path", {"path": "docs/plan.md", "why": "The plan."}
-    )
+    assert "no message that you were shown names" in box.call("record_path", {"path": "docs/plan.md"})
     box.call("read_message", {"message_id": "msg_0002"})
-    assert "no message that you were shown names" in box.call("record_path", {"path": "docs/plan", "why": "The plan."})
-    assert "Recorded: docs/plan.md" in box.call("record_path", {"path": "docs/plan.md", "why": "The plan."})
-    assert "Recorded: src/cart.py" in box.call("record_path", {"path": "src/cart.py", "why": "The cart."})
-    assert box.recorded == {f"{SHOP}/docs/plan.md": "The plan.", f"{SHOP}/src/cart.py": "The cart."}
+    assert "no message that you were shown names" in box.call("record_path", {"path": "docs/plan"})
+    assert "Recorded: docs/plan.md" in box.call("record_path", {"path": "docs/plan.md"})
+    assert "Recorded: src/cart.py" in box.call("record_path", {"path": "src/cart.py"})
+    assert list(box.recorded) == [f"{SHOP}/docs/plan.md", f"{SHOP}/src/cart.py"]
+    source = box.recorded[f"{SHOP}/docs/plan.md"]
+    assert source is not None
+    assert (source.message_id, "docs/plan.md" in source.quote) == ("msg_0002", True)
     assert "docs/plan.md | named in messages, taken up" in box.call("list_files", {})
-    assert "not beneath" in box.call("record_path", {"path": "/home/dev/.ssh/authorized_keys", "why": "x"})
+    assert "not beneath" in box.call("record_path", {"path": "/home/dev/.ssh/authorized_keys"})
     assert len(box.recorded) == 2
 
 
@@ -584,16 +591,17 @@ def test_what_was_taken_up_for_another_question_can_be_described(house: Recorded
 
 
 def test_a_description_and_a_note_are_checked_like_a_statement(box: Toolbox):
-    described = {"path": "src/cart.py", "text": "Holds the cart.", "message_ids": "msg_0002"}
+    described = {"path": "src/cart.py", "text": "Holds the cart.", "message_ids": "msg_0002", "quote": I_WILL}
     assert "was not shown" in box.call("describe_path", described)
     box.call("read_message", {"message_id": "msg_0002"})
     assert "nothing is recorded" in box.call("describe_path", described | {"path": "src/till.py"})
     assert "does not stand" in box.call("describe_path", described | {"quote": "It holds the till"})
     assert "Kept" in box.call("describe_path", described)
     assert box.descriptions[f"{SHOP}/src/cart.py"].text == "Holds the cart."
-    assert "there is no message" in box.call("add_note", {"text": "A remark.", "message_ids": ["msg_77"]})
-    assert "Kept" in box.call("add_note", {"text": "A remark.", "message_ids": ["msg_0002"]})
-    box.call("add_note", {"text": "A remark.", "message_ids": ["msg_0002"]})
+    remark = {"text": "A remark.", "message_ids": ["msg_0002"], "quote": I_WILL}
+    assert "there is no message" in box.call("add_note", remark | {"message_ids": ["msg_77"]})
+    assert "Kept" in box.call("add_note", remark)
+    box.call("add_note", remark)
     assert [note.text for note in box.notes] == ["A remark."]
     assert box.is_done is None
 

@@ -238,12 +238,12 @@ def test_an_inner_folders_purpose_stands_on_its_page_and_in_the_map_above():
 def test_a_path_that_was_only_named_is_listed_with_what_is_said_of_it():
     found = record(
         answer("path:logs/x.log", statement("Errors went there.")),
-        recorded=((f"{ROOT}/a.py", "named"), (f"{ROOT}/logs/x.log", "a message names it")),
+        recorded=((f"{ROOT}/a.py", None), (f"{ROOT}/logs/x.log", source("see logs/x.log"))),
     )
     top = pages(material([file("a.py")], found))["README.md"]
     text = section(top, "Named, but nothing of it is recorded")
     assert text.strip().splitlines()[:2] == [
-        "- `logs/x.log`: a message names it",
+        "- `logs/x.log`: “see logs/x.log” (2026-11-21T12:00:00Z, session A session, message `msg_1`)",
         "  - Errors went there. (2026-11-21)",
     ]
     assert "a.py" not in text
@@ -288,7 +288,7 @@ def test_no_secret_in_a_models_words_reaches_a_page():
         answer("purpose:src", said),
         answer("run", note=f"see {SECRET}"),
         notes=(said,),
-        recorded=((f"{ROOT}/x-{SECRET}", f"because {SECRET}"),),
+        recorded=((f"{ROOT}/x-{SECRET}", source(f"because {SECRET}")),),
         descriptions={f"{ROOT}/src/a.py": said},
     )
     made = pages(material([file("src/a.py"), file("b.py")], found))
@@ -297,8 +297,16 @@ def test_no_secret_in_a_models_words_reaches_a_page():
 
 
 def test_the_same_answers_in_another_order_give_the_same_bytes():
-    one = record(answer("run", statement("a")), answer("open", statement("b")), recorded=(("/x", "1"), ("/y", "2")))
-    two = record(answer("open", statement("b")), answer("run", statement("a")), recorded=(("/y", "2"), ("/x", "1")))
+    one = record(
+        answer("run", statement("a")),
+        answer("open", statement("b")),
+        recorded=(("/x", source("1")), ("/y", source("2"))),
+    )
+    two = record(
+        answer("open", statement("b")),
+        answer("run", statement("a")),
+        recorded=(("/y", source("2")), ("/x", source("1"))),
+    )
     assert pages(material([file("a.py")], one)) == pages(material([file("a.py")], two))
 
 
@@ -311,7 +319,7 @@ def hostile(payload: str, **more):
         payload,
         payload,
         source(payload, payload),
-        source("", payload, AT + DAY),
+        source(payload, payload, AT + DAY, path=f"{ROOT}/{payload}"),
         paths=(payload, f"{ROOT}/{payload}", f"{ROOT}/a.py"),
     )
     found = record(
@@ -320,7 +328,7 @@ def hostile(payload: str, **more):
         answer("purpose:src", said, note=payload),
         answer("path:named", said),
         descriptions={f"{ROOT}/a.py": said, f"{ROOT}/src/b.py": said},
-        recorded=((f"{ROOT}/named", payload), (f"~{payload}", payload)),
+        recorded=((f"{ROOT}/named", source(payload, payload)), (f"~{payload}", source(payload, payload))),
         notes=(said, said),
     )
     sessions = [session(1, payload), session(2, payload, AT + DAY)]

@@ -20,7 +20,7 @@ from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.kept import OUTDATED
+from daemon.reconstitute.agent.kept import OUTDATED, Kept
 
 SHOP = "/home/dev/shop"
 DECIDED = "We decided on SQLite instead of files because two processes write."
@@ -229,7 +229,7 @@ def test_recorded_paths_are_asked_about_in_the_next_round_until_none_is_added(ho
     def script(body: Any) -> Any:
         new = next((path for piece, path in chain.items() if piece in asked(body)), "")
         if new and len(body["messages"]) == 2:
-            return call("record_path", path=new, why="It was planned.", message_id="msg_0004")
+            return call("record_path", path=new, message_id="msg_0004")
         return evident(body)
 
     house.server.chat_script = script
@@ -249,7 +249,7 @@ def test_rounds_end(house: House):
     house.made.say("ses_a", "user", f"Please build a small shop service: {words}")
     house.made.index()
     house.server.chat_script = lambda body: (
-        call("record_path", path=f"src/new{next(numbers)}.py", why="Planned.", message_id="msg_0004")
+        call("record_path", path=f"src/new{next(numbers)}.py", message_id="msg_0004")
         if len(body["messages"]) == 2
         else evident(body)
     )
@@ -376,7 +376,12 @@ def test_a_description_that_newer_evidence_may_have_overtaken_says_so(house: Hou
 
     def script(body: Any) -> Any:
         if "What is this for" in asked(body) and len(body["messages"]) == 2:
-            return call("describe_path", path="src/db.py", text="Holds the rows in SQLite.", message_ids=["msg_0001"])
+            said = {
+                "text": "Holds the rows in SQLite.",
+                "message_ids": ["msg_0001"],
+                "quote": "small shop service in Python",
+            }
+            return call("describe_path", path="src/db.py", **said)
         return evident(body)
 
     house.server.chat_script = script
@@ -387,6 +392,32 @@ def test_a_description_that_newer_evidence_may_have_overtaken_says_so(house: Hou
     house.server.down()
     house.run()
     assert "There is newer evidence than this." in house.page("src/db.py.md")
+
+
+def test_statements_without_a_quote_of_an_older_version_are_dropped(house: House):
+    """Version 0.1 also kept statements that only named a message; without a model nothing else would replace them."""
+    house.run()
+    kept = Kept(house.made.archive, SHOP, "")
+    for name in house.made.archive.target_names(SHOP, "question:"):
+        outcome = house.made.archive.target_get(SHOP, name)
+        for said in outcome["answer"]["statements"]:
+            for source in said["sources"]:
+                source.pop("path")
+            said["sources"].append(said["sources"][0] | {"message_id": "msg_0001", "quote": ""})
+        unquoted = {"message_id": "msg_0001", "session_id": "", "title": "", "created": 1, "quote": ""}
+        statement = {"text": "Only said to be so.", "reason": "", "sources": [unquoted], "paths": []}
+        outcome["answer"]["statements"].append(statement)
+        outcome |= {"notes": [statement], "descriptions": {f"{SHOP}/src/db.py": statement}}
+        outcome["recorded"] = {f"{SHOP}/new.py": "a model's own words"}
+        house.made.archive.target_put(SHOP, name, outcome)
+    decisions = kept.get("decisions")
+    assert decisions is not None
+    assert all(source.quote for said in decisions.answer.statements for source in said.sources)
+    assert (decisions.answer.dropped, decisions.notes, decisions.descriptions) == (1, (), {})
+    house.server.down()
+    house.run()
+    assert "SQLite holds the data." in house.page()
+    assert not any(words in house.page() for words in ("Only said to be so", "a model's own words"))
 
 
 def test_tables_of_numbers_do_not_keep_a_question_from_being_asked(house: House):

@@ -43,7 +43,7 @@ def nothing(_event: Json) -> None:
 
 
 def said(text: str, *, at: int = 1000, paths: tuple[str, ...] = (), ids: Sequence[str] = ("msg_1",)) -> Statement:
-    return Statement(text, "", tuple(Source(each, "ses_1", "T", at) for each in ids), paths)
+    return Statement(text, "", tuple(Source(each, "ses_1", "T", at, "as it was said") for each in ids), paths)
 
 
 def outcome(question: str, *statements: str | Statement, **more: Any) -> Outcome:
@@ -150,7 +150,9 @@ def test_statements_descriptions_and_notes_are_found_by_meaning_with_what_they_s
 
 
 def test_notes_are_redacted_before_anything_else_gets_them(house: House):
-    reason = Statement("The token was set.", f"It is {SECRET}.", (Source("msg_1", "ses_1", "T", 1000),))
+    reason = Statement(
+        "The token was set.", f"It is {SECRET}.", (Source("msg_1", "ses_1", "T", 1000, "as it was said"),)
+    )
     house.put(f"/home/dev/{SECRET}", outcome("why", reason))
     assert house.keep(f"/home/dev/{SECRET}") == []
     (text,) = house.found("token")

@@ -1,9 +1,10 @@
 """What a model says is held against what it was shown: statements that pass, and what was wrong with the others.
 
 Lenient in shape, since small models are: one text where a list belongs, ids in brackets, quotes beside or in the
-citations. Strict in truth: a statement stands on messages that are in the archive and were shown in this run, a quote
-stands in what was shown of a message that it cites, a path is one that something is recorded of. Nothing is mended that
-a person would read as said: what fails is told in words for the model.
+citations. Strict in truth: a statement needs a quote from a message that is in the archive and was shown in this run,
+or from a file as such a message left it. Every quote must stand there, and every path must be recorded. Cited messages
+without a quote are not published. Nothing is mended that a person would read as said: what fails is told in words for
+the model.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from daemon.errors import BadRecord, BadRequest
 from daemon.model import Json
 from daemon.reconstitute.agent.blocks import clean, name
 from daemon.reconstitute.agent.paths import Paths
-from daemon.reconstitute.agent.quotes import find, is_enough
+from daemon.reconstitute.agent.quotes import is_enough
 from daemon.reconstitute.agent.shown import Shown
-from daemon.reconstitute.answer import CONFIDENCE, Answer, Statement
+from daemon.reconstitute.answer import CONFIDENCE, Answer, Source, Statement
 
 MOST_STATEMENTS = 30
 LONGEST = 1500
@@ -76,7 +77,7 @@ class Checker:
         self._hints = _HINTS
 
     def check(self, draft: Json) -> Checked:
-        """The draft of an answer: ``{statements: [{text, message_ids, quote?, reason?, paths?}], confidence?, note?}``.
+        """The draft of an answer: ``{statements: [{text, message_ids, quote, reason?, paths?}], confidence?, note?}``.
 
         An answer without statements passes where its note says why.
         """
@@ -119,18 +120,23 @@ class Checker:
             if len(value) > LONGEST:
                 problems.append(f"{what} has {len(value)} characters; say it in {LONGEST} or split it")
         problems += self._wrong_ids(list(cited.ids))
-        quotes: dict[str, list[str]] = {}
+        sources = []
         for owner, quote in list(cited.quotes)[:_MOST_IDS]:
-            found, verified, problem = self._quoted(quote, [owner] if owner else list(cited.ids))
-            if problem:
-                problems.append(problem)
+            source, problem = self._quoted(quote, [owner] if owner else list(cited.ids))
+            if source is not None:
+                sources.append(source)
             else:
-                quotes.setdefault(found, []).append(verified)
+                problems.append(problem)
+        if not problems and not sources:
+            problems.append(
+                "it has no quote; add a few words copied exactly from a cited message, or from a file it left"
+            )
         paths, wrong = self._found_paths(_listed(_first(entry, _PATHS)))
         problems += wrong
         if problems:
             return None, problems
-        sources = [self._shown.source(each, quote) for each in cited.ids for quote in quotes.get(each, [""])]
+        place = {message_id: number for number, message_id in enumerate(cited.ids)}
+        sources.sort(key=lambda source: place[source.message_id])
         return Statement(clean(text), clean(reason), tuple(sources), tuple(paths)), []
 
     def _said(self, entry: Json) -> tuple[str, _Cited]:
@@ -190,22 +196,22 @@ class Checker:
                 problems.append(f"message {name(each)} was not shown to you; call read_message with it, then cite it")
         return problems
 
-    def _quoted(self, quote: str, ids: Sequence[str]) -> tuple[str, str, str]:
-        """(id, the quote as it stands in what was shown of that message, ""), or ("", "", what is wrong)."""
+    def _quoted(self, quote: str, ids: Sequence[str]) -> tuple[Source | None, str]:
+        """(the source in which the quote stands, ""), or (None, what is wrong)."""
         said = f"the quote {name(quote, 60)!r}"
         if len(quote) > _LONGEST_QUOTE:
-            return "", "", f"{said} has {len(quote)} characters; quote the {_LONGEST_QUOTE} that matter, or less"
+            return None, f"{said} has {len(quote)} characters; quote the {_LONGEST_QUOTE} that matter, or less"
         for each in ids:
-            verified = find(quote, self._shown.pieces(each))
+            verified, path = self._shown.find(quote, each)
             if verified:
-                return each, verified, ""
+                return self._shown.source(each, verified, path), ""
         for each in self._shown:
-            if each not in ids and find(quote, self._shown.pieces(each)):
-                return "", "", f"{said} stands in message {name(each)}; cite that one for it"
+            if each not in ids and self._shown.find(quote, each)[0]:
+                return None, f"{said} stands in message {name(each)}; cite that one for it"
         if not is_enough(quote):
-            return "", "", f"{said} is too short to be found; quote a few words as they stand, or leave it out"
+            return None, f"{said} is too short to be found; quote a few words as they stand"
         where = ", ".join(name(each) for each in ids[:3]) or "any message"
-        return "", "", f"{said} does not stand in what you were shown of {where}; copy it exactly, or leave it out"
+        return None, f"{said} does not stand in what you were shown of {where}; copy it exactly"
 
     def _found_paths(self, written: Sequence[str]) -> tuple[list[str], list[str]]:
         found: dict[str, None] = {}

@@ -10,13 +10,13 @@ replies to the same words are known by then (`cached`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from daemon.archive import Archive
 from daemon.model import Json
 from daemon.reconstitute import answer
 from daemon.reconstitute.agent.limits import PASSING
-from daemon.reconstitute.answer import Answer, Record, Statement
+from daemon.reconstitute.answer import Answer, Record, Source, Statement
 
 _PREFIX = "question:"
 OUTDATED = "There is newer evidence than this answer has seen."
@@ -42,7 +42,7 @@ class Outcome:
     ended: str
     read: dict[str, str]
     descriptions: dict[str, Statement] = field(default_factory=dict)
-    recorded: dict[str, str] = field(default_factory=dict)
+    recorded: dict[str, Source | None] = field(default_factory=dict)
     notes: tuple[Statement, ...] = ()
     limits: str = ""
     """Those that ended it, where some did."""
@@ -97,7 +97,7 @@ def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
     found = sorted(found, key=lambda pair: not pair[1])
     answers: dict[str, Answer] = {}
     descriptions: dict[str, Statement] = {}
-    recorded: dict[str, str] = {}
+    recorded: dict[str, Source | None] = {}
     notes: dict[str, Statement] = {}
     for outcome, is_current in found:
         said = outcome.answer
@@ -106,11 +106,13 @@ def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
         answers[outcome.question_id] = said
         for path, statement in outcome.descriptions.items():
             descriptions.setdefault(path, statement if is_current else _outdated(statement))
-        for path, why in outcome.recorded.items():
-            recorded.setdefault(path, why)
+        for path, source in outcome.recorded.items():
+            recorded.setdefault(path, source)
         for note in outcome.notes:
             notes.setdefault(note.text, note if is_current else _outdated(note))
-    return Record(answers, descriptions, tuple(sorted(recorded.items())), tuple(notes.values()))
+    return Record(
+        answers, descriptions, tuple(sorted(recorded.items(), key=lambda pair: pair[0])), tuple(notes.values())
+    )
 
 
 def _outdated(statement: Statement) -> Statement:
@@ -128,7 +130,7 @@ def _to_json(outcome: Outcome) -> Json:
         "ended": outcome.ended,
         "read": outcome.read,
         "descriptions": {path: answer.to_json(each) for path, each in outcome.descriptions.items()},
-        "recorded": outcome.recorded,
+        "recorded": {path: source and asdict(source) for path, source in outcome.recorded.items()},
         "limits": outcome.limits,
         "warnings": list(outcome.warnings),
         "time": outcome.time,
@@ -154,9 +156,9 @@ def _from_json(stored: Json) -> Outcome:
         answer.answer(stored["answer"]),
         stored["ended"],
         stored["read"],
-        {path: answer.statement(each) for path, each in stored["descriptions"].items()},
-        stored["recorded"],
-        tuple(answer.statement(each) for each in stored["notes"]),
+        {path: made for path, each in stored["descriptions"].items() if (made := answer.statement(each)).sources},
+        {path: answer.source(each) for path, each in stored["recorded"].items()},
+        answer.statements(stored["notes"]),
         stored["limits"],
         tuple(stored["warnings"]),
         stored["time"],

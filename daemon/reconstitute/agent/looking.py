@@ -20,7 +20,7 @@ from daemon.reconstitute.agent import file_views, tool_schemas
 from daemon.reconstitute.agent.blocks import Origin, clean, cut, cut_at_space, fenced, name, room, size, utc
 from daemon.reconstitute.agent.hits import hit_block
 from daemon.reconstitute.agent.paths import Paths
-from daemon.reconstitute.agent.quoted import message_block, message_page, telling
+from daemon.reconstitute.agent.quoted import message_block, message_page
 from daemon.reconstitute.agent.sheet import Sheet
 from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.scope import Scope
@@ -175,7 +175,7 @@ class Looking:
         if (start, end) != (0, len(text)):
             heading += f" | characters {start} to {end} of {len(text)}"
         sheet.put(fenced(heading, page))
-        self._note(revision.message_id, page)
+        self._note(revision.message_id, history.path, page)
         if end < len(text):
             sheet.say(f"It goes on: call read_file with offset {end}.")
         for note in found.notes:
@@ -221,15 +221,12 @@ class Looking:
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "list_files names the recorded files"
         raise BadRequest(f"nothing is recorded of a file {name(path, _LONGEST_PATH)!r}; {hint}")
 
-    def _note(self, message_id: str, text: str = "") -> None:
-        """A message was named; `text` counts as shown of it only where the message itself has just this."""
+    def _note(self, message_id: str, path: str = "", text: str = "") -> None:
+        """A message was named; with `text`, as the one that left it in the file `path`: it may be quoted from there."""
         if not message_id or not self._is_visible(message_id):
-            return
-        told = telling(self._archive, message_id) if text.strip() else None
-        if told is not None and any(text.strip() in part.text for part in told.parts):
-            self._shown.note(told.origin, text)
             return
         state = self._archive.state(message_id) or {}
         session = self._archive.session(state.get("session", ""))
         title = session.title if session is not None else ""
         self._shown.note(Origin(message_id, state.get("session", ""), title, "", state.get("created", 0)))
+        self._shown.note_file(message_id, path, text)

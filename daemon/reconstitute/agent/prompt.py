@@ -13,7 +13,7 @@ from daemon.model import OllamaMessage
 from daemon.recall.snippet import one_line
 from daemon.reconstitute.agent.blocks import PLAIN, clean, fenced
 
-VERSION = "2"
+VERSION = "3"
 _ABOVE = "(the path quoted above)"
 
 _SYSTEM = """\
@@ -31,8 +31,9 @@ How you work
 
 What an answer is
 - A list of statements, one to three sentences each, most important first; say each thing once.
-- Every statement names the ids of the messages it stands on, from those you were shown. Where you can, add a quote:
-  a few words copied exactly from one of them. Statements whose ids or quotes do not hold are thrown away.
+- Every statement names the ids of the messages it stands on, from those you were shown, and has a quote: a few words
+  copied exactly from one of them, or from a file that read_file showed you, citing the message it names. Statements
+  without a quote, or whose ids or quotes do not hold, are thrown away.
 - Give the reason for a decision or a failure in `reason`, only if it is recorded. Never guess. Dates are added for you.
 - Later messages may have changed what earlier ones decided: say what held in the end, and what it replaced.
 - Write in the language of the question. Plain text, no markup.

@@ -14,10 +14,10 @@ from msgspec import Meta, Struct
 from daemon.model import Json
 from daemon.records import built
 
-VERSION = "2"
+VERSION = "3"
 
 _IDS = "Ids of the messages it stands on, from those you were shown."
-_QUOTE = "A few words copied exactly from one of these messages."
+_QUOTE = "A few words copied exactly from one of these messages, or from a file as one of them left it."
 _OFFSET = "Where to read on, as the last result said."
 _PATH = "Absolute, or relative to the folder in question."
 
@@ -88,7 +88,6 @@ class RecordPath(Struct, frozen=True):
     """Take up a path beneath the folder that messages speak of and list_files lacks; it will be asked about."""
 
     path: Annotated[str, _a(_PATH)]
-    why: Annotated[str, _a("What the messages say of it, in a sentence.")]
     message_id: Annotated[str, _a("A message you were shown that names it.")] = ""
 
 
@@ -98,7 +97,7 @@ class DescribePath(Struct, frozen=True):
     path: Annotated[str, _a(_PATH)]
     text: Annotated[str, _a("What it is for.")]
     message_ids: Annotated[list[str], _a(_IDS)]
-    quote: Annotated[str, _a(_QUOTE)] = ""
+    quote: Annotated[str, _a(_QUOTE)]
 
 
 class Said(Struct, frozen=True):
@@ -106,7 +105,7 @@ class Said(Struct, frozen=True):
 
     text: Annotated[str, _a("One to three sentences of plain text.")]
     message_ids: Annotated[list[str], _a(_IDS)]
-    quote: Annotated[str, _a(_QUOTE)] = ""
+    quote: Annotated[str, _a(_QUOTE)]
     reason: Annotated[str, _a("Why it was decided or failed, if that is recorded.")] = ""
     paths: Annotated[list[str], _a("The recorded files it speaks of.")] = []
 
@@ -124,7 +123,7 @@ class AddNote(Struct, frozen=True):
 
     text: Annotated[str, _a("The remark.")]
     message_ids: Annotated[list[str], _a(_IDS)]
-    quote: Annotated[str, _a(_QUOTE)] = ""
+    quote: Annotated[str, _a(_QUOTE)]
 
 
 class Finish(Struct, frozen=True):

@@ -32,7 +32,7 @@ from daemon.reconstitute.agent.paths import Paths
 from daemon.reconstitute.agent.sheet import Sheet
 from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.agent.tool_schemas import TOOLS, VERSION
-from daemon.reconstitute.answer import Statement, unchecked
+from daemon.reconstitute.answer import Source, Statement, unchecked
 from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.scope import Scope
 
@@ -40,6 +40,8 @@ __all__ = ["VERSION", "Toolbox"]
 
 _RESULT_BYTES = 12 * 1024
 _LONGEST_WHY = 300
+_LONGEST_LINE = 300
+"""Bytes of the line that names a path."""
 _LONGEST_PATH = 1024
 """Bytes of a path that may be recorded."""
 _USUAL = {
@@ -53,7 +55,8 @@ _MOST_RECORDED, _MOST_DESCRIBED, _MOST_NOTES = 200, 500, 50
 class Toolbox:
     """The tools for one question about `target` (absolute), with what the model has left in them so far.
 
-    `recorded` are paths that were taken up in this run by absolute path, with why; `descriptions` are by absolute path;
+    `recorded` are the absolute paths that were taken up in this run, each with the line of a message that names it, or
+    None if only file records do; `descriptions` are by absolute path;
     `answer` is what was accepted, `returned` what went back to be mended (its statements passed), `finished` why the
     model ended without an answer.
     """
@@ -89,7 +92,7 @@ class Toolbox:
         self._checker = Checker(archive, self.shown, self._paths)
         self._looking = Looking(archive, recall, files, scope, histories, self._paths, self.shown, moment)
         self._noted = Noted(notes, target, question_id, moment, self._looking.warnings)
-        self.recorded: dict[str, str] = {}
+        self.recorded: dict[str, Source | None] = {}
         self.descriptions: dict[str, Statement] = {}
         self.notes: list[Statement] = []
         self.answer: Checked | None = None
@@ -164,27 +167,30 @@ class Toolbox:
             raise BadRequest(
                 f"{shown} is no path to be recorded: it is too long, has several lines, or holds what is not shown"
             )
-        if path not in self._paths and not self._is_named(path, asked.message_id.strip()):
+        source = self._naming(path, asked.message_id.strip())
+        if path not in self._paths and source is None:
             raise BadRequest(
                 f"no message that you were shown names {shown}; search for it and read where it is named, then "
                 "record it with that message's id"
             )
         if len(self.recorded) >= _MOST_RECORDED and path not in self.recorded:
             raise BadRequest(f"{_MOST_RECORDED} paths are recorded already; that is enough for one question")
-        self.recorded[path] = cut(clean(asked.why).strip(), _LONGEST_WHY)
+        self.recorded[path] = source
         self._paths.add(path)
         sheet.say(f"Recorded: {shown}.")
 
-    def _is_named(self, path: str, message_id: str) -> bool:
-        """Whether what was shown of the message that was given, or of any other, names the path."""
+    def _naming(self, path: str, message_id: str) -> Source | None:
+        """The line that names the path, in what was shown of the message that was given, or else of any other."""
         ordered = [message_id, *self.shown] if message_id in self.shown else list(self.shown)
         for each in ordered:
             state = self._archive.state(each)
             session = self._archive.session(state["session"]) if state is not None else None
-            directory = session.directory if session is not None else ""
-            if any(names(piece, path, (self._paths.target, directory)) for piece in self.shown.pieces(each)):
-                return True
-        return False
+            folders = (self._paths.target, session.directory if session is not None else "")
+            for piece in self.shown.pieces(each):
+                if names(piece, path, folders):
+                    line = next((line for line in piece.split("\n") if names(line, path, folders)), piece)
+                    return self.shown.source(each, cut(line.strip(), _LONGEST_LINE))
+        return None
 
     def _describe_path(self, draft: Json, sheet: Sheet) -> None:
         draft = draft | {"paths": draft.get("path") or draft.get("paths")}

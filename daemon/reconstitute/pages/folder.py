@@ -16,7 +16,7 @@ import jinja2
 
 from daemon.model import Page
 from daemon.recall.snippet import counted
-from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.answer import Source, Statement
 from daemon.reconstitute.pages import markdown, said, timeline
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known
@@ -58,7 +58,7 @@ class Named:
     """A path that messages speak of, of which no revision is known, and what a model says of it."""
 
     name: str
-    why: str
+    source: Source | None
     statements: tuple[Statement, ...]
 
 
@@ -115,10 +115,10 @@ class Folders:
     def _named(self) -> list[Named]:
         """The paths that a model took up and of which no revision is known."""
         made = []
-        for path, why in sorted(self._known.material.record.recorded):
+        for path, source in sorted(self._known.material.record.recorded, key=lambda pair: pair[0]):
             relative = self._known.relative(path)
             if relative not in self._known.files:
-                made.append(Named(relative or path, why, self._known.statements(relative) if relative else ()))
+                made.append(Named(relative or path, source, self._known.statements(relative) if relative else ()))
         return made
 
     # -- tables ------------------------------------------------------------------------------------------------------
