@@ -1,32 +1,37 @@
 #!/bin/sh
 # Makes .venv with exactly the versions of requirements.lock. Uses uv when it is there, else venv and pip.
+# $VENV names another place for it, $PACKAGE a wheel to install in place of the checkout.
 set -eu
 python="${PYTHON:-python3}"
+venv="${VENV:-.venv}"
+package="${PACKAGE:-}"
 "$python" - <<'PY' || exit 1
 import sys
 if not (3, 11) <= sys.version_info[:2] <= (3, 14):
     sys.exit(f"reconstitute needs Python 3.11 to 3.14, found {sys.version.split()[0]}: "
              "name another one with `make PYTHON=python3.12 run`")
 PY
-echo "Setting up .venv (about 600 MB, once) ..."
+echo "Setting up $venv (about 600 MB, once) ..."
 if command -v uv >/dev/null 2>&1; then
-    uv venv --quiet --allow-existing --python "$python" .venv
-    uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
-    uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+    uv venv --quiet --allow-existing --python "$python" "$venv"
+    uv pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements.lock
+    uv pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation --reinstall ${package:---editable .}
 else
     # Debian's python3 comes without ensurepip unless python3-venv is installed; pip alone can make up for it.
-    if ! "$python" -m venv .venv >.venv-setup.log 2>&1; then
+    if ! "$python" -m venv "$venv" >.venv-setup.log 2>&1; then
         if "$python" -m pip --version >/dev/null 2>&1; then
-            "$python" -m venv --without-pip .venv
-            "$python" -m pip --quiet --python .venv/bin/python install --ignore-installed pip
+            "$python" -m venv --without-pip "$venv"
+            "$python" -m pip --quiet --python "$venv/bin/python" install --ignore-installed pip
         else
             cat .venv-setup.log >&2
             echo "This Python cannot make a virtual environment: install 'uv', or Debian's python3-venv." >&2
             exit 1
         fi
     fi
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+    # shellcheck disable=SC2086 # --editable and its dot are two words
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+        --force-reinstall ${package:---editable .}
 fi
 rm -f .venv-setup.log
-touch .venv/.ready
+touch "$venv/.ready"

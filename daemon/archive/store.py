@@ -15,7 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-import plyvel
+try:
+    import plyvel
+except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wheels, under a module name of its own
+    import plyvel_next as plyvel
 
 from daemon import fsio
 from daemon.archive import keys

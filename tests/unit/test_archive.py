@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import plyvel
 import pytest
 
 from daemon import records
 from daemon.archive import Archive, merged
+from daemon.archive.store import plyvel
 from daemon.errors import ArchiveCorrupt, ArchiveLocked
 from daemon.model import FileEdit, Message, Operation, Session
 from tests.make_opencode import T0, assistant, session, text, user
