@@ -74,9 +74,9 @@ def _in_one_line(error: click.ClickException) -> str:
 
 
 def _say(message: str) -> None:
-    from daemon.redact import for_terminal  # noqa: PLC0415
+    from daemon.visible import visible  # noqa: PLC0415
 
-    click.echo(f"reconstitute: {for_terminal(message)}", err=True)
+    click.echo(f"reconstitute: {visible(message)}", err=True)
 
 
 def _fault(error: Exception, arguments: list[str]) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from daemon.redact import for_terminal
+from daemon.visible import visible
 
 _WIDE = (
     "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
@@ -32,7 +32,7 @@ def is_colourful() -> bool:
 
 def plain(value: Any) -> str:
     """A value as text that is safe to print on one line or more."""
-    return for_terminal(str(value))
+    return visible(str(value))
 
 
 def bold(value: Any) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from daemon import records
+from daemon import markdown, records
 from daemon.exports.form import iso, pretty
-from daemon.exports.inert import code, fence, heading
 from daemon.exports.opened import Opened
 from daemon.exports.said import Item, Said, Text, Thought, ToolCall
+from daemon.markdown import code, inline
 
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
@@ -29,7 +29,7 @@ def pieces(opened: Opened) -> Iterator[str]:
         ("Archived", iso(session.archived) or ""),
         ("Deleted in OpenCode", iso(opened.deleted) or ""),
     ]
-    yield f"# {heading(session.title) or code(session.id)}\n\n"
+    yield f"# {inline(session.title) or code(session.id)}\n\n"
     yield "".join(f"- {name}: {value}\n" for name, value in facts if value) + "\n"
     for said in opened.said():
         yield from _message(said)
@@ -37,7 +37,7 @@ def pieces(opened: Opened) -> Iterator[str]:
 
 def _message(said: Said) -> Iterator[str]:
     facts = [
-        _NAMES.get(said.role) or heading(said.role),
+        _NAMES.get(said.role) or inline(said.role),
         iso(said.created) or "unknown time",
         code(said.model) if said.model else "",
         "its own record is gone" if said.orphan else "",
@@ -56,36 +56,40 @@ def _message(said: Said) -> Iterator[str]:
         yield "\n"
     if said.error:
         name = records.text(records.table(said.error).get("name")) or "unknown"
-        yield f"**Error** {code(name)}\n\n{fence(pretty(said.error), 'json')}\n"
+        yield f"**Error** {code(name)}\n\n{_block(pretty(said.error), 'json')}\n"
     if said.gone:
         yield f"Deleted in OpenCode: {', '.join(code(part) for part in said.gone)}\n\n"
 
 
 def _item(item: Item) -> str:
     if isinstance(item, Text):
-        return fence(item.text, "text") + "\n" if item.text.strip() else ""
+        return _block(item.text, "text") + "\n" if item.text.strip() else ""
     if isinstance(item, Thought):
         subject = "" if item.subject == "Thinking" else item.subject
         return _folded("Reasoning", item.text, subject) if item.text.strip() else ""
     if isinstance(item, ToolCall):
         return _call(item)
-    return f"**{heading(item.type)}**\n\n{fence(pretty(item.data), 'json')}\n"
+    return f"**{inline(item.type)}**\n\n{_block(pretty(item.data), 'json')}\n"
 
 
 def _call(item: ToolCall) -> str:
     if item.state is None:
         return f"- **Tool** {code(item.summary)}\n"
-    text = f"**Tool** {code(item.summary)}\n\nArguments:\n\n{fence(pretty(item.state.get('input')), 'json')}\n"
+    text = f"**Tool** {code(item.summary)}\n\nArguments:\n\n{_block(pretty(item.state.get('input')), 'json')}\n"
     for name in ("output", "error"):
         value = item.state.get(name)
         if value:
-            shown = fence(value, "text") if isinstance(value, str) else fence(pretty(value), "json")
+            shown = _block(value, "text") if isinstance(value, str) else _block(pretty(value), "json")
             text += f"{'Result' if name == 'output' else 'Error'}:\n\n{shown}\n"
     if item.state.get("attachments"):
-        text += f"Attachments:\n\n{fence(pretty(item.state['attachments']), 'json')}\n"
+        text += f"Attachments:\n\n{_block(pretty(item.state['attachments']), 'json')}\n"
     return text
+
+
+def _block(text: str, info: str) -> str:
+    return f"{markdown.fence(text, info)}\n"
 
 
 def _folded(title: str, text: str, subject: str = "") -> str:
     about = f"{code(subject)}\n\n" if subject else ""
-    return f"<details><summary>{title}</summary>\n\n{about}{fence(text, 'text')}\n</details>\n\n"
+    return f"<details><summary>{title}</summary>\n\n{about}{_block(text, 'text')}\n</details>\n\n"

@@ -34,6 +34,7 @@ from daemon.mcp.asking import Asking
 from daemon.model import Json
 from daemon.redact import redact
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
+from daemon.visible import visible
 
 if TYPE_CHECKING:
     from daemon.config import Config
@@ -185,8 +186,8 @@ def _answer(asking: Asking, name: str, arguments: Json, here: str, given_up: thr
 
 def _result(name: str, answer: Json) -> types.CallToolResult:
     """The answer as one text, and as data for clients that take it."""
-    # Lone surrogates, which a file name may hold, cannot be sent.
-    plain = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+    # Nothing is hidden from the agent's user, and lone surrogates, which a file name may hold, cannot be sent.
+    plain = json.dumps(_visible(answer), ensure_ascii=False, separators=(",", ":"))
     if len(plain) > ANSWER_CHARS:
         return _failed(
             f"{name}: the answer has {len(plain)} characters, more than the {ANSWER_CHARS} that are sent at once; "
@@ -202,5 +203,13 @@ def _result(name: str, answer: Json) -> types.CallToolResult:
 
 
 def _failed(message: str) -> types.CallToolResult:
-    shown = message.encode("utf-8", "replace").decode()
-    return types.CallToolResult(content=[types.TextContent(type="text", text=shown)], isError=True)
+    return types.CallToolResult(content=[types.TextContent(type="text", text=visible(message))], isError=True)
+
+
+def _visible(value: Any) -> Any:
+    """A JSON value with every string in it, and every key, as `visible` shows it."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(str(key)): _visible(item) for key, item in value.items()}
+    return [_visible(item) for item in value] if isinstance(value, list | tuple) else value

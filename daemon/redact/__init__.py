@@ -15,14 +15,11 @@ from typing import Any
 
 from daemon.redact import assignments
 from daemon.redact.rules import SHAPES, Rule
+from daemon.visible import strip_invisible
 
 DEEPEST = 100
 """Levels of a JSON value that are walked; no tool's input comes near."""
 
-_STEERING = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-"""Marks of direction, and separators that some terminals take for the end of a line."""
-_TERMINAL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-_TERMINAL |= dict.fromkeys(_STEERING)
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
@@ -31,7 +28,19 @@ _WORDS = tuple(dict.fromkeys(word for rule in SHAPES for word in rule.words))
 
 
 def redact(text: str) -> str:
-    """`text` with every secret replaced by ``[REDACTED:kind:hash8]``; the same object where there is none."""
+    """`text` with every secret replaced by ``[REDACTED:kind:hash8]``; the same object where there is none.
+
+    Where invisible characters kept a secret from being recognised, the text comes back without them.
+    """
+    seen = strip_invisible(text)
+    if seen is not text:
+        masked = _redacted(seen)
+        if masked is not seen:
+            return masked
+    return _redacted(text)
+
+
+def _redacted(text: str) -> str:
     for word in _WORDS:
         if word in text:
             text = _shaped(text)
@@ -79,15 +88,6 @@ def _text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:
         return "[nested too deep to be shown]"
-
-
-def for_terminal(text: str) -> str:
-    """`text` without C0 and C1 controls but newline and tab, and without what turns the reading direction or ends a
-    line elsewhere: no escape sequence reaches a terminal, no name is shown reversed (docs/reliability.md, T2). Lone
-    surrogates, which cannot be printed, become ``?``.
-    """
-    shown = text.translate(_TERMINAL)
-    return shown.encode("utf-8", "replace").decode() if not shown.isascii() else shown
 
 
 def _member(key: Any, item: Any, levels: int) -> Any:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from daemon import markdown
 from daemon.files import Files
 from daemon.reconstitute.agent import prompt
 from daemon.reconstitute.agent.blocks import clean, fenced, label, name
 from daemon.reconstitute.agent.tools import Toolbox
-from daemon.reconstitute.pages import content, markdown
+from daemon.reconstitute.pages import content
 from daemon.reconstitute.scope import collect
+from daemon.visible import visible
 from tests.hostile.blocks_read import read
 from tests.hostile.payloads import SECRET, SPLIT
 from tests.unit.recorded_sessions import recorded
@@ -51,7 +53,7 @@ def test_code_that_only_looks_like_a_mark_stays_as_it_is(text: str):
 @pytest.mark.parametrize("hidden", "\u00ad\u061c\u180e\u200b\u2063\u206a\ufeff\U000e0041\U000e0154")
 def test_unseen_characters_are_gone_for_a_model_and_seen_on_a_page(hidden: str):
     assert clean(f"a{hidden}b") == "ab"
-    assert markdown.inline(f"a{hidden}b") == "a\ufffdb"
+    assert markdown.inline(f"a{hidden}b") == f"a⟨U+{ord(hidden):04X}⟩b"
 
 
 def test_a_secret_that_unseen_characters_hide_is_replaced_everywhere():
@@ -70,8 +72,7 @@ def test_a_secret_that_unseen_characters_hide_is_replaced_everywhere():
 
 
 def test_what_hides_nothing_stays_visible_on_a_page():
-    assert markdown.uncovered("a\u200bb") == "a\u200bb"
-    assert markdown.visible("a\x1b[0m\u202eb") == "a\u241b[0m\ufffdb"
+    assert visible("a\x1b[0m\u202eb") == "a␛[0m⟨U+202E⟩b"
 
 
 # -- names outside of blocks -----------------------------------------------------------------------------------------

@@ -78,3 +78,27 @@ def material(
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:
     return {page.path: page.content for page in Renderer(made, most).pages()}
+
+
+def hostile(payload: str, **more):
+    """Material with `payload` in every place a text can stand, twice where places differ by their neighbours."""
+    said = statement(
+        payload,
+        payload,
+        source(payload, payload),
+        source(payload, payload, AT + DAY, path=f"{ROOT}/{payload}"),
+        paths=(payload, f"{ROOT}/{payload}", f"{ROOT}/a.py"),
+    )
+    found = record(
+        *(answer(q, said, said, note=payload, model=payload, confidence=payload) for q in ("purpose", "decisions")),
+        answer("run", note=payload, model=payload),
+        answer("purpose:src", said, note=payload),
+        answer("path:named", said),
+        descriptions={f"{ROOT}/a.py": said, f"{ROOT}/src/b.py": said},
+        recorded=((f"{ROOT}/named", source(payload, payload)), (f"~{payload}", source(payload, payload))),
+        notes=(said, said),
+    )
+    sessions = [session(1, payload), session(2, payload, AT + DAY)]
+    return material(
+        [file("a.py"), file("src/b.py"), file("src/c.py")], found, sessions=sessions, own=(payload,), **more
+    )

@@ -11,8 +11,8 @@ from markup import PAYLOADS, kinds, links, parse
 from recorded_sessions import Recorded, call, recorded
 
 from daemon.exports import Export
-from daemon.exports.inert import code, fence, heading
 from daemon.exports.stream import export
+from daemon.markdown import code, fence, inline
 
 OURS = {"<details><summary>Reasoning</summary>", "<details><summary>System prompt</summary>", "</details>"}
 
@@ -97,11 +97,11 @@ def test_each_form_of_a_text_is_one_token_of_its_kind(payload: str) -> None:
     assert [token.type for token in parse(f"x {code(payload)} y")] == [
         "paragraph_open", "inline", "text", "code_inline", "text", "paragraph_close",
     ]  # fmt: skip
-    assert kinds(f"# {heading(payload)}") <= {"heading_open", "inline", "text", "text_special", "heading_close"}
+    assert kinds(f"# {inline(payload)}") <= {"heading_open", "inline", "text", "text_special", "heading_close"}
 
 
 def test_characters_that_steer_a_terminal_or_turn_the_text_are_shown_as_symbols(house: Recorded) -> None:
     house.say(house.session("ses_a", "/w", "a\x1b]0;owned\x07"), "user", "b\x1b[31m\x9b1m\u202ec\x00\r\nd\n")
     found = document(house)
     assert "# a␛\\]0;owned␇\n" in found
-    assert "```text\nb␛[31m\ufffd1m\ufffdc␀\nd\n```\n" in found
+    assert "```text\nb␛[31m⟨U+009B⟩1m⟨U+202E⟩c␀\nd\n```\n" in found

@@ -9,14 +9,29 @@ from functools import cache
 from urllib.parse import unquote
 
 import pytest
-from found_out import AT, DAY, ROOT, SECRET, answer, file, material, pages, passage, record, session, source, statement
+from found_out import (
+    AT,
+    DAY,
+    ROOT,
+    SECRET,
+    answer,
+    file,
+    hostile,
+    material,
+    pages,
+    passage,
+    record,
+    session,
+    source,
+    statement,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
+from daemon import markdown
 from daemon.reconstitute.answer import unchecked
 from daemon.reconstitute.extract import NOTHING
-from daemon.reconstitute.pages import markdown
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND, WAITS
 
@@ -311,30 +326,6 @@ def test_the_same_answers_in_another_order_give_the_same_bytes():
 
 
 # -- hostile words of a model (T1) -----------------------------------------------------------------------------------
-
-
-def hostile(payload: str, **more):
-    """Material with `payload` in every place a text can stand, twice where places differ by their neighbours."""
-    said = statement(
-        payload,
-        payload,
-        source(payload, payload),
-        source(payload, payload, AT + DAY, path=f"{ROOT}/{payload}"),
-        paths=(payload, f"{ROOT}/{payload}", f"{ROOT}/a.py"),
-    )
-    found = record(
-        *(answer(q, said, said, note=payload, model=payload, confidence=payload) for q in ("purpose", "decisions")),
-        answer("run", note=payload, model=payload),
-        answer("purpose:src", said, note=payload),
-        answer("path:named", said),
-        descriptions={f"{ROOT}/a.py": said, f"{ROOT}/src/b.py": said},
-        recorded=((f"{ROOT}/named", source(payload, payload)), (f"~{payload}", source(payload, payload))),
-        notes=(said, said),
-    )
-    sessions = [session(1, payload), session(2, payload, AT + DAY)]
-    return material(
-        [file("a.py"), file("src/b.py"), file("src/c.py")], found, sessions=sessions, own=(payload,), **more
-    )
 
 
 def check(made: dict[str, str], fences: int) -> None:

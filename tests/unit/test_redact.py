@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.redact import for_terminal, redact, redact_value
+from daemon.redact import redact, redact_value
 from tests.canaries import HOSTILE, SECRETS
 
 MARKER = re.compile(r"\[REDACTED:([a-z-]+):([0-9a-f]{8})\]")
@@ -180,17 +180,3 @@ def test_a_json_value_is_redacted_by_its_strings_and_its_keys_stay():
     assert redacted["token"] == {"a": "plain"}
     assert list(redacted) == list(value)
     assert redact_value(redacted) == redacted
-
-
-def test_a_terminal_gets_no_control_characters_but_newline_and_tab():
-    text = "".join(map(chr, range(0x100))) + "\x1b]0;title\x07\udc80é"
-    shown = for_terminal(text)
-    assert not [c for c in shown if (ord(c) < 0x20 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0]
-    assert "\n" in shown
-    assert "\t" in shown
-    assert shown.endswith("]0;title?é")
-    assert for_terminal("plain") == "plain"
-
-
-def test_what_turns_the_reading_direction_does_not_reach_a_terminal() -> None:
-    assert for_terminal("a\u202egpj.exe\u2066b\u2028c\u200e") == "agpj.exebc"

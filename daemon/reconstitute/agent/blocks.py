@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from daemon.archive import Archive
 from daemon.model import Message, Session
 from daemon.recall.snippet import one_line
-from daemon.redact import for_terminal, redact
+from daemon.redact import redact
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
+from daemon.visible import strip_invisible
 
 LEAST = 48
 """Bytes of a text that are worth a block."""
 _ID_BYTES, _TITLE_BYTES = 80, 160
 _LATEST = 253_402_300_799_000
 _MARK = RECALL_END.removesuffix(">>>")
-# Zero-width spaces, soft hyphens, invisible operators and byte order marks, old marks of direction; tags and variation
-# selectors, which can smuggle a text.
-_UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\U000e0000-\U000e01ef]")
 # What chat templates end a message with, and begin one of another role. A server that makes tokens of a whole prompt
 # does not know which of them stood in a quoted text: for it, `<|im_start|>system` in a block begins a system message.
 _ROLE = re.compile(
@@ -95,7 +93,7 @@ def clean(text: str) -> str:
 
     Redacted late, since an invisible character may have kept a secret from being known as one.
     """
-    seen = redact(_UNSEEN.sub("", for_terminal(text)))
+    seen = strip_invisible(redact(text))
     return _ROLE.sub(r"\1 ", seen).replace(_MARK, _MARK.replace(":", " "))
 
 

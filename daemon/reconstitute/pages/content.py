@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from daemon import markdown
 from daemon.files import Revision
-from daemon.reconstitute.pages import markdown
 from daemon.redact import redact
+from daemon.visible import visible
 
 MOST_SHOWN = 256 * 1024
 """Characters of a file's content on its page."""
@@ -45,18 +46,18 @@ def shown(content: bytes | None, *, proven: bool = True) -> Content:
     unprinted = sum(1 for character in text if character < " " and character not in "\t\n\r\f")
     if "\0" in text or unprinted > _UNPRINTED * len(text):
         return _hidden(f"The content ({len(content)} bytes) is binary and is not shown.")
-    safe = markdown.uncovered(redact(text))
+    safe = redact(text)
     part = safe if len(safe) <= MOST_SHOWN else safe[:MOST_SHOWN].rpartition("\n")[0] + "\n"
     lines = part.replace("\r\n", "\n")
     notes = (
         (safe != text, "Secrets in it were replaced by markers."),
         (part != safe, f"Only the first {len(part)} of {len(safe)} characters are shown."),
         (part != lines, "Its lines end in CRLF."),
-        (lines != markdown.visible(lines), "Control characters are shown as symbols."),
+        (lines != visible(lines), "Characters that cannot be seen are named."),
         (proven and text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
         (not text, "The file is empty."),
     )
-    whole = markdown.visible(safe.replace("\r\n", "\n")) if part != safe else None
+    whole = visible(safe.replace("\r\n", "\n")) if part != safe else None
     return Content(part, tuple(markdown.Markdown(note) for applies, note in notes if applies), whole)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import jinja2
 
+from daemon import markdown
 from daemon.recall.snippet import counted
-from daemon.reconstitute.pages import file_page, markdown
+from daemon.reconstitute.pages import file_page
 from daemon.reconstitute.recover import evidence
 from daemon.redact import redact
 

@@ -13,9 +13,9 @@ from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.files.lines import Line, blame
 from daemon.model import Operation
-from daemon.reconstitute.pages import markdown
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
+from daemon.visible import visible
 
 MOST_SPANS = 50
 """Rows of the table of who wrote which lines."""
@@ -151,7 +151,7 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
     if revision.size is None and (revision.whole is not None or revision.fragments is None):
         return ""
     quoted = shlex.quote(file.path)
-    if redact(quoted) != quoted or " ".join(markdown.visible(quoted).split()) != quoted:
+    if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
         return ""
     flags = [] if moment is None else [f"--at {moment}"]
     if revision is not file.held:

@@ -14,10 +14,11 @@ from typing import Any
 
 import jinja2
 
+from daemon import markdown
 from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Source, Statement
-from daemon.reconstitute.pages import markdown, said, timeline
+from daemon.reconstitute.pages import said, timeline
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import posixpath
 
+from daemon import markdown
 from daemon.files.disk import Disk
 from daemon.model import Page
-from daemon.reconstitute.pages import content, file_page, markdown
+from daemon.reconstitute.pages import content, file_page
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.folder import MOST_QUIET, MOST_ROWS, Folders, refs
 from daemon.reconstitute.pages.index import Entry, entry

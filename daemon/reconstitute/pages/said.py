@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Answer, Statement, unchecked
 from daemon.reconstitute.extract import NOTHING, Findings, Passage
-from daemon.reconstitute.pages import markdown
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
 from daemon.redact import redact

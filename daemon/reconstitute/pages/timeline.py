@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from daemon.reconstitute.pages import markdown
+from daemon import markdown
 from daemon.reconstitute.scope import Involved
 
 FEWEST, MOST = 2, 25

@@ -9,28 +9,32 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from daemon.redact import for_terminal, redact
+from daemon.redact import redact
+from daemon.visible import strip_invisible, visible
 
-_ANYWHERE = re.compile(r"([\\`*{\[\]<&~|$]|(?<=[\w.+-])@|(?<![^\W_])_|_(?![^\W_])|%(?=%)|(?<=%)%|#(?=[^\W\d]))")
-"""Marks that can begin something. An underscore inside a word cannot; #tag and %%hidden%% are Obsidian's."""
-_AUTOLINK = re.compile(r"(:)(?=/)|(?<=www)(\.)|(?<=mailto)(:)", re.IGNORECASE)
+_ANYWHERE = re.compile(
+    r"([\\`*{\[\]<&~|$]|(?<=\])\(|!(?![\s\w.,;:)\"'”])|(?<![^\W_])_|_(?![^\W_])|%(?=%)|(?<=%)%|#(?=[^\W\d]))"
+)
+"""Marks that can begin something. An exclamation mark before a bracket, or at the end, before a link of ours, makes an
+image; an underscore inside a word makes nothing; #tag and %%hidden%% are Obsidian's."""
+_ADDRESS = re.compile(
+    r"(?:(?:[a-z][\w+.-]{0,30}://|www\.)[^\s`|]*|(?:[a-z]{1,9}:)?[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+(?:/[^\s`|]*)?)"
+    r"(?<![.,;:!?)\]\"'”])",
+    re.IGNORECASE,
+)
+"""What renderers make links of by themselves. Some do so after they have read the escapes, so only code is safe."""
+_TICK = "\\`"
 _AT_START = re.compile(r"^([-+=:%#>]|\d{1,9}(?=[.)]))")
 _SPAN = re.compile(r"`([^`]+)`")
 _MOST_TITLE = 120
 _QUOTES = " \t\n\"'“”"
 _MARKER = re.compile(r"^(\d{1,9})([.)])")
-_TURNING = re.compile(
-    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
-)
-"""What turns the direction of text, ends a line unseen, or is not seen at all: tags can spell hidden instructions."""
-_CONTROLS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {
-    0x7F: 0x2421,
-    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-    **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
-}
 _LATEST = 253_402_300_799_000  # the last millisecond of year 9999 that datetime takes
 _LANGUAGES = {
     ".c": "c", ".cpp": "cpp", ".cs": "csharp", ".css": "css", ".diff": "diff", ".go": "go", ".h": "c", ".html": "html",
@@ -47,14 +51,19 @@ class Markdown(str):
 
 
 def inline(text: object, most: int = 0) -> Markdown:
-    """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis."""
-    return _begun(_escaped(_line(text, most)))
+    """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis.
+
+    Addresses become code: nothing else keeps every renderer from making a link of one.
+    """
+    return _begun(_joined(_parted(_line(text, most))))
 
 
 def prose(text: object, most: int = 0) -> Markdown:
     """As `inline`, but what stands between backticks becomes code; not for table cells."""
-    pieces = _SPAN.split(_line(text, most))
-    return _begun("".join(f"`{piece}`" if number % 2 else _escaped(piece) for number, piece in enumerate(pieces)))
+    pieces = enumerate(_SPAN.split(_line(text, most)))
+    return _begun(
+        _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
+    )
 
 
 def quoted(text: object, most: int = 0) -> Markdown:
@@ -68,8 +77,8 @@ def title(text: object) -> Markdown:
 
 
 def bare(text: object) -> str:
-    """`text` redacted, without the characters that are not seen: as a model is shown it, and so as it quotes it."""
-    return redact(_TURNING.sub("", for_terminal(str(text))))
+    """`text` redacted, without invisible characters: as a model is shown it, and so as it quotes it."""
+    return strip_invisible(redact(str(text)))
 
 
 def cut(text: object, most: int) -> str:
@@ -79,12 +88,37 @@ def cut(text: object, most: int) -> str:
 
 def _line(text: object, most: int) -> str:
     """`text` on one line, cut."""
-    line = " ".join(visible(str(text)).split())
+    line = " ".join(_safe(str(text)).split())
     return line[: most - 1].rstrip() + "…" if most and len(line) > most else line
 
 
-def _escaped(line: str) -> str:
-    return _AUTOLINK.sub(lambda match: "\\" + match[0], _ANYWHERE.sub(r"\\\1", line))
+def _safe(text: str) -> str:
+    """`text` with invisible characters named; where there are any, they may have hidden a secret."""
+    return visible(text if strip_invisible(text) is text else redact(text))
+
+
+def _parted(line: str) -> Iterator[tuple[str, bool]]:
+    """The pieces of a line, each with whether it is an address."""
+    place = 0
+    for match in _ADDRESS.finditer(line):
+        yield line[place : match.start()], False
+        yield match[0], True
+        place = match.end()
+    yield line[place:], False
+
+
+def _joined(pieces: Iterable[tuple[str, bool]]) -> str:
+    """Pieces of one line, those that are marked as code in a span, the others escaped."""
+    made = ""
+    for is_code, group in groupby((piece for piece in pieces if piece[0]), key=itemgetter(1)):
+        text = "".join(piece for piece, _ in group)
+        if is_code:
+            # A backtick beside a span's own ones would be taken for one of them, though it is escaped.
+            made = f"{made.removesuffix(_TICK)}&#96;`{text}`" if made.endswith(_TICK) else f"{made}`{text}`"
+        else:
+            escaped = _ANYWHERE.sub(r"\\\1", text)
+            made += f"&#96;{escaped.removeprefix(_TICK)}" if made and escaped.startswith(_TICK) else escaped
+    return made
 
 
 def _begun(escaped: str) -> Markdown:
@@ -99,35 +133,18 @@ def _begun(escaped: str) -> Markdown:
 
 def code(text: object) -> Markdown:
     """`text` as a code span on one line; not for table cells, where a bar would still end the cell."""
-    line = " ".join(visible(str(text)).split())
+    line = " ".join(_safe(str(text)).split())
     ticks = "`" * (_longest_run(line) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return Markdown(f"{ticks}{pad}{line}{pad}{ticks}")
 
 
 def fence(text: str, info: str = "") -> Markdown:
-    """`text` as a fenced block, its lines unchanged but for control characters, which are shown as symbols."""
+    """`text` as a fenced block, its lines unchanged but for invisible characters, which are named; CRLF becomes LF."""
     ticks = "`" * max(3, _longest_run(text) + 1)
-    body = visible(text.replace("\r\n", "\n"))
+    body = _safe(text.replace("\r\n", "\n"))
     end = "" if body.endswith("\n") or not body else "\n"
     return Markdown(f"{ticks}{info}\n{body}{end}{ticks}")
-
-
-def visible(text: str) -> str:
-    """`text` with control, direction-changing and unpaired characters replaced by something that can be seen.
-
-    Where such characters kept a secret from being known as one, they are left out, and it is redacted.
-    """
-    return _TURNING.sub("\ufffd", uncovered(text).translate(_CONTROLS))
-
-
-def uncovered(text: str) -> str:
-    """`text`, or where characters that are not shown hide a secret in it, the text without them, redacted."""
-    bare = _TURNING.sub("", for_terminal(text))
-    if len(bare) == len(text):
-        return text
-    safe = redact(bare)
-    return text if safe == bare else safe
 
 
 def link(label: object, href: str) -> Markdown:

@@ -1,0 +1,46 @@
+"""Characters that a reader cannot see are shown by name, so that no text looks like something else than it is.
+
+Invisible are control characters, marks that turn the direction of writing, characters without width, fillers, and the
+tags and variation selectors in which a whole hidden text can be spelt (docs/reliability.md, T2). Joiners stay, and so
+does one variation selector behind a character that may have one: Persian, Hindi, Japanese and emoji need them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SELECTORS, _MORE_SELECTORS = "\ufe00-\ufe0f", "\U000e0100-\U000e01ef"
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""The only characters that the second block of selectors is meant for."""
+_UNSEEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\ud800-\udfff"
+)
+_SHOWN = re.compile(
+    f"[{_UNSEEN}]|\r(?!\n)|(?<=[{_SELECTORS}{_MORE_SELECTORS}])[{_SELECTORS}]|(?<![{_IDEOGRAPHS}])[{_MORE_SELECTORS}]"
+)
+_ANY = re.compile(f"[{_UNSEEN}{_SELECTORS}{_MORE_SELECTORS}\u200c\u200d]|\r(?!\n)")
+
+
+def visible(text: str) -> str:
+    """`text` with each invisible character replaced by its name, as ``⟨U+202E⟩``, or its picture, as ``␛``.
+
+    Line ends (LF, CRLF) and tabs stay, an unpaired surrogate becomes U+FFFD. The same object where all can be seen.
+    """
+    return _SHOWN.sub(lambda match: _name(ord(match[0])), text)
+
+
+def strip_invisible(text: str) -> str:
+    """`text` without invisible characters, joiners and selectors among them: the letters that a reader sees.
+
+    Line ends (LF, CRLF) and tabs stay. The same object where there is nothing to leave out.
+    """
+    return _ANY.sub("", text)
+
+
+def _name(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return "\ufffd" if 0xD800 <= code < 0xE000 else f"⟨U+{code:04X}⟩"
