@@ -1,8 +1,8 @@
 """The archive: the truth we own (design section 4).
 
 Guarantees: every commit is one synced batch, counts and outbox included; records are kept as they were written, each in
-the fullest version seen. Safe to call from several threads. How it lies on the disk is `store`'s business, what becomes
-of a record `batch`'s; it knows nothing of sources and indexes.
+its current version (merge). Safe to call from several threads. How it lies on the disk is `store`'s business, what
+becomes of a record `batch`'s; it knows nothing of sources and indexes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy as np
 
 from daemon import records
 from daemon.archive import keys, migrate
-from daemon.archive.batch import STAGES, Batch, merged, superseded
+from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
+from daemon.archive.messages import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
@@ -148,7 +149,7 @@ class Archive:
                 yield keys.unescape(key.decode()[4:-5])
 
     def message(self, message_id: str) -> Message | None:
-        """The message with its parts in order, each the fullest version seen."""
+        """The message with its parts in order, each in its current version (merge)."""
         raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
@@ -169,7 +170,7 @@ class Archive:
         return records.part(raw, message_id, session_id)
 
     def versions(self, message_id: str) -> list[bytes]:
-        """Raw records of this message and its parts that a fuller or newer version has replaced."""
+        """Raw records of this message and its parts that are not the current version and say something of their own."""
         name = keys.escape(message_id)
         found = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
         return found + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
