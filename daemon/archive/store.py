@@ -13,18 +13,23 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import plyvel
 
 from daemon import fsio
 from daemon.archive import keys
+from daemon.archive.whole import MARKER, Marker
 from daemon.errors import ArchiveCorrupt, ArchiveLocked
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
 _HELD = (errno.EAGAIN,)
+_ASIDE = (
+    f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
+    "what OpenCode still has"
+)
 _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
 
@@ -33,11 +38,12 @@ class Store:
     """One database directory, ``leveldb`` beneath `directory`, behind ``daemon.lock``."""
 
     def __init__(self, directory: Path) -> None:
-        """Open, and create where nothing is.
+        """Open, and create where nothing is and nothing was made before.
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
-            ArchiveCorrupt: LevelDB refuses the files, or the disk refuses LevelDB; the message says which.
+            ArchiveCorrupt: files are missing (nothing was changed), LevelDB refuses them, or the disk refuses LevelDB;
+                the message says which.
         """
         fsio.make_private_dir(directory)
         self._place = directory / "leveldb"
@@ -47,25 +53,44 @@ class Store:
             fix = self._outer_fix(error) or "see to the disk and start again"
             raise ArchiveCorrupt(f"{directory}: the lock cannot be taken: {error}; {fix}") from error
         try:
-            self._db = plyvel.DB(
-                str(self._place),
-                create_if_missing=True,
-                write_buffer_size=16 << 20,
-                lru_cache_size=64 << 20,
-                bloom_filter_bits=10,
-            )
+            self._marker = Marker(directory)
+            is_new = self._marker.may_create()
+            if not is_new:
+                self._check_whole()
+            else:
+                self._marker.begin()
+            self._db = self._open(is_new=is_new)
+            self._marker.opened()
         except (plyvel.Error, OSError) as error:
             self._lock_file.close()
-            fix = (
-                self._outer_fix(error)
-                or "copy the directory away before anything else, then move it aside: the next start reads what "
-                "OpenCode still has"
-            )
+            fix = self._outer_fix(error) or _ASIDE
             raise ArchiveCorrupt(f"{self._place}: LevelDB cannot open it: {_text(error)}; {fix}") from error
+        except BaseException:
+            self._lock_file.close()
+            raise
+
+    def _check_whole(self) -> None:
+        trouble = self._marker.trouble()
+        if trouble:
+            raise ArchiveCorrupt(
+                f"{self._place}: not a whole archive: {trouble}; nothing was changed; restore all of it from a backup "
+                f"made while Reconstitute was stopped, or {_ASIDE}"
+            )
+
+    def _open(self, *, is_new: bool) -> Any:
+        return plyvel.DB(
+            str(self._place),
+            create_if_missing=is_new,
+            write_buffer_size=16 << 20,
+            lru_cache_size=64 << 20,
+            bloom_filter_bits=10,
+        )
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
-        self._db.close()
+        if not self._db.closed:
+            self._db.close()
+            self._marker.closed()
         self._lock_file.close()
 
     def get(self, key: bytes) -> bytes | None:
@@ -135,7 +160,8 @@ class Store:
             return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {_text(cause)}; {fix}")
         return ArchiveCorrupt(
             f"{self._place}: the archive failed a check: {_text(cause)}; stop the daemon, copy the directory away, "
-            f"then restore it from a backup or move it aside: the next start reads what OpenCode still has"
+            f"then restore it from a backup or move it aside together with {MARKER}: the next start reads what "
+            f"OpenCode still has"
         )
 
     def _outer_fix(self, cause: object) -> str:
