@@ -23,8 +23,10 @@ _READERS = 2
 class Batch:
     """Puts and deletes, in memory, until Archive.commit writes them."""
 
-    def __init__(self, get: Callable[[bytes], bytes | None]) -> None:
+    def __init__(self, get: Callable[[bytes], bytes | None], begun: int = 0) -> None:
+        """`begun` says in which state of the archive (Archive.mend)."""
         self._get = get
+        self.begun = begun
         self.changes: dict[bytes, bytes | None] = {}
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
         self.size = 0

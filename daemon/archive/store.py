@@ -7,22 +7,27 @@ Our own flock is taken before LevelDB is touched, because a second open in one p
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 import plyvel
 
 from daemon import fsio
 from daemon.archive import keys
-from daemon.archive.whole import MARKER, Marker
-from daemon.errors import ArchiveCorrupt, ArchiveLocked
+from daemon.archive.whole import MARKER, Marker, files
+from daemon.disk_space import FULL, free_bytes
+from daemon.errors import ArchiveCorrupt, ArchiveLocked, DiskFull
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM = (*FULL, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
 _HELD = (errno.EAGAIN,)
@@ -30,6 +35,7 @@ _ASIDE = (
     f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
     "what OpenCode still has"
 )
+_READERS_S, _LOOK_S = 2.0, 0.01
 _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
 
@@ -44,6 +50,7 @@ class Store:
             ArchiveLocked: another process, or this one, has it open.
             ArchiveCorrupt: files are missing (nothing was changed), LevelDB refuses them, or the disk refuses LevelDB;
                 the message says which.
+            DiskFull: there is no room to open it.
         """
         fsio.make_private_dir(directory)
         self._place = directory / "leveldb"
@@ -52,6 +59,10 @@ class Store:
         except OSError as error:
             fix = self._outer_fix(error) or "see to the disk and start again"
             raise ArchiveCorrupt(f"{directory}: the lock cannot be taken: {error}; {fix}") from error
+        self._reading = _Reading()
+        self._db: Any = None
+        self.has_failed = False
+        """Whether a write failed for want of room: `reopen` before the next one."""
         try:
             self._marker = Marker(directory)
             is_new = self._marker.may_create()
@@ -63,8 +74,7 @@ class Store:
             self._marker.opened()
         except (plyvel.Error, OSError) as error:
             self._lock_file.close()
-            fix = self._outer_fix(error) or _ASIDE
-            raise ArchiveCorrupt(f"{self._place}: LevelDB cannot open it: {_text(error)}; {fix}") from error
+            raise self._refused("LevelDB cannot open it", error, _ASIDE) from error
         except BaseException:
             self._lock_file.close()
             raise
@@ -86,9 +96,14 @@ class Store:
             bloom_filter_bits=10,
         )
 
+    def _refused(self, what: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
+        """The error for something that LevelDB did not do; without room it is nothing but that."""
+        kind = DiskFull if _is(cause, FULL) or self._is_full() else ArchiveCorrupt
+        return kind(f"{self._place}: {what}: {_text(cause)}; {self._outer_fix(cause) or fix}")
+
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
-        if not self._db.closed:
+        if self._db is not None and not self._db.closed:
             self._db.close()
             self._marker.closed()
         self._lock_file.close()
@@ -100,7 +115,8 @@ class Store:
             ArchiveCorrupt: it failed its checksum.
         """
         try:
-            value: bytes | None = self._db.get(key, verify_checksums=True)
+            with self._reading:
+                value: bytes | None = self._database().get(key, verify_checksums=True)
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
         return value
@@ -108,7 +124,10 @@ class Store:
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All pairs whose key begins with `prefix`, in key order."""
         try:
-            with self._db.iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows:
+            with (
+                self._reading,
+                self._database().iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows,
+            ):
                 yield from rows
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
@@ -117,7 +136,10 @@ class Store:
         """All keys that begin with `prefix`, in order."""
         try:
             bounds = {"start": prefix, "stop": keys.after(prefix)}
-            with self._db.iterator(**bounds, include_value=False, verify_checksums=True) as rows:
+            with (
+                self._reading,
+                self._database().iterator(**bounds, include_value=False, verify_checksums=True) as rows,
+            ):
                 yield from rows
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
@@ -126,21 +148,58 @@ class Store:
         """All of `changes`, synced, or none; None deletes.
 
         Raises:
+            DiskFull: there is no room; see `reopen`.
             ArchiveCorrupt: the disk refused. LevelDB takes no more writes until it is opened anew.
         """
+        if self.has_failed:
+            raise DiskFull(f"{self._place}: a write failed for want of room; it is opened anew when there is some")
         try:
-            with self._db.write_batch(transaction=True, sync=True) as writing:
+            with self._database().write_batch(transaction=True, sync=True) as writing:
                 for key, value in changes.items():
                     if value is None:
                         writing.delete(key)
                     else:
                         writing.put(key, value)
         except plyvel.Error as error:
-            fix = self._outer_fix(error) or "see to the disk and start again"
-            raise ArchiveCorrupt(
-                f"{self._place}: the archive cannot be written: {_text(error)}; {fix}; what was acknowledged is there, "
-                f"the rest is read again from the source"
-            ) from error
+            fix = "see to the disk and start again"
+            refused = self._refused("the archive cannot be written", error, fix)
+            self.has_failed = isinstance(refused, DiskFull)
+            rest = "what was acknowledged is there, the rest is read again from the source"
+            raise type(refused)(f"{refused}; {rest}") from error
+
+    def reopen(self) -> None:
+        """Open LevelDB anew after a write that failed: it takes no more until then, and its log may end half-way.
+
+        What failed may be there afterwards: its record may have reached the log before the disk was full.
+
+        Raises:
+            DiskFull: there is not room enough yet, or somebody is reading; try again.
+        """
+        # Opening writes what the logs hold into tables, twice where it is cut short.
+        needed = 2 * sum(size for name, size in files(self._place).items() if name.endswith(".log")) + _LEAST_FREE
+        if free_bytes(self._place) < needed:
+            raise DiskFull(f"{self._place}: less than {needed >> 20} MB free, which opening it anew takes; free some")
+        with self._reading.nobody(_READERS_S) as is_free:
+            if not is_free:
+                raise DiskFull(f"{self._place}: it is being read and cannot be opened anew yet; it is tried again")
+            try:
+                if self._db is not None:
+                    self._db.close()
+                    self._db = None
+                self._db = self._open(is_new=False)
+            except (plyvel.Error, OSError) as error:
+                raise self._refused("LevelDB cannot open it", error, _ASIDE) from error
+            self.has_failed = False
+
+    def _database(self) -> Any:
+        """LevelDB, as it is open now.
+
+        Raises:
+            DiskFull: it could not be opened anew for want of room.
+        """
+        if self._db is None:
+            raise DiskFull(f"{self._place}: there was no room to open it anew; it is opened when there is some")
+        return self._db
 
     def bytes_on_disk(self) -> int:
         """Of all files. Only names and sizes are looked at: LevelDB's files are never opened by us (L1)."""
@@ -184,6 +243,35 @@ class Store:
             return shutil.disk_usage(self._place.parent).free < _LEAST_FREE
         except OSError:
             return False
+
+
+class _Reading:
+    """Counts who reads, so that LevelDB is closed under nobody: that would end the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._readers += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._readers -= 1
+
+    @contextlib.contextmanager
+    def nobody(self, within_s: float) -> Iterator[bool]:
+        """Whether nobody reads, as long as this lasts; waits so long for readers to end, and lets others begin."""
+        end = time.monotonic() + within_s
+        while True:
+            with self._lock:
+                if not self._readers or time.monotonic() > end:
+                    yield not self._readers
+                    return
+            time.sleep(_LOOK_S)
 
 
 def _text(cause: object) -> str:

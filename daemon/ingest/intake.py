@@ -8,16 +8,15 @@ that is in the archive already stays the user's, whatever its title becomes.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from daemon import log, records
+from daemon import disk_space, log, records
 from daemon.archive import STAGES, Archive, Batch
-from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
+from daemon.errors import BadRecord, ReconstituteError, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
 from daemon.ingest.versions import Origin, combine
@@ -114,9 +113,9 @@ class Intake:
 
         Raises:
             SourceMissing: the source is gone; nothing was concluded from that.
-            Retry: the disk is nearly full; nothing was taken.
+            DiskFull: the disk is nearly full; nothing was taken.
         """
-        self._check_space()
+        disk_space.check(self._archive.directory, self._free_mb, "nothing is read")
         total = Taken()
         listed = None if only is not None else source.sessions()
         sessions = sorted(only) if only is not None else sorted(listed or ())
@@ -152,14 +151,6 @@ class Intake:
         found = [{"place": place, **entry} for place, entry in self._archive.quarantined(source.name).items()]
         found.sort(key=lambda entry: -entry.get("time", 0))
         return [{name: redact_value(entry.get(name)) for name in ("place", "reason", "time")} for entry in found[:most]]
-
-    def _check_space(self) -> None:
-        free = shutil.disk_usage(self._archive.directory).free
-        if free < self._free_mb << 20:
-            raise Retry(
-                f"{self._archive.directory}: {free >> 20} MB free, less than limits.free_mb = {self._free_mb}: "
-                f"nothing is read until there is room; free some, or move archive.dir"
-            )
 
     # -- one session ---------------------------------------------------------------------------------------------
 
