@@ -7,12 +7,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from daemon import disk_space
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress
 from daemon.disk_space import DiskSpace
 from daemon.errors import DiskFull, IndexBroken, ReconstituteError
+from daemon.index import guard
 from daemon.ingest import Drained, Upkeep
 
 _SEVERAL_FAILURES = 3
@@ -86,7 +86,7 @@ class Indexing(ABC):
             return Drained()
         if self.upkeep.is_embedded:
             floor_mb = max(self.config.limits.free_mb, _CHROMA_MB)
-            disk_space.check(self.config.archive_dir / "index", floor_mb, "nothing is embedded")
+            guard.free_space(self.config.archive_dir / "index", floor_mb)
         try:
             return self.upkeep.semantic_drain().step(stop=stop)
         except IndexBroken as error:

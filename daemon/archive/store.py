@@ -57,8 +57,7 @@ class Store:
         try:
             self._lock_file = _lock(directory / "daemon.lock")
         except OSError as error:
-            fix = self._outer_fix(error) or "see to the disk and start again"
-            raise ArchiveCorrupt(f"{directory}: the lock cannot be taken: {error}; {fix}") from error
+            raise self._refused("the lock cannot be taken", error, "see to the disk and start again") from error
         self._reading = _Reading()
         self._db: Any = None
         self.has_failed = False
@@ -300,8 +299,10 @@ def _lock(path: Path) -> IO[str]:
             f"{path.parent}: in use by another Reconstitute (pid {holder}); stop that one, or ask it: "
             f"reconstitute status"
         ) from None
-    file.seek(0)
-    file.truncate()
-    file.write(f"{os.getpid()}\n")
-    file.flush()
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except OSError:
+        file.close()
+        raise
     return file
