@@ -141,7 +141,7 @@ def _differences(old: Any, new: Any, path: Path, *, is_compacted: bool) -> Itera
         return
     before, now = dict(_leaves(old, path)), dict(_leaves(new, path))
     if path == _INPUT and new:  # a call is asked for as a whole: one with less in its input is another call
-        kind = "" if before == now else "changed" if old else "added"
+        kind = "" if before == now else _replaced_input(before, now)
     elif bool(before) != bool(now):
         kind = "dropped" if before else "added"
     else:
@@ -167,7 +167,17 @@ def _replaced(old: Any, new: Any, path: Path, *, is_compacted: bool) -> str:
     if new.rstrip().startswith(old.rstrip()):
         return "" if new.rstrip() == old.rstrip() else "added"
     is_pruned = path[-1:] == ("output",) and (is_compacted or _is_remainder(old, new))
-    return "dropped" if is_pruned and len(new) < len(old) else "changed"
+    return "dropped" if is_pruned else "changed"
+
+
+def _replaced_input(before: dict[Path, str], now: dict[Path, str]) -> str:
+    """What it is when a call has another input: a notice is none, and must not be taken for what was written."""
+    if not before:
+        return "added"
+    is_pruned = before.keys() == now.keys() and all(
+        now[path] == text or _is_notice(now[path].strip(), alone=True) for path, text in before.items()
+    )
+    return "dropped" if is_pruned else "changed"
 
 
 def _is_remainder(old: str, new: str) -> bool:
@@ -177,10 +187,11 @@ def _is_remainder(old: str, new: str) -> bool:
     kept = {line.rstrip() for line in old.splitlines()}
     lines = [line.strip() for line in new.splitlines() if line.strip()]
     others = [line for line in new.splitlines() if line.rstrip() not in kept]
-    return len(others) == 1 and _is_notice(others[0].strip(), alone=len(lines) == 1)
+    is_alone = len(lines) == 1
+    return len(others) == 1 and (is_alone or len(new) < len(old)) and _is_notice(others[0].strip(), alone=is_alone)
 
 
 def _is_notice(line: str, *, alone: bool) -> bool:
     """Words in brackets; beside lines of the output itself, also what begins or ends with an ellipsis."""
-    is_bracketed = line[:1] in ("[", "(") and line[-1:] in ("]", ")") and line[1:2].isalpha()
+    is_bracketed = "\n" not in line and line[:1] in ("[", "(") and line[-1:] in ("]", ")") and line[1:2].isalpha()
     return is_bracketed or (not alone and (line.startswith(_ELLIPSES) or line.endswith(_ELLIPSES)))

@@ -49,6 +49,10 @@ def _tool(status: str, **state: Any) -> dict[str, Any]:
         ("an output is cut to its head", _tool("completed", output="a\nb\nc\nd"), _tool("completed", output="a\nb"), False, False),
         ("an output is cut, with a notice", _tool("completed", output="a\nb\nc\nd\n" + "e" * 40), _tool("completed", output="a\n... 4 lines more ...\nd"), False, True),
         ("a compacted output gives way to whatever", _tool("completed", output="x" * 50), _tool("completed", output="gone", time={"start": 1, "compacted": 9}), False, True),
+        ("a short output gives way to a long notice", _tool("completed", output="ok"), _tool("completed", output="[Old tool result content cleared]"), False, True),
+        ("a line in brackets is added to an output", _tool("completed", output="a\nb"), _tool("completed", output="[warning: x]\na\nb"), True, True),
+        ("an input gives way to a notice", _tool("completed", input={"filePath": "/a", "content": "x\ny"}), _tool("completed", input={"filePath": "/a", "content": "[content removed to save context]"}), False, True),
+        ("an input gives way to a notice and more", _tool("completed", input={"filePath": "/a", "content": "x\ny"}), _tool("completed", input={"filePath": "/b", "content": "[content removed]"}), True, True),
         ("diff and texts give way to a patch", _tool("completed", metadata={"filediff": {"before": "a", "after": "b"}}), _tool("completed", metadata={"filediff": {"patch": "@@"}}), False, True),
         ("a finished call's facts are corrected", _tool("completed", metadata={"preview": "a long one"}), _tool("completed", metadata={"preview": "b"}), True, True),
         ("a list of files is shortened", {"type": "patch", "files": ["/a", "/b"]}, {"type": "patch", "files": ["/b"]}, True, True),
@@ -114,7 +118,7 @@ def test_a_record_made_up_for_a_lost_message_never_replaces_the_real_one() -> No
 _WORDS = st.text(alphabet="abcd", min_size=1, max_size=4)
 _STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["text", "cut", "grow", "input", "output", "blank", "notice", "compact", "strip", "tear", "again"]),
+        st.sampled_from(["text", "cut", "grow", "input", "output", "blank", "notice", "prune", "compact", "strip", "tear", "again"]),
         _WORDS,
     ),
     max_size=12,
@@ -133,14 +137,16 @@ def _after(step: str, word: str, was: dict[str, Any]) -> tuple[dict[str, Any], b
         case "grow":
             new["text"] += word
         case "input":
-            state["input"] = {"command": word, "todos": [{"status": word}]}
+            state["input"] = {"command": word, "other": f"{word}{word}"}
         case "output":
             state["output"] = f"o-{word}{word}\nend"
         case "blank":
             new |= {"text": ""}
             state |= {"output": " "}
         case "notice":
-            state["output"] = f"[old output {word} cleared]" if len(state["output"]) > 30 else ""
+            state["output"] = f"[old output {word} cleared]"
+        case "prune":
+            state["input"] = dict.fromkeys(state["input"], f"[{word} removed]")
         case "compact":
             state["time"]["compacted"] = 5
             state["output"] = ""
