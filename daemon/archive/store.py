@@ -113,11 +113,16 @@ class Store:
         Raises:
             ArchiveCorrupt: it failed its checksum.
         """
+        reading = self._reading
+        with reading.lock:  # not by `with reading`: that costs as much as the look itself
+            reading.readers += 1
         try:
-            with self._reading:
-                value: bytes | None = self._database().get(key, verify_checksums=True)
+            value: bytes | None = (self._db or self._database()).get(key, verify_checksums=True)
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
+        finally:
+            with reading.lock:
+                reading.readers -= 1
         return value
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -248,27 +253,27 @@ class _Reading:
     """Counts who reads, so that LevelDB is closed under nobody: that would end the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._readers = 0
+        self.lock = threading.Lock()
+        self.readers = 0
 
     def __enter__(self) -> None:
-        with self._lock:
-            self._readers += 1
+        with self.lock:
+            self.readers += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        with self._lock:
-            self._readers -= 1
+        with self.lock:
+            self.readers -= 1
 
     @contextlib.contextmanager
     def nobody(self, within_s: float) -> Iterator[bool]:
         """Whether nobody reads, as long as this lasts; waits so long for readers to end, and lets others begin."""
         end = time.monotonic() + within_s
         while True:
-            with self._lock:
-                if not self._readers or time.monotonic() > end:
-                    yield not self._readers
+            with self.lock:
+                if not self.readers or time.monotonic() > end:
+                    yield not self.readers
                     return
             time.sleep(_LOOK_S)
 
