@@ -2,6 +2,7 @@
 
 ReconstituteError
 ├── Retry                     may work later: wait, back off, keep the work queued
+│   ├── DiskFull              there is no room on our disk: what was to be written stays queued
 │   ├── SourceBusy            the record is being written, or the database is locked
 │   ├── ModelUnavailable      the model server is down, or does not have the model
 │   └── DaemonUnreachable     nothing answers on the control socket
@@ -35,6 +36,10 @@ class Retry(ReconstituteError):  # noqa: N818 - the tree's middle names say what
     """May work later."""
 
     exit_code = 75  # EX_TEMPFAIL
+
+
+class DiskFull(Retry):
+    """There is no room where we write. Nothing is lost: what was to be written is written when there is."""
 
 
 class SourceBusy(Retry):

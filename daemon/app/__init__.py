@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
+from collections.abc import Callable
 from types import FrameType
+from typing import TypeVar
 
+from daemon import log
 from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
 from daemon.config import Config
 from daemon.control.protocol import Progress, silent
+from daemon.disk_space import is_full
+from daemon.notify import Notifier
+
+T = TypeVar("T")
+_LOOK_S = 5.0
 
 
 def open_engine(config: Config, progress: Progress = silent) -> Engine:
@@ -39,8 +48,26 @@ def run(config: Config, *, once: bool = False) -> int:
         signal.signal(signal.SIGTERM, _end)
     from daemon.app.service import Daemon  # noqa: PLC0415 - the server is not needed by a single command
 
-    daemon = Daemon(config)
+    daemon = Daemon(config) if once else _when_there_is_room(lambda: Daemon(config))
     return daemon.once() if once else daemon.run()
+
+
+def _when_there_is_room(make: Callable[[], T]) -> T:
+    """What `make` makes, as soon as the disk has room for it: a service that gave up would not come back."""
+    notifier = Notifier()
+    has_told = False
+    while True:
+        try:
+            return make()
+        except Exception as error:
+            if not is_full(error):
+                raise
+            if not has_told:
+                log.get("daemon").warning("waiting for room on the disk", message=str(error))
+            has_told = True
+        notifier.status("waiting for room on the disk")
+        notifier.extend(12 * _LOOK_S)
+        time.sleep(_LOOK_S)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -18,6 +18,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.answers import AnswerCalls
 from daemon.app.files import FileCalls
+from daemon.app.indexing import Indexing
 from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
 from daemon.app.status import StatusCall
@@ -25,11 +26,12 @@ from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.protocol import Progress
+from daemon.disk_space import DiskSpace, is_full
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
-from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
-from daemon.ingest import Drained, Intake, Taken, Upkeep
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
+from daemon.ingest import Intake, Taken, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
@@ -38,9 +40,6 @@ from daemon.reconstitute import Reconstitution
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
-_AT_ONCE, _IN_A_HURRY = 500, 50
-"""Messages a commit of the lexical index: many while there is much to do, since each commit costs the same."""
-
 _LONG_S = 3600.0
 _MOMENT_S = 0.5
 """A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
@@ -50,7 +49,7 @@ class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
     """Reconstitute is stopping; what was being done is begun again at the next start."""
 
 
-class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
+class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
     """Open it with a configuration; close it, or use it as a context manager."""
 
     def __init__(self, config: Config, *, embedder: Callable[[], tuple[Embedder, str]] | None = None) -> None:
@@ -58,7 +57,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
 
         Raises:
             ArchiveLocked: another process has the archive; ask that one.
-            ArchiveCorrupt: see the message.
+            ArchiveCorrupt: see the message. DiskFull: there is no room to open them.
         """
         self.config = config
         self.started = int(time.time() * 1000)
@@ -78,6 +77,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
         self.archive = Archive(config.archive_dir)
+        self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
@@ -135,6 +135,15 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.archive.set_note("embedder", "builtin" if isinstance(embedder, Builtin) else "ollama")
         return embedder, why
 
+    def see_to_room(self) -> None:
+        """Between two pieces of work: that there is room on the disk for the next one, and that the archive takes it.
+
+        Raises:
+            DiskFull: later.
+        """
+        self.space.check()
+        self.archive.mend()
+
     # -- troubles ------------------------------------------------------------------------------------------------
 
     def _say(self, what: str, message: str) -> None:
@@ -167,14 +176,22 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` snapshots are
         captured for a moment only, so that the next look is not kept waiting; without `words` the lexical index, whose
         commits take their time, is left to another thread.
+
+        Raises:
+            DiskFull: there is no room; what was read until then is kept, the rest is read by the next look.
         """
         with self._taking:
             total = Taken()
+            full: DiskFull | None = None
             for source in self.sources.refresh():
                 whole = everything or source.name in self._unread or source.name in self._doubted
                 self._doubted.discard(source.name)
                 try:
                     taken = self._take_from(source, everything=whole, patient=patient, words=words, progress=progress)
+                except DiskFull as error:
+                    self._unread[source.name] = str(error)
+                    full = error
+                    continue
                 except (SourceMissing, Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     self.report(source.name, error)
@@ -183,6 +200,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 self._postponed[source.name] = taken.postponed
                 total += taken
             self.on_taken(total)
+            if full is not None:
+                raise full
             if words:
                 self.drain_lexical(progress)
             self._capture(progress, within_s=_MOMENT_S if hurry else _LONG_S)
@@ -201,6 +220,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         try:
             self.recovery.capture(within_s, step)
         except (Retry, OSError) as error:
+            if is_full(error):
+                raise
             self.report("snapshots", error)
 
     def _take_from(
@@ -244,76 +265,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         """Whether something was still being written at the last look."""
         return any(self._postponed.values())
 
-    def drain_lexical(self, progress: Progress | None = None, *, within_s: float | None = None) -> int:
-        """Feed the lexical index, until the outbox is empty or the time is over; a broken index is rebuilt."""
-        total = 0
-        end = time.monotonic() + within_s if within_s is not None else float("inf")
-        with self._wording:  # a client's `index` may run beside the loop
-            broken = self._broken.pop("lexical", None)
-            if broken is not None:
-                self.upkeep.rebuild_lexical(broken)
-            while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
-                self._go_on()
-                try:
-                    is_much = within_s is None or self.archive.waiting("lexical") > _AT_ONCE
-                    done = self.upkeep.lexical_drain().step(_AT_ONCE if is_much else _IN_A_HURRY)
-                except IndexBroken as error:
-                    self._failures += 1
-                    self.report("lexical index", error)
-                    if self._failures > _SEVERAL_FAILURES:
-                        raise
-                    self.upkeep.rebuild_lexical(error)
-                    continue
-                if not done.messages:
-                    break
-                self._failures = 0
-                total += done.messages
-                if progress is not None:
-                    waiting = self.archive.waiting("lexical")
-                    progress({"phase": "indexing words", "done": total, "total": total + waiting})
-        return total
-
-    def drain_semantic(self, stop: Callable[[], bool] = lambda: False) -> Drained:
-        """One step of embedding; `messages` 0 when there is nothing to do, or `stop` said to.
-
-        Raises:
-            ModelUnavailable: later. IndexBroken: it has been parked, the next step begins to refill it.
-        """
-        with self._embedding:  # a client's `index` may run beside the loop
-            return self._drain_semantic(stop)
-
-    def _drain_semantic(self, stop: Callable[[], bool]) -> Drained:
-        broken = self._broken.pop("semantic", None)
-        if broken is not None:
-            self.upkeep.rebuild_semantic(broken)
-        if not self.archive.waiting("semantic") and self.upkeep.semantic is not None:
-            return Drained()
-        try:
-            return self.upkeep.semantic_drain().step(stop=stop)
-        except IndexBroken as error:
-            self.report("semantic index", error)
-            self.upkeep.rebuild_semantic(error)
-            raise
-
-    def prepare_semantic(self, within_s: float) -> bool:
-        """Once the semantic index is open, have it read what makes filtered questions quick, before somebody waits.
-
-        For about so long; whether more is left to read. What fails is told as a search that fails: the next step of
-        embedding mends the index.
-        """
-        try:
-            return self.upkeep.prepare_semantic(within_s)
-        except ReconstituteError as error:
-            self.index_failed("semantic", error)
-            return False
-
     # -- Service -------------------------------------------------------------------------------------------------
-
-    def index_failed(self, index: str, error: Exception) -> None:
-        """A search found an index broken: the loop that feeds it will rebuild it, new messages or not."""
-        self.report(f"search in the {index} index", error)
-        if isinstance(error, IndexBroken):
-            self._broken[index] = error
 
     def index(self, progress: Progress) -> Json:
         """See control.protocol.Service."""
@@ -379,5 +331,6 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 who=who,
                 notes=self.noting(),
                 pages=self.config.limits.pages,
+                spare_mb=self.config.limits.free_mb,
                 forbidden=(self.config.opencode_dir, self.config.archive_dir),
             ).run(target, progress, at=at)

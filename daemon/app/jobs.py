@@ -14,6 +14,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.loops import MODEL_S, Loop
+from daemon.disk_space import is_full
 from daemon.errors import ArchiveCorrupt, BadRequest, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json, Target
@@ -43,10 +44,9 @@ class JobLoop(Loop):
         look_s: float = _LOOK_S,
     ) -> None:
         """`look_s`: from one look for a chat model that was not there to the next."""
-        super().__init__("jobs", fatal, allowed_s=max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_S))
+        super().__init__("jobs", engine, fatal, allowed_s=max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_S))
         self._look_s = look_s
         self._looked = time.monotonic()
-        self._engine = engine
         self._requests = requests
         self._ready = ready
         self._lock = threading.Lock()
@@ -154,31 +154,38 @@ class JobLoop(Loop):
         try:
             self._engine.take(everything=False, patient=False)
             results, errors = self._answers(claimed)
+            self._end_request(claimed, results, errors)
         except (Interrupted, ArchiveCorrupt):
             self._requests.release(claimed)
             raise
-        except Retry as error:
-            self._engine.report(self.current, error)
+        except Exception as error:
+            if is_full(error):
+                self._requests.release(claimed)
+                raise
+            self._request_failed(claimed, error)
+        finally:
+            self.current = None
+
+    def _end_request(self, claimed: Claimed, results: list[Json], errors: list[Exception]) -> None:
+        if errors and len(errors) == len(results):
+            self._requests.fail(claimed, _together(errors))
+        else:
+            self._requests.finish(claimed, {"results": results})
+            _LOG.info("request", name=claimed.name, targets=len(results), failed=len(errors))
+        self.failed_jobs += 1 if errors else 0
+
+    def _request_failed(self, claimed: Claimed, error: Exception) -> None:
+        if isinstance(error, Retry):
+            self._engine.report(f"request {claimed.name}", error)
             self._requests.release(claimed)
             self.put_off += 1
             self._stop.wait(_RETRY_S)
-        except ReconstituteError as error:
-            self._engine.report(self.current, error)
-            self.failed_jobs += 1
-            self._requests.fail(claimed, error)
-        except Exception as error:
-            self.failed_jobs += 1
-            self._requests.fail(claimed, error)
-            raise
-        else:
-            self.failed_jobs += 1 if errors else 0
-            if errors and len(errors) == len(results):
-                self._requests.fail(claimed, _together(errors))
-                return
-            self._requests.finish(claimed, {"results": results})
-            _LOG.info("request", name=claimed.name, targets=len(results), failed=len(errors))
-        finally:
-            self.current = None
+            return
+        self.failed_jobs += 1
+        self._requests.fail(claimed, error)
+        if not isinstance(error, ReconstituteError):
+            raise error
+        self._engine.report(f"request {claimed.name}", error)
 
     def _answers(self, claimed: Claimed) -> tuple[list[Json], list[Exception]]:
         """A result for each path, and what went wrong with those that failed.
@@ -193,7 +200,9 @@ class JobLoop(Loop):
                 results.append(self._answer(request))
             except (Interrupted, ArchiveCorrupt, Retry):
                 raise
-            except Exception as error:  # noqa: BLE001 - the other paths are not to suffer for it; it is reported
+            except Exception as error:
+                if is_full(error):
+                    raise
                 self._engine.report(f"request {claimed.name}", error)
                 errors.append(error)
                 results.append({"target": request.path, "error": _reason(error)})
@@ -240,17 +249,18 @@ class JobLoop(Loop):
         try:
             self._engine.take(everything=False)
             result = self._engine.run_target(target, self._sign)
-        except Retry as error:
-            self._engine.report(f"target {target.path}", error)
-            self.put_off += 1
-            self.enqueue(target.path, 60.0)
-        except Interrupted:
+        except (Interrupted, ArchiveCorrupt):
             raise
-        except ArchiveCorrupt:
-            raise
-        except Exception as error:  # noqa: BLE001 - one bad target is not to hold up the others; status shows it
+        except Exception as error:
+            if is_full(error):
+                self.enqueue(target.path)
+                raise
             self._engine.report(f"target {target.path}", error)
-            self._note_failure(target.path, error)
+            if isinstance(error, Retry):
+                self.put_off += 1
+                self.enqueue(target.path, 60.0)
+            else:
+                self._note_failure(target.path, error)
         else:
             if result["later_s"]:
                 self.enqueue(target.path, result["later_s"])

@@ -17,6 +17,7 @@ from daemon import log
 from daemon.app.beat import Beat
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.unindexed import MOST
+from daemon.disk_space import is_full
 from daemon.embed import Embedder
 from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken, ReconstituteError
 from daemon.index import LexicalIndex
@@ -51,6 +52,9 @@ _GIVE_WAY_S = 0.5
 _TEXTS_AT_ONCE = 4
 
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
+_FULL_S = (1.0, 2.0, 5.0)
+"""From one look whether there is room on the disk to the next."""
+
 MODEL_S = 900.0
 """A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
 
@@ -58,8 +62,11 @@ MODEL_S = 900.0
 class Loop(ABC):
     """A thread that calls `turn` until stopped; `turn` answers how long to rest before the next one."""
 
-    def __init__(self, name: str, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0) -> None:
+    def __init__(
+        self, name: str, engine: Engine, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0
+    ) -> None:
         """`allowed_s`: how long one step between two signs of life may take."""
+        self._engine = engine
         self.beat = Beat(name)
         self._allowed_s = allowed_s
         self._fatal = fatal
@@ -99,35 +106,49 @@ class Loop(ABC):
     def failed(self, error: Exception) -> None:
         """A turn raised; it is tried again after a while."""
 
+    def paused(self) -> None:
+        """A turn found no room on the disk; it is tried again when there is some."""
+        self.beat.idle()
+
     def _run(self) -> None:
         while not self._stop.is_set():
             self._woken = self._wake.is_set()
             self._wake.clear()
             self.sign()
             try:
+                self._engine.see_to_room()
                 rest = self.turn()
+                self._engine.space.go_on(self.beat.name)
                 self._failures = 0
             except ArchiveCorrupt as error:
                 self._fatal(error)
                 return
             except Exception as error:  # noqa: BLE001 - a loop that dies silently is the worst failure of a daemon
-                self.failed(error)
-                rest = _BACKOFF_S[min(self._failures, len(_BACKOFF_S) - 1)]
-                self._failures += 1
-                self.beat.idle()
-                self._stop.wait(rest)
+                self._after(error)
                 continue
             self.beat.idle()
             if rest and not self._stop.is_set():
                 self._wake.wait(rest)
+
+    def _after(self, error: Exception) -> None:
+        """Rest after a turn that failed; for want of room only until there is some."""
+        waits = _FULL_S if is_full(error) else _BACKOFF_S
+        if is_full(error):
+            self._engine.space.pause(self.beat.name, error)
+            self.paused()
+        else:
+            self.failed(error)
+        rest = waits[min(self._failures, len(waits) - 1)]
+        self._failures += 1
+        self.beat.idle()
+        self._stop.wait(rest)
 
 
 class IntakeLoop(Loop):
     """Follows the sources: a full scan at the start, now and then, and when in doubt; else what hints name."""
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("intake", fatal)
-        self._engine = engine
+        super().__init__("intake", engine, fatal)
         self._everything = threading.Event()
         self._everything.set()
         self._last_full = 0.0
@@ -195,10 +216,14 @@ class IntakeLoop(Loop):
         period = self._period * random.uniform(0.9, 1.1)  # noqa: S311 - jitter, not a secret
         return jumped or time.monotonic() - self._last_full > period
 
-    def failed(self, error: Exception) -> None:
+    def paused(self) -> None:
+        super().paused()
         self._everything.set()
         self.calm.set()
         self.first_scan_done.set()  # requests are answered from what there is
+
+    def failed(self, error: Exception) -> None:
+        self.paused()
         if not isinstance(error, Interrupted):
             self._engine.report("intake", error)
 
@@ -209,8 +234,7 @@ class WordsLoop(Loop):
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("words", fatal)
-        self._engine = engine
+        super().__init__("words", engine, fatal)
         self._last_indexed = time.monotonic()
         self._read: LexicalIndex | None = None  # the index whose words are in memory
         self.on_indexed: Callable[[], None] = lambda: None
@@ -259,8 +283,7 @@ class ViewLoop(Loop):
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("views", fatal, allowed_s=MODEL_S)
-        self._engine = engine
+        super().__init__("views", engine, fatal, allowed_s=MODEL_S)
         self._last_taken = 0.0
 
     def taken(self) -> None:
@@ -292,8 +315,7 @@ class EmbedLoop(Loop):
     """Empties the semantic outbox; waits longer and longer for a model server that is down."""
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
-        super().__init__("embed", fatal, allowed_s=MODEL_S)
-        self._engine = engine
+        super().__init__("embed", engine, fatal, allowed_s=MODEL_S)
         self._is_loaded = False
 
     def turn(self) -> float:

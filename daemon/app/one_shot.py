@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.control.protocol import Progress, silent
 from daemon.embed import Embedder
-from daemon.errors import ReconstituteError, Retry
+from daemon.errors import DiskFull, ReconstituteError, Retry
+from daemon.ingest import Taken
 from daemon.model import Json
 from daemon.recall.snippet import counted
 
@@ -33,6 +35,15 @@ class OneShot(Engine):
         super().__init__(config, embedder=embedder)
         self._shown = progress
         self._began = time.monotonic()
+
+    def take(self, **options: Any) -> Taken:
+        """As Engine; without room on the disk the answer is of what there is, and says so."""
+        try:
+            return super().take(**options)
+        except DiskFull as error:
+            self.space.pause("intake", error)
+            self._unread.setdefault("disk", str(error))
+            return Taken()
 
     def status(self) -> Json:
         """See Service."""

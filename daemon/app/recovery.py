@@ -31,7 +31,7 @@ class Recovery:
         """Bring older archives up to what this version draws from records, then capture what is queued.
 
         Raises:
-            Retry: the disk is nearly full.
+            DiskFull: the disk is nearly full.
         """
         self.evidence.renew(progress)
         return self._capture.run(within_s, progress)

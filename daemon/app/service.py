@@ -25,7 +25,7 @@ from daemon.config import Config
 from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
-from daemon.errors import OutputRefused, ReconstituteError, Retry
+from daemon.errors import DiskFull, OutputRefused, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json
 from daemon.notify import Notifier
@@ -221,6 +221,8 @@ class Daemon:
         """Whether work is possible: the archive answers, no loop is overdue."""
         try:
             self._engine.archive.state("msg_none")
+        except DiskFull:
+            pass  # it waits for room
         except ReconstituteError as error:
             self._engine.report("archive", error)
             return False
@@ -230,6 +232,8 @@ class Daemon:
         return not overdue
 
     def _one_line(self) -> str:
+        if self._engine.space.state() is not None:
+            return "waiting for room on the disk"
         archive = self._engine.archive
         waiting = archive.waiting("semantic")
         return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from daemon.app import targets
 from daemon.archive import Archive
 from daemon.config import Config
+from daemon.disk_space import DiskSpace
 from daemon.ingest import Intake, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode.discover import Sources
@@ -29,6 +30,7 @@ class StatusCall:
     upkeep: Upkeep
     errors: Iterable[Json]
     answering: str
+    space: DiskSpace
     _unread: dict[str, str]
 
     def status(self) -> Json:
@@ -46,6 +48,7 @@ class StatusCall:
             "targets": [self._target(target) for target in targets.known(self.archive, self.config).values()],
             "jobs": {"running": None, "queued": 0},
             "watch": "",
+            "disk": self.space.state(),
             "errors": list(self.errors),
         }
 

@@ -1,8 +1,8 @@
 """The archive: the truth we own (design section 4).
 
 Guarantees: every commit is one synced batch, counts and outbox included; records are kept as they were written, each in
-the fullest version seen. Safe to call from several threads. How it lies on the disk is `store`'s business, what becomes
-of a record `batch`'s; it knows nothing of sources and indexes.
+its current version (merge). Safe to call from several threads. How it lies on the disk is `store`'s business, what
+becomes of a record `batch`'s; it knows nothing of sources and indexes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from daemon import records
 from daemon.archive import keys, migrate
-from daemon.archive.batch import STAGES, Batch, merged, superseded
+from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
+from daemon.archive.messages import merged, superseded
 from daemon.archive.objects import Objects
+from daemon.archive.own_records import OwnRecords
 from daemon.archive.store import Store
+from daemon.errors import DiskFull
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
 from daemon.vectors import Vector
 
@@ -32,7 +35,7 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Archive:
+class Archive(OwnRecords):
     """Open it, use it as a context manager or close it. See design section 4 for what is stored where."""
 
     def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
@@ -45,18 +48,35 @@ class Archive:
         self.directory = directory
         self._clock = clock
         self._write = threading.RLock()
+        self._times_mended = 0
         self._store = Store(directory)
         try:
             migrate.bring_up_to_date(self._store)
-            self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
+            self._count()
             self.files = FileRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
             self._quarantine_changes = 0
-            self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
         except BaseException:
             self._store.close()
             raise
+
+    def _count(self) -> None:
+        self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
+        self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
+
+    def mend(self) -> None:
+        """After a commit that failed for want of room: see that the next one is taken. Call it between two pieces of
+        work: what failed may be there after all, so a batch that was begun before is refused.
+
+        Raises:
+            DiskFull: there is not room enough yet.
+        """
+        with self._write:
+            if self._store.has_failed:
+                self._store.reopen()
+                self._times_mended += 1
+                self._count()
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
@@ -73,17 +93,19 @@ class Archive:
 
     # -- commits -------------------------------------------------------------------------------------------------
 
-    def _load(self, key: bytes) -> Any | None:
-        raw = self._store.get(key)
-        return None if raw is None else records.loads(raw)
-
     def batch(self) -> Batch:
         """An empty commit to fill."""
-        return Batch(self._store.get)
+        return Batch(self._store.get, self._times_mended)
 
     def commit(self, batch: Batch) -> None:
-        """Write all of it, synced, or none of it."""
+        """Write all of it, synced, or none of it.
+
+        Raises:
+            DiskFull: there is no room; it is to be made anew after `mend`.
+        """
         with self._write:
+            if batch.begun != self._times_mended:
+                raise DiskFull(f"{self.directory}: begun before a failed write was mended; it is done again")
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
             counts |= self.objects.counted(batch.changes)
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
@@ -95,10 +117,11 @@ class Archive:
                 )
                 for stage in STAGES
             }
-            self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
-            self._counts = counts
+            # Told also of a write that fails, as that may be there after all.
             self._touched += [touched for key in batch.changes if (touched := keys.session_of_meta(key))]
             self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in batch.changes)
+            self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
+            self._counts = counts
             for stage, added in waiting.items():
                 self._waiting[stage] += added
 
@@ -148,7 +171,7 @@ class Archive:
                 yield keys.unescape(key.decode()[4:-5])
 
     def message(self, message_id: str) -> Message | None:
-        """The message with its parts in order, each the fullest version seen."""
+        """The message with its parts in order, each in its current version (merge)."""
         raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
@@ -169,7 +192,7 @@ class Archive:
         return records.part(raw, message_id, session_id)
 
     def versions(self, message_id: str) -> list[bytes]:
-        """Raw records of this message and its parts that a fuller or newer version has replaced."""
+        """Raw records of this message and its parts that are not the current version and say something of their own."""
         name = keys.escape(message_id)
         found = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
         return found + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
@@ -293,83 +316,7 @@ class Archive:
             found[type_] = found.get(type_, 0) + 1
         return found
 
-    # -- targets, cache, figures ---------------------------------------------------------------------------------
-
-    def target_get(self, path: str, name: str) -> Any | None:
-        """What was stored for a target under `name`."""
-        return self._load(keys.target(path, name))
-
-    def target_put(self, path: str, name: str, value: Any) -> None:
-        """Store something for a target."""
-        self.target_put_all(path, {name: value})
-
-    def target_put_all(self, path: str, values: Mapping[str, Any], drop: Iterable[str] = ()) -> None:
-        """Store several things for a target beneath their names, and remove others, in one commit."""
-        batch = self.batch()
-        for name in drop:
-            batch.delete(keys.target(path, name))
-        for name, value in values.items():
-            batch.put(keys.target(path, name), records.dumps(value))
-        self.commit(batch)
-
-    def targets(self) -> list[str]:
-        """The paths for which something is stored, sorted; a target is an absolute path."""
-        found = {keys.unescape(key.decode().split(":")[1]) for key in self._store.keys(keys.TARGET)}
-        return sorted(path for path in found if path.startswith("/"))
-
-    def target_names(self, path: str, prefix: str = "") -> list[str]:
-        """The names beneath which something is stored for a target, those that begin with `prefix`, sorted."""
-        start = keys.target(path, prefix)
-        return sorted(keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start))
-
-    def target_drop(self, path: str, names: Iterable[str]) -> None:
-        """Remove what was stored for a target beneath these names."""
-        self.target_put_all(path, {}, names)
-
-    def cache_get(self, kind: str, key: str) -> Any | None:
-        """A cached value that has not expired."""
-        entry = self._load(keys.cache(kind, key))
-        return entry["value"] if entry is not None and entry["expires_at"] > self._clock() else None
-
-    def cache_put(self, kind: str, key: str, value: Any, ttl_s: float) -> None:
-        """Cache a value. The expiry index saves a scan of all values when old ones are swept."""
-        batch = self.batch()
-        expires = self._clock() + int(ttl_s * 1000)
-        batch.put(keys.cache(kind, key), records.dumps({"value": value, "expires_at": expires}))
-        batch.put(keys.expiry(expires, keys.cache(kind, key)), b"")
-        self.commit(batch)
-
-    def sweep_cache(self) -> int:
-        """Remove what has expired; answers how many."""
-        batch = self.batch()
-        now = self._clock()
-        swept = 0
-        for key in list(self._store.keys(b"exp:")):
-            expires, name = int(key[4:17]), key[18:]
-            if expires > now:
-                break
-            batch.delete(key)
-            entry = self._load(name)
-            if entry is not None and entry["expires_at"] <= now:
-                batch.delete(name)
-                swept += 1
-        self.commit(batch)
-        return swept
-
-    def note(self, name: str) -> str:
-        """A short fact of ours that must survive a restart, such as which index directory this archive fills."""
-        return (self._store.get(keys.note(name)) or b"").decode()
-
-    def notes(self, prefix: str) -> list[str]:
-        """The names of the notes that begin with `prefix`."""
-        start = keys.note(prefix)
-        return [keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start)]
-
-    def set_note(self, name: str, text: str) -> None:
-        """Remember it."""
-        batch = self.batch()
-        batch.put(keys.note(name), text.encode())
-        self.commit(batch)
+    # -- figures -------------------------------------------------------------------------------------------------
 
     def figures(self) -> Json:
         """sessions, messages, parts, bytes on disk."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon import records
 from daemon.archive import keys, merge
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Part, Session
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Session
 
 STAGES = ("lexical", "semantic")
 _READERS = 2
@@ -23,8 +23,10 @@ _READERS = 2
 class Batch:
     """Puts and deletes, in memory, until Archive.commit writes them."""
 
-    def __init__(self, get: Callable[[bytes], bytes | None]) -> None:
+    def __init__(self, get: Callable[[bytes], bytes | None], begun: int = 0) -> None:
+        """`begun` says in which state of the archive (Archive.mend)."""
         self._get = get
+        self.begun = begun
         self.changes: dict[bytes, bytes | None] = {}
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
         self.size = 0
@@ -58,10 +60,13 @@ class Batch:
     # -- sessions ------------------------------------------------------------------------------------------------
 
     def session(self, session: Session, source: str, generation: int) -> bool:
-        """Record a session; answers whether anything changed. A newer generation's record wins."""
+        """Record a session; answers whether anything changed.
+
+        Of several sources the one of the newest generation wins, then the one that was updated last. What the winner
+        leaves blank is filled from the other, whose record is kept aside where it says something of its own.
+        """
         old = self._load(keys.session_meta(session.id))
-        sources = sorted({source, *(old or {}).get("sources", [])})
-        entry: Json = {
+        read: Json = {
             "id": session.id,
             "project_id": session.project_id,
             "directory": session.directory,
@@ -73,25 +78,25 @@ class Batch:
             "version": session.version,
             "raw": session.raw.decode("utf-8", "replace"),
             "generation": generation,
-            "sources": sources,
-            "deleted": None,
+            "source": source,
         }
-        if old is not None and old["generation"] > generation:
-            entry = old | {"sources": sources, "deleted": None}
+        current, other = (old, read) if old is not None and _is_older(read, old) else (read, old or read)
+        filled = {name: current[name] or other[name] for name in ("project_id", "directory", "title", "version")}
+        sources = sorted({source, *(old or {}).get("sources", [])})
+        entry = current | filled | {"sources": sources, "deleted": None}
+        self._keep_session_version(session.id, other["raw"].encode(), current["raw"].encode())
         if old == entry:
             return False
-        if old is not None and old["raw"] != entry["raw"]:
-            self._keep_session_version(session.id, old["raw"].encode(), entry["raw"].encode())
-            if '"revert"' in old["raw"] or '"revert"' in entry["raw"]:
-                for message_id in records.loads(self.get(keys.session_order(session.id)) or b"[]"):
-                    self._outdate_edits(message_id)
+        if old is not None and old["raw"] != entry["raw"] and ('"revert"' in old["raw"] or '"revert"' in entry["raw"]):
+            for message_id in records.loads(self.get(keys.session_order(session.id)) or b"[]"):
+                self._outdate_edits(message_id)
         self.counts["sessions"] += old is None
         self.put(keys.session_meta(session.id), records.dumps(entry))
         return True
 
     def _keep_session_version(self, session_id: str, old: bytes, new: bytes) -> None:
         """A former title, or the diff of a revert that has been undone, is nowhere else."""
-        if not merge.contains(records.load_object(new), records.load_object(old)):
+        if old != new and not merge.contains(records.load_object(new), records.load_object(old)):
             self.put(keys.session_version(session_id, records.digest(old)), old)
 
     def forget_session_source(self, session_id: str, source: str, now: int) -> bool:
@@ -113,20 +118,23 @@ class Batch:
         versions: Iterable[tuple[str | None, bytes]] = (),
         gone: Iterable[str] = (),
         unknown: Iterable[str] = (),
+        origins: Json | None = None,
     ) -> None:
         """Record a message, already merged with what stood here, and put it into the outbox.
 
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
-        source has dropped and we have not, `unknown` the part types that this version does not know.
+        source has dropped and we have not, `unknown` the part types that this version does not know. `origins` tell
+        where each record came from (ingest.versions).
         """
         old = self._load(keys.message_state(message.id))
         self.put(keys.message_raw(message.id), message.raw)
         for part in message.parts:
             self.put(keys.part(message.id, part.id), part.raw)
         for part_id, raw in versions:
-            name = records.digest(raw)
-            key = keys.message_version(message.id, name)
-            self.put(key if part_id is None else keys.part_version(message.id, part_id, name), raw)
+            self.put(_version_key(message.id, part_id, raw), raw)
+        if old is not None:  # a version that is current again is not kept aside as well
+            for part_id, raw in [(None, message.raw), *((part.id, part.raw) for part in message.parts)]:
+                self.delete(_version_key(message.id, part_id, raw))
         self.put(keys.message_replay(message.id), records.dumps(list(replay)))
         state: Json = {
             "hash": hash_,
@@ -138,6 +146,7 @@ class Batch:
             "parts": [part.id for part in message.parts],
             "gone": sorted(gone),
             "edits": self._edits(edits, (old or {}).get("edits", [])),
+            "origins": origins or {},
         }
         self.counts["messages"] += old is None
         self.counts["parts"] += len(message.parts) - len((old or {}).get("parts", []))
@@ -298,53 +307,16 @@ class Batch:
         self.delete(keys.quarantine(source, place))
 
 
-def merged(old: Message | None, new: Message) -> tuple[Message, list[tuple[str | None, bytes]], list[str]]:
-    """`new` with nothing lost that `old` had: (message, versions to keep aside, ids of parts the source dropped)."""
-    if old is None:
-        return new, [], []
-    versions: list[tuple[str | None, bytes]] = []
-    parts = {part.id: part for part in new.parts}
-    for part in old.parts:
-        if part.id in parts:
-            parts[part.id] = _richer(part, parts[part.id], versions)
-    gone = [part.id for part in old.parts if part.id not in parts]
-    order = [part.id for part in new.parts]
-    for number, part in enumerate(old.parts):
-        if part.id not in parts:  # behind the part it used to follow
-            before = old.parts[number - 1].id if number else ""
-            order.insert(order.index(before) + 1 if before in order else 0, part.id)
-            parts[part.id] = part
-    head = new
-    replaces, aside = merge.choose_message(old.data, new.data)
-    if not replaces:
-        head = old
-    if aside:
-        versions.append((None, old.raw if replaces else new.raw))
-    whole = Message(
-        head.id, head.session_id, head.role, head.created, head.data, head.raw, tuple(parts[i] for i in order),
-        head.completed,
-    )  # fmt: skip
-    return whole, versions, gone
-
-
-def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str | None, bytes]]]:
-    """One message in two generations of storage that number their parts differently (OpenCode 2 has no part records).
-
-    Putting the parts together would say everything twice. The newer generation wins, unless the older one says all that
-    it says and more (texts before and after an edit, which OpenCode 2 leaves out); what only the loser says is kept
-    aside.
-    """
-    said_before, said_now = (
-        {"parts": [part.data for part in message.parts if not part.type.startswith("step-")]}
-        for message in (older, newer)
+def _is_older(read: Json, stored: Json) -> bool:
+    """Whether a session's record as it was just read is older than the stored one, which another source wrote."""
+    source = stored.get("source", "")
+    if read["source"] == source or (not source and read["generation"] == stored["generation"]):
+        return False  # what a source says now is newer than what it said before
+    return bool(
+        (read["generation"], read["updated"], read["source"]) < (stored["generation"], stored["updated"], source)
     )
-    if merge.contains(said_before, said_now):
-        return older, []
-    return newer, [(part.id, part.raw) for part in older.parts if not merge.contains(said_now, part.data)]
 
 
-def _richer(old: Part, new: Part, versions: list[tuple[str | None, bytes]]) -> Part:
-    replaces, aside = merge.choose(old.data, new.data)
-    if aside:
-        versions.append((new.id, old.raw if replaces else new.raw))
-    return new if replaces else old
+def _version_key(message_id: str, part_id: str | None, raw: bytes) -> bytes:
+    name = records.digest(raw)
+    return keys.message_version(message_id, name) if part_id is None else keys.part_version(message_id, part_id, name)

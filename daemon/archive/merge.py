@@ -1,41 +1,68 @@
-"""Which of two versions of a record is kept: the fuller one, and nothing that was ever read is lost.
+"""Which of two versions of a record is current: the newer one, unless it only lost something. Nothing read is lost.
 
-OpenCode rewrites a part for every token, later blanks or truncates outputs, and some tools strip before and after
+OpenCode rewrites a part for every token, and people and plugins edit texts and calls: what the source says last is
+current, however short. Only a version that was blanked, pruned or is still being written does not replace a fuller one
 (docs/reliability.md, S10). Pure functions over parsed records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 from daemon.model import Json
 
 _BOOKKEEPING = frozenset({"id", "sessionID", "messageID", "parentID", "callID", "type", "status", "role", "raw"})
 _SETTLED = {"pending": 0, "streaming": 0, "running": 1, "completed": 2, "error": 2}
+_INPUT = ("state", "input")
+_EXTRAS = (("state", "metadata"), ("state", "attachments"), ("metadata",))
+"""What a finished call has beside its statement; stripping one form of it, OpenCode may add another."""
+
+_ELLIPSES = ("...", "…")
+
+Path = tuple[str | int, ...]
 
 
 def leaves(value: Any) -> Iterator[str]:
     """Every text in a record that says something (not ids, types and states)."""
-    if isinstance(value, str):
-        if value.strip():
-            yield value
-    elif isinstance(value, dict):
+    return (leaf for _, leaf in _leaves(value, ()))
+
+
+def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Texts with their places. Of a call's input everything counts: a todo's status, a number, a switch."""
+    is_input = path[:2] == _INPUT
+    if isinstance(value, dict):
         for key, item in value.items():
-            if key not in _BOOKKEEPING:
-                yield from leaves(item)
+            if is_input or key not in _BOOKKEEPING:
+                yield from _leaves(item, (*path, key))
     elif isinstance(value, list):
-        for item in value:
-            yield from leaves(item)
+        for number, item in enumerate(value):
+            yield from _leaves(item, (*path, number))
+    elif isinstance(value, str):
+        if value.strip():
+            yield path, value
+    elif is_input and value is not None:
+        yield path, json.dumps(value)
 
 
 def contains(new: Json, old: Json) -> bool:
-    """Whether everything that `old` says stands in `new` too; trailing white space does not count.
+    """Whether everything that `old` says stands in `new` too: at the same place, or where that is gone at another.
 
-    OpenCode trims a text when its stream ends, so the last version of a text is shorter than the one before.
+    A text may have grown. Trailing white space does not count: OpenCode trims a text when its stream ends.
     """
-    whole = "\0".join(leaves(new))
-    return all(leaf.rstrip() in whole for leaf in leaves(old))
+    places = dict(_leaves(new, ()))
+    texts = places.values()
+    return all(
+        places[path].startswith(leaf.rstrip()) if path in places else path[:2] != _INPUT and stands_in(texts, leaf)
+        for path, leaf in _leaves(old, ())
+    )
+
+
+def stands_in(texts: Iterable[str], leaf: str) -> bool:
+    """Whether one of `texts` is this one, or one that it has grown into."""
+    return any(text.startswith(leaf.rstrip()) for text in texts)
 
 
 def settledness(data: Json) -> int:
@@ -50,33 +77,121 @@ def settledness(data: Json) -> int:
 
 
 def choose(old: Json, new: Json) -> tuple[bool, bool]:
-    """(whether `new` replaces `old` as the current version, whether the other one must be kept aside).
+    """(whether `new`, the newer version, becomes the current one; whether the other one must be kept aside).
 
-    >>> choose({"text": "full answer"}, {"text": ""})
+    >>> choose({"text": "a long answer"}, {"text": "Yes."})
+    (True, True)
+    >>> choose({"text": "a long answer"}, {"text": ""})
     (False, False)
     """
-    if contains(new, old) and settledness(new) >= settledness(old):
-        return True, False
-    if contains(old, new) and settledness(new) <= settledness(old):
-        return False, False
-    if settledness(new) != settledness(old):
-        return settledness(new) > settledness(old), True
-    return _size(new) >= _size(old), True
+    return _with_rest(old, new, replaces=_replaces(old, new))
 
 
 def choose_message(old: Json, new: Json) -> tuple[bool, bool]:
-    """As `choose`, for the records of messages: the diffs of a turn are made anew after each of its steps.
+    """As `choose`, for the records of messages.
 
-    What an earlier step's diffs say is then no longer so, however much it was; it is kept aside.
+    The diffs of a turn are made anew after each of its steps: what an earlier step's diffs say is then no longer so. A
+    record that was made up for a message that is gone never replaces the real one.
     """
+    if bool(old.get("orphan")) != bool(new.get("orphan")):
+        return bool(old.get("orphan")), False
     summary = new.get("summary")
     if not isinstance(summary, dict) or not isinstance(summary.get("diffs"), list):
         return choose(old, new)
-    was = old.get("summary")
     rest = [{name: value for name, value in data.items() if name != "summary"} for data in (old, new)]
-    replaces, aside = choose(*rest)
-    return replaces, aside or (isinstance(was, dict) and not contains(summary, was))
+    return _with_rest(old, new, replaces=_replaces(*rest))
 
 
-def _size(data: Json) -> int:
-    return sum(len(leaf) for leaf in leaves(data))
+def _with_rest(old: Json, new: Json, *, replaces: bool) -> tuple[bool, bool]:
+    current, other = (new, old) if replaces else (old, new)
+    return replaces, not contains(current, other)
+
+
+def _replaces(old: Json, new: Json) -> bool:
+    before, now = settledness(old), settledness(new)
+    if now != before and (now < before or "state" in new):
+        return now > before
+    return not _is_reduced(old, new)
+
+
+def _is_reduced(old: Json, new: Json) -> bool:
+    """Whether `new` is `old` with something blanked or pruned, and says nothing else."""
+    is_compacted = _compacted(new) and not _compacted(old)
+    found = list(_differences(old, new, (), is_compacted=is_compacted))
+    if not any(kind == "dropped" for kind, _ in found):
+        return False
+    is_finished_call = "state" in old and settledness(old) == settledness(new) == _SETTLED["completed"]
+    return all(
+        kind == "dropped" or (kind == "added" and is_finished_call and any(path[: len(e)] == e for e in _EXTRAS))
+        for kind, path in found
+    )
+
+
+def _compacted(data: Json) -> bool:
+    time = data["state"].get("time") if isinstance(data.get("state"), dict) else None
+    return isinstance(time, dict) and bool(time.get("compacted"))
+
+
+def _differences(old: Any, new: Any, path: Path, *, is_compacted: bool) -> Iterator[tuple[str, Path]]:
+    """What became of each text: ``dropped``, ``added`` (or grown) or ``changed``, and where."""
+    both = _side_by_side(old, new) if path != _INPUT else None
+    if both is not None:
+        for key, was, is_now in both:
+            yield from _differences(was, is_now, (*path, key), is_compacted=is_compacted)
+        return
+    before, now = dict(_leaves(old, path)), dict(_leaves(new, path))
+    if path == _INPUT and new:  # a call is asked for as a whole: one with less in its input is another call
+        kind = "" if before == now else _replaced_input(before, now)
+    elif bool(before) != bool(now):
+        kind = "dropped" if before else "added"
+    else:
+        kind = "" if before == now else _replaced(old, new, path, is_compacted=is_compacted)
+    if kind:
+        yield kind, path
+
+
+def _side_by_side(old: Any, new: Any) -> list[tuple[str | int, Any, Any]] | None:
+    """What two tables, or a list and one that is no shorter, hold at the same places; None for anything else."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = (name for name in dict.fromkeys((*old, *new)) if name not in _BOOKKEEPING)
+        return [(name, old.get(name), new.get(name)) for name in names]
+    if isinstance(old, list) and isinstance(new, list) and len(old) <= len(new):
+        return [(number, was, is_now) for number, (was, is_now) in enumerate(zip_longest(old, new))]
+    return None
+
+
+def _replaced(old: Any, new: Any, path: Path, *, is_compacted: bool) -> str:
+    """What it is when one thing stands where another one did; empty where only its end was trimmed."""
+    if not (isinstance(old, str) and isinstance(new, str)):
+        return "changed"
+    if new.rstrip().startswith(old.rstrip()):
+        return "" if new.rstrip() == old.rstrip() else "added"
+    is_pruned = path[-1:] == ("output",) and (is_compacted or _is_remainder(old, new))
+    return "dropped" if is_pruned else "changed"
+
+
+def _replaced_input(before: dict[Path, str], now: dict[Path, str]) -> str:
+    """What it is when a call has another input: a notice is none, and must not be taken for what was written."""
+    if not before:
+        return "added"
+    is_pruned = before.keys() == now.keys() and all(
+        now[path] == text or _is_notice(now[path].strip(), alone=True) for path, text in before.items()
+    )
+    return "dropped" if is_pruned else "changed"
+
+
+def _is_remainder(old: str, new: str) -> bool:
+    """Whether `new` is the head or the tail of the output `old`, or both with a notice between, or only a notice."""
+    if old.startswith(new.strip()) or old.endswith(new.strip()):
+        return True
+    kept = {line.rstrip() for line in old.splitlines()}
+    lines = [line.strip() for line in new.splitlines() if line.strip()]
+    others = [line for line in new.splitlines() if line.rstrip() not in kept]
+    is_alone = len(lines) == 1
+    return len(others) == 1 and (is_alone or len(new) < len(old)) and _is_notice(others[0].strip(), alone=is_alone)
+
+
+def _is_notice(line: str, *, alone: bool) -> bool:
+    """Words in brackets; beside lines of the output itself, also what begins or ends with an ellipsis."""
+    is_bracketed = "\n" not in line and line[:1] in ("[", "(") and line[-1:] in ("]", ")") and line[1:2].isalpha()
+    return is_bracketed or (not alone and (line.startswith(_ELLIPSES) or line.endswith(_ELLIPSES)))

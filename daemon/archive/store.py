@@ -7,13 +7,17 @@ Our own flock is taken before LevelDB is touched, because a second open in one p
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import IO, Any
 
 try:
     import plyvel
@@ -22,12 +26,19 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
 
 from daemon import fsio
 from daemon.archive import keys
-from daemon.errors import ArchiveCorrupt, ArchiveLocked
+from daemon.archive.whole import MARKER, Marker, files
+from daemon.disk_space import FULL, free_bytes
+from daemon.errors import ArchiveCorrupt, ArchiveLocked, DiskFull
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM = (*FULL, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
 _HELD = (errno.EAGAIN,)
+_ASIDE = (
+    f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
+    "what OpenCode still has"
+)
+_READERS_S, _LOOK_S = 2.0, 0.01
 _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
 
@@ -36,39 +47,67 @@ class Store:
     """One database directory, ``leveldb`` beneath `directory`, behind ``daemon.lock``."""
 
     def __init__(self, directory: Path) -> None:
-        """Open, and create where nothing is.
+        """Open, and create where nothing is and nothing was made before.
 
         Raises:
             ArchiveLocked: another process, or this one, has it open.
-            ArchiveCorrupt: LevelDB refuses the files, or the disk refuses LevelDB; the message says which.
+            ArchiveCorrupt: files are missing (nothing was changed), LevelDB refuses them, or the disk refuses LevelDB;
+                the message says which.
+            DiskFull: there is no room to open it.
         """
         fsio.make_private_dir(directory)
         self._place = directory / "leveldb"
         try:
             self._lock_file = _lock(directory / "daemon.lock")
         except OSError as error:
-            fix = self._outer_fix(error) or "see to the disk and start again"
-            raise ArchiveCorrupt(f"{directory}: the lock cannot be taken: {error}; {fix}") from error
+            raise self._refused("the lock cannot be taken", error, "see to the disk and start again") from error
+        self._reading = _Reading()
+        self._db: Any = None
+        self.has_failed = False
+        """Whether a write failed for want of room: `reopen` before the next one."""
         try:
-            self._db = plyvel.DB(
-                str(self._place),
-                create_if_missing=True,
-                write_buffer_size=16 << 20,
-                lru_cache_size=64 << 20,
-                bloom_filter_bits=10,
-            )
+            self._marker = Marker(directory)
+            is_new = self._marker.may_create()
+            if not is_new:
+                self._check_whole()
+            else:
+                self._marker.begin()
+            self._db = self._open(is_new=is_new)
+            self._marker.opened()
         except (plyvel.Error, OSError) as error:
             self._lock_file.close()
-            fix = (
-                self._outer_fix(error)
-                or "copy the directory away before anything else, then move it aside: the next start reads what "
-                "OpenCode still has"
+            raise self._refused("LevelDB cannot open it", error, _ASIDE) from error
+        except BaseException:
+            self._lock_file.close()
+            raise
+
+    def _check_whole(self) -> None:
+        trouble = self._marker.trouble()
+        if trouble:
+            raise ArchiveCorrupt(
+                f"{self._place}: not a whole archive: {trouble}; nothing was changed; restore all of it from a backup "
+                f"made while Reconstitute was stopped, or {_ASIDE}"
             )
-            raise ArchiveCorrupt(f"{self._place}: LevelDB cannot open it: {_text(error)}; {fix}") from error
+
+    def _open(self, *, is_new: bool) -> Any:
+        return plyvel.DB(
+            str(self._place),
+            create_if_missing=is_new,
+            write_buffer_size=16 << 20,
+            lru_cache_size=64 << 20,
+            bloom_filter_bits=10,
+        )
+
+    def _refused(self, what: str, cause: object, fix: str) -> ArchiveCorrupt | DiskFull:
+        """The error for something that LevelDB did not do; without room it is nothing but that."""
+        kind = DiskFull if _is(cause, FULL) or self._is_full() else ArchiveCorrupt
+        return kind(f"{self._place}: {what}: {_text(cause)}; {self._outer_fix(cause) or fix}")
 
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless."""
-        self._db.close()
+        if self._db is not None and not self._db.closed:
+            self._db.close()
+            self._marker.closed()
         self._lock_file.close()
 
     def get(self, key: bytes) -> bytes | None:
@@ -77,16 +116,25 @@ class Store:
         Raises:
             ArchiveCorrupt: it failed its checksum.
         """
+        reading = self._reading
+        with reading.lock:  # not by `with reading`: that costs as much as the look itself
+            reading.readers += 1
         try:
-            value: bytes | None = self._db.get(key, verify_checksums=True)
+            value: bytes | None = (self._db or self._database()).get(key, verify_checksums=True)
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
+        finally:
+            with reading.lock:
+                reading.readers -= 1
         return value
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All pairs whose key begins with `prefix`, in key order."""
         try:
-            with self._db.iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows:
+            with (
+                self._reading,
+                self._database().iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows,
+            ):
                 yield from rows
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
@@ -95,7 +143,10 @@ class Store:
         """All keys that begin with `prefix`, in order."""
         try:
             bounds = {"start": prefix, "stop": keys.after(prefix)}
-            with self._db.iterator(**bounds, include_value=False, verify_checksums=True) as rows:
+            with (
+                self._reading,
+                self._database().iterator(**bounds, include_value=False, verify_checksums=True) as rows,
+            ):
                 yield from rows
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
@@ -104,21 +155,58 @@ class Store:
         """All of `changes`, synced, or none; None deletes.
 
         Raises:
+            DiskFull: there is no room; see `reopen`.
             ArchiveCorrupt: the disk refused. LevelDB takes no more writes until it is opened anew.
         """
+        if self.has_failed:
+            raise DiskFull(f"{self._place}: a write failed for want of room; it is opened anew when there is some")
         try:
-            with self._db.write_batch(transaction=True, sync=True) as writing:
+            with self._database().write_batch(transaction=True, sync=True) as writing:
                 for key, value in changes.items():
                     if value is None:
                         writing.delete(key)
                     else:
                         writing.put(key, value)
         except plyvel.Error as error:
-            fix = self._outer_fix(error) or "see to the disk and start again"
-            raise ArchiveCorrupt(
-                f"{self._place}: the archive cannot be written: {_text(error)}; {fix}; what was acknowledged is there, "
-                f"the rest is read again from the source"
-            ) from error
+            fix = "see to the disk and start again"
+            refused = self._refused("the archive cannot be written", error, fix)
+            self.has_failed = isinstance(refused, DiskFull)
+            rest = "what was acknowledged is there, the rest is read again from the source"
+            raise type(refused)(f"{refused}; {rest}") from error
+
+    def reopen(self) -> None:
+        """Open LevelDB anew after a write that failed: it takes no more until then, and its log may end half-way.
+
+        What failed may be there afterwards: its record may have reached the log before the disk was full.
+
+        Raises:
+            DiskFull: there is not room enough yet, or somebody is reading; try again.
+        """
+        # Opening writes what the logs hold into tables, twice where it is cut short.
+        needed = 2 * sum(size for name, size in files(self._place).items() if name.endswith(".log")) + _LEAST_FREE
+        if free_bytes(self._place) < needed:
+            raise DiskFull(f"{self._place}: less than {needed >> 20} MB free, which opening it anew takes; free some")
+        with self._reading.nobody(_READERS_S) as is_free:
+            if not is_free:
+                raise DiskFull(f"{self._place}: it is being read and cannot be opened anew yet; it is tried again")
+            try:
+                if self._db is not None:
+                    self._db.close()
+                    self._db = None
+                self._db = self._open(is_new=False)
+            except (plyvel.Error, OSError) as error:
+                raise self._refused("LevelDB cannot open it", error, _ASIDE) from error
+            self.has_failed = False
+
+    def _database(self) -> Any:
+        """LevelDB, as it is open now.
+
+        Raises:
+            DiskFull: it could not be opened anew for want of room.
+        """
+        if self._db is None:
+            raise DiskFull(f"{self._place}: there was no room to open it anew; it is opened when there is some")
+        return self._db
 
     def bytes_on_disk(self) -> int:
         """Of all files. Only names and sizes are looked at: LevelDB's files are never opened by us (L1)."""
@@ -138,7 +226,8 @@ class Store:
             return ArchiveCorrupt(f"{self._place}: the archive cannot be read: {_text(cause)}; {fix}")
         return ArchiveCorrupt(
             f"{self._place}: the archive failed a check: {_text(cause)}; stop the daemon, copy the directory away, "
-            f"then restore it from a backup or move it aside: the next start reads what OpenCode still has"
+            f"then restore it from a backup or move it aside together with {MARKER}: the next start reads what "
+            f"OpenCode still has"
         )
 
     def _outer_fix(self, cause: object) -> str:
@@ -161,6 +250,35 @@ class Store:
             return shutil.disk_usage(self._place.parent).free < _LEAST_FREE
         except OSError:
             return False
+
+
+class _Reading:
+    """Counts who reads, so that LevelDB is closed under nobody: that would end the process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.readers = 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.readers += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        with self.lock:
+            self.readers -= 1
+
+    @contextlib.contextmanager
+    def nobody(self, within_s: float) -> Iterator[bool]:
+        """Whether nobody reads, as long as this lasts; waits so long for readers to end, and lets others begin."""
+        end = time.monotonic() + within_s
+        while True:
+            with self.lock:
+                if not self.readers or time.monotonic() > end:
+                    yield not self.readers
+                    return
+            time.sleep(_LOOK_S)
 
 
 def _text(cause: object) -> str:
@@ -189,8 +307,10 @@ def _lock(path: Path) -> IO[str]:
             f"{path.parent}: in use by another Reconstitute (pid {holder}); stop that one, or ask it: "
             f"reconstitute status"
         ) from None
-    file.seek(0)
-    file.truncate()
-    file.write(f"{os.getpid()}\n")
-    file.flush()
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except OSError:
+        file.close()
+        raise
     return file

@@ -11,6 +11,13 @@ from daemon.cli import terminal
 from daemon.cli.settings import Settings
 
 LABEL = 10
+_WORKS = {
+    "intake": "reading and capturing",
+    "words": "indexing words",
+    "embed": "embedding",
+    "views": "file lists",
+    "jobs": "requests and pages",
+}
 SET_ASIDE = 5
 """Most entries shown of what a source could not give; the newest come first."""
 
@@ -31,6 +38,7 @@ def command(settings: Settings, as_json: bool) -> None:
         return
     terminal.say(_headline(answer))
     sections: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+        "Disk": _disk,
         "Archive": _archive,
         "Sources": _sources,
         "Waiting": _waiting,
@@ -53,6 +61,14 @@ def _headline(answer: dict[str, Any]) -> str:
     if answer.get("running"):
         return f"{name}, running as process {answer.get('pid', '?')} since {terminal.moment(answer.get('started'))}"
     return f"{name}, not running; start it with: reconstitute service install"
+
+
+def _disk(answer: dict[str, Any]) -> Iterator[str]:
+    disk = answer.get("disk")
+    if disk:
+        works = ", ".join(_WORKS.get(work, str(work)) for work in disk.get("paused") or ())
+        yield f"full since {terminal.moment(disk.get('since'))}: {disk.get('reason', '')}"
+        yield f"  waiting for room: {works}; goes on by itself, nothing is lost"
 
 
 def _archive(answer: dict[str, Any]) -> Iterator[str]:

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from daemon.errors import IndexBroken, ReconstituteError, Retry
+from daemon.disk_space import free_bytes
+from daemon.errors import DiskFull, IndexBroken, ReconstituteError
 from daemon.index.semantic import Semantic
 from daemon.vectors import Vector
 
@@ -87,12 +88,13 @@ def free_space(directory: Path, floor_mb: int) -> None:
     """Check the room left before a batch: Chroma does not notice a full disk and ruins its files (C12).
 
     Raises:
-        Retry: less than `floor_mb` is free.
+        DiskFull: less than `floor_mb` is free.
     """
-    existing = next(place for place in (directory, *directory.absolute().parents) if place.exists())
-    free = shutil.disk_usage(existing).free // 1_000_000
+    free = free_bytes(directory) // 1_000_000
     if free < floor_mb:
-        raise Retry(f"{directory}: {free} MB free, {floor_mb} MB needed; free some space, indexing goes on by itself")
+        raise DiskFull(
+            f"{directory}: {free} MB free, {floor_mb} MB needed; free some space, indexing goes on by itself"
+        )
 
 
 def _sizes(directory: Path) -> dict[Path, int]:

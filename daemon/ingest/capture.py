@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon import log, records
+from daemon import disk_space, log, records
 from daemon.archive import Archive, Batch
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
-from daemon.errors import BadRecord, Retry
+from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json
 from daemon.opencode.snapshots import Snapshots
 
@@ -89,7 +88,7 @@ class Capture:
         self._objects = archive.objects
         self._snapshots = snapshots
         self._spills = data_dir / "tool-output"
-        self._most, self._total, self._free = capture_mb << 20, capture_gb << 30, free_mb << 20
+        self._most, self._total, self._free_mb = capture_mb << 20, capture_gb << 30, free_mb
         self._limits = f"limits:{capture_mb}:{capture_gb}"
         self._too_large = f"larger than archive.capture_mb = {capture_mb}"
         self._too_much = f"limit reached: archive.capture_gb = {capture_gb}"
@@ -132,7 +131,7 @@ class Capture:
         may anything: what was committed stays and is not read again.
 
         Raises:
-            Retry: the disk is nearly full; nothing more was captured.
+            DiskFull: the disk is nearly full; nothing more was captured.
         """
         self._figures = Captured()
         queue = sorted(self._objects.wanted(), key=lambda item: records.load_object(item[1])["time"])
@@ -185,12 +184,7 @@ class Capture:
             raise _OutOfTimeError
 
     def _check_space(self) -> None:
-        free = shutil.disk_usage(self._archive.directory).free
-        if free < self._free:
-            raise Retry(
-                f"{self._archive.directory}: {free >> 20} MB free, less than limits.free_mb = {self._free >> 20}: "
-                f"nothing is captured until there is room; free some, or move archive.dir"
-            )
+        disk_space.check(self._archive.directory, self._free_mb, "nothing is captured")
 
     def _work(self, name: str, value: bytes) -> None:
         entry = records.load_object(value)

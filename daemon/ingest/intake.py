@@ -8,20 +8,20 @@ that is in the archive already stays the user's, whatever its title becomes.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from daemon import log, records
-from daemon.archive import STAGES, Archive, Batch, merged, superseded
-from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
+from daemon import disk_space, log, records
+from daemon.archive import STAGES, Archive, Batch
+from daemon.errors import BadRecord, ReconstituteError, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
+from daemon.ingest.versions import Origin, combine
 from daemon.model import Json, Message, Session, SourceCounts
-from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
+from daemon.opencode import Problem, Reading, Source, Unit
 from daemon.redact import redact_value
 from daemon.transcript.replay import replay, unknown_types
 
@@ -113,9 +113,9 @@ class Intake:
 
         Raises:
             SourceMissing: the source is gone; nothing was concluded from that.
-            Retry: the disk is nearly full; nothing was taken.
+            DiskFull: the disk is nearly full; nothing was taken.
         """
-        self._check_space()
+        disk_space.check(self._archive.directory, self._free_mb, "nothing is read")
         total = Taken()
         listed = None if only is not None else source.sessions()
         sessions = sorted(only) if only is not None else sorted(listed or ())
@@ -151,14 +151,6 @@ class Intake:
         found = [{"place": place, **entry} for place, entry in self._archive.quarantined(source.name).items()]
         found.sort(key=lambda entry: -entry.get("time", 0))
         return [{name: redact_value(entry.get(name)) for name in ("place", "reason", "time")} for entry in found[:most]]
-
-    def _check_space(self) -> None:
-        free = shutil.disk_usage(self._archive.directory).free
-        if free < self._free_mb << 20:
-            raise Retry(
-                f"{self._archive.directory}: {free >> 20} MB free, less than limits.free_mb = {self._free_mb}: "
-                f"nothing is read until there is room; free some, or move archive.dir"
-            )
 
     # -- one session ---------------------------------------------------------------------------------------------
 
@@ -274,7 +266,7 @@ class Intake:
         if reading.message is None:
             visit.batch.mark(visit.name, visit.session_id, message_id, self._failed(unit))
             return False
-        visit.taken.changed += self._store(visit, reading.message, orphan=reading.orphan)
+        visit.taken.changed += self._store(visit, reading.message, unit, orphan=reading.orphan)
         doubt = "?" if self._now() - unit.changed < _DOUBT_MS else ""
         mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
         visit.batch.mark(visit.name, visit.session_id, message_id, mark + doubt)
@@ -334,33 +326,24 @@ class Intake:
         visit.taken.quarantined += len(entry.get("records", (place,)))
         visit.batch.quarantine(visit.name, place, entry | {"time": self._now()})
 
-    def _store(self, visit: _Visit, message: Message, *, orphan: bool) -> bool:
+    def _store(self, visit: _Visit, message: Message, unit: Unit, *, orphan: bool) -> bool:
         """Put the message into the batch; whether its content was new."""
         hash_ = records.digest(message.raw, *(part.raw for part in message.parts))
         state = self._archive.state(message.id)
         if state is not None and state["hash"] == hash_:
             visit.batch.keep_source(message.id, visit.name)
         else:
-            self._merge(visit, message, hash_, state)
+            self._merge(visit, message, unit, hash_, state)
         if orphan:  # only its parts are left: the source removed the message
             visit.batch.tombstone(message.id, self._now())
         return state is None or state["hash"] != hash_
 
-    def _merge(self, visit: _Visit, message: Message, hash_: str, state: Json | None) -> None:
+    def _merge(self, visit: _Visit, message: Message, unit: Unit, hash_: str, state: Json | None) -> None:
         stored = self._archive.message(message.id) if state is not None else None
-        generation = visit.source.generation
-        if state is not None and stored is not None and _differ(state["generation"], generation):
-            older, newer = (stored, message) if state["generation"] < generation else (message, stored)
-            (whole, versions), gone = superseded(older, newer), state["gone"]
-            hash_ = hash_ if newer is message else state["hash"]
-            generation = DATABASE_2
-        elif state is not None and stored is not None and state["generation"] > generation:
-            # An older generation's copy only adds what the newer one lacks (parts that the import left behind).
-            whole, versions, _ = merged(message, stored)
-            generation, hash_, gone = state["generation"], state["hash"], state["gone"]
-        else:
-            whole, versions, gone = merged(stored, message)
-        if stored is not None and _same(whole, stored) and not versions and gone == (state or {}).get("gone"):
+        origin = Origin(visit.source.generation, unit.changed, visit.name)
+        made = combine(stored, state, message, origin, hash_)
+        whole = made.message
+        if stored is not None and _same(whole, stored) and not made.versions and made.gone == (state or {}).get("gone"):
             visit.batch.keep_source(message.id, visit.name)
             return
         changes = self._evidence.of_message(visit.batch, whole, visit.session, partial(self._peek, visit))
@@ -370,12 +353,13 @@ class Intake:
         visit.batch.message(
             whole,
             source=visit.name,
-            generation=generation,
-            hash_=hash_,
+            generation=made.generation,
+            hash_=made.hash_,
             replay=replay(whole),
             edits=changes,
-            versions=versions,
-            gone=gone,
+            versions=made.versions,
+            gone=made.gone,
+            origins=made.origins,
             unknown=unknown_types(whole),
         )
 
@@ -386,11 +370,6 @@ class Intake:
 def _unforeseen(message_id: str, error: Exception) -> Reading:
     reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
     return Reading(None, (Problem(f"message {message_id}", reason),))
-
-
-def _differ(one: int, other: int) -> bool:
-    """Whether two generations number their parts differently."""
-    return (one == DATABASE_2) != (other == DATABASE_2)
 
 
 def _same(one: Message, other: Message) -> bool:

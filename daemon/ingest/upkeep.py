@@ -250,6 +250,19 @@ class Upkeep:
             if self._chroma == "embedded":
                 guard.park(self._directory / "semantic")
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether Chroma runs in this process and writes on this disk."""
+        return self._chroma == "embedded"
+
+    def let_go_of_semantic(self) -> None:
+        """Close it as it is: it is proven, and opened anew, on the next use."""
+        with self._opening:
+            if self._semantic is not None:
+                self._semantic.close()
+            self._semantic = None
+            self.semantic_state = "waiting: the disk is full"
+
     # -- belonging together --------------------------------------------------------------------------------------
 
     def _claim(self, stage: str, place: Path, fingerprint: str = "") -> None:

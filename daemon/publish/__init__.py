@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -210,7 +211,7 @@ def _check_space(root: Root, plan: _Plan, spare_bytes: int) -> None:
     needed, free = 2 * planned + spare_bytes, root.free_bytes()
     if planned and free < needed:
         text = f"{root.path}: {free // 1_000_000} MB free, {needed // 1_000_000} MB needed to publish; free some space"
-        raise OutputRefused(text)
+        raise OutputRefused(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _manifest(root: Root, folder: str) -> Json | None:

@@ -68,10 +68,12 @@ class Reconstitution:
         who: Who | None = None,
         notes: Notes | None = None,
         pages: int = 5000,
+        spare_mb: int = 200,
         forbidden: Sequence[Path] = (),
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """`pages` bounds one tree; no page goes into a `forbidden` directory (the records' own).
+        """`pages` bounds one tree, which leaves `spare_mb` of the disk free; no page goes into a `forbidden` directory
+        (the records' own).
 
         `notes` is where what was found out goes to be found again, by this target and others. `clock` (epoch ms) only
         dates the record of the last run and trajectories, never a page.
@@ -83,6 +85,7 @@ class Reconstitution:
         self._who = who or Who()
         self._notes = notes
         self._most_pages = pages
+        self._spare_bytes = spare_mb << 20
         self._forbidden = tuple(forbidden)
         self._clock = clock
 
@@ -133,7 +136,7 @@ class Reconstitution:
         pages = renderer.pages()
         if renderer.left_out:
             said.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
-        result = output.published(root, tree, path, pages, files)
+        result = output.published(root, tree, path, pages, files, spare_bytes=self._spare_bytes)
         warnings = dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]])
         result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
         result |= self._told(case, asked, findings)
@@ -141,7 +144,7 @@ class Reconstitution:
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
         self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
         if root == self._output_root:
-            result["warnings"] += output.publish_targets(self._archive, root)
+            result["warnings"] += output.publish_targets(self._archive, root, self._spare_bytes)
         return result
 
     def _told(self, case: Case, asked: Asked, findings: Sequence[Findings]) -> Json:

@@ -24,9 +24,11 @@ DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
 """The questions that are asked of every target."""
 
 
-def published(root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered]) -> Json:
+def published(
+    root: Path, tree: str, path: str, pages: Sequence[Page], files: Sequence[Recovered], *, spare_bytes: int
+) -> Json:
     """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
-    done = publish(root, tree, pages)
+    done = publish(root, tree, pages, spare_bytes=spare_bytes)
     proven = sum(file.state in CERTAIN for file in files)
     warnings = [f"{page} was edited by hand and is kept as it is" for page in done.kept]
     warnings += [f"{page}: something that is not ours stands there and is left" for page in done.taken]
@@ -77,7 +79,7 @@ def entry(renderer: Renderer, root: Path, tree: Path) -> Json:
     return {"root": str(root), **to_json(renderer.entry(str(tree.relative_to(root))))}
 
 
-def publish_targets(archive: Archive, root: Path) -> list[str]:
+def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:
     """The index over all trees that are still in this output directory; warnings."""
     entries = []
     for target in archive.targets():
@@ -85,7 +87,7 @@ def publish_targets(archive: Archive, root: Path) -> list[str]:
             kept = (archive.target_get(target, name) or {}).get("entry")
             if kept is not None and kept["root"] == str(root) and (root / kept["folder"] / README).is_file():
                 entries.append(from_json({key: value for key, value in kept.items() if key != "root"}))
-    return publish_index(root, entries)
+    return publish_index(root, entries, spare_bytes)
 
 
 def check(root: Path, tree: str, forbidden: Sequence[Path]) -> None:

@@ -119,8 +119,12 @@ class Requests:
 
     def release(self, claimed: Claimed) -> None:
         """Give a request back that could not be worked on now (shutdown, no model): this attempt does not count."""
-        name = f"{claimed.attempt - 1}.{claimed.name}"
-        self._root.rename(f"running/{claimed.attempt}.{claimed.name}", f"running/{name}")
+        running, name = f"{claimed.attempt}.{claimed.name}", f"{claimed.attempt - 1}.{claimed.name}"
+        try:
+            self._root.rename(f"running/{running}", f"running/{name}")
+        except OSError:  # it is taken again all the same, and this attempt counts
+            self._released.append(running)
+            raise
         self._released.append(name)
 
     def _candidates(self) -> list[tuple[str, os.stat_result]]:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, snapshot, words
-from tests.make_opencode import T0, Database, Database2, JsonStore
+from tests.make_opencode import T0, Database, Database2, JsonStore, text
 
 SOON_S = 8
 """A new directory is noticed at the next look after the watch, every two seconds; the rest follows at once."""
@@ -233,3 +233,33 @@ def test_a_database_that_nobody_has_open_gets_at_most_an_empty_log_beside_it(dae
     assert words(14) in found.stdout
     nothing = {"opencode.db-wal": sha256(b"").hexdigest()}  # SQLite makes it for any reader
     assert before | nothing == snapshot(data_dir) | nothing
+
+
+def test_a_shortened_text_is_shown_and_found_and_its_old_wording_is_not(daemon: Daemon, data_dir: Path) -> None:
+    database = Database(data_dir / "opencode.db")
+    talk = Talk(database)
+    asked = talk.ask(f"Please plant the {words(1)} beside the {words(2)}, with plenty of room between them.")
+    talk.answer(f"The {words(3)} is planted.")
+    daemon.run()
+    until(lambda: found(daemon, words(1)) == [asked])
+    daemon.wait_until_drained()
+
+    database.part(text(f"prt_{asked}", asked, talk.session_id, f"Plant the {words(4)}."))
+
+    until(lambda: found(daemon, words(4)) == [asked])
+    daemon.wait_until_drained()
+    assert found(daemon, words(1)) == []
+    hits = [hit for mode in ("semantic", "hybrid") for hit in daemon.search("please plant with plenty of room", mode)]
+    assert asked in [hit["message_id"] for hit in hits]
+    assert words(1) not in str(hits)
+    for command in (
+        ["recall", f"plant {words(4)}"],
+        ["recall-messages", talk.session_id],
+        ["recall-get", asked],
+        ["export", "--format", "jsonl"],
+    ):
+        shown = daemon.ask(*command)
+        assert shown.returncode == 0, shown.stderr
+        assert words(4) in shown.stdout, command
+        assert words(1) not in shown.stdout, command
+    database.close()

@@ -1,7 +1,8 @@
-"""Richer content is never replaced by poorer, and nothing that was read is lost."""
+"""The newest version is current, unless it only lost something; nothing that was read is lost."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -29,9 +30,36 @@ def _tool(status: str, **state: Any) -> dict[str, Any]:
         ("compaction only marks", _tool("completed", output="o", time={"start": 1}), _tool("completed", output="o", time={"start": 1, "compacted": 9}), True, False),
         ("before and after are stripped", {"state": {"metadata": {"filediff": {"before": "a", "after": "b"}}}}, {"state": {"metadata": {}}}, False, False),
         ("a text is rewritten at length", {"text": "old words"}, {"text": "entirely different, longer words"}, True, True),
+        ("a text is rewritten in few words", {"text": "entirely different, longer words"}, {"text": "few words"}, True, True),
+        ("the end of a text is deleted", {"text": "the answer and much more"}, {"text": "the answer"}, True, True),
+        ("the beginning of a text is deleted", {"text": "well, the answer"}, {"text": "the answer"}, True, True),
+        ("a bracketed text is a text", {"text": "a long answer"}, {"text": "[a note]"}, True, True),
+        ("a text is cut off while it is written anew", {"text": "all of it", "time": {"start": 1, "end": 2}}, {"text": "all", "time": {"start": 1}}, False, False),
+        ("a text ends with nothing", {"text": "all of it", "time": {"start": 1}}, {"text": "", "time": {"start": 1, "end": 2}}, False, False),
+        ("a field goes with a new text", {"text": "long and old", "note": "n"}, {"text": "new"}, True, True),
+        ("an input is shortened", _tool("completed", input={"command": "make all test"}), _tool("completed", input={"command": "make"}), True, True),
+        ("an option of an input goes", _tool("completed", input={"command": "ls", "workdir": "/p"}), _tool("completed", input={"command": "ls"}), True, True),
+        ("a number of an input changes", _tool("completed", input={"offset": 100}), _tool("completed", input={"offset": 1}), True, True),
+        ("an input is blanked", _tool("completed", input={"command": "ls"}, output="a"), _tool("completed", input={}, output="a"), False, False),
+        ("a half-streamed call ends as an error", _tool("running", input={"content": "half"}), _tool("error", input={}, error="aborted"), True, True),
+        ("a to-do is done", _tool("completed", input={"todos": [{"content": "a", "status": "pending"}]}), _tool("completed", input={"todos": [{"content": "a", "status": "completed"}]}), True, True),
+        ("a to-do is taken off the list", _tool("completed", input={"todos": [{"content": "a"}, {"content": "b"}]}), _tool("completed", input={"todos": [{"content": "a"}]}), True, True),
+        ("the list is emptied", _tool("completed", input={"todos": [{"content": "a"}]}), _tool("completed", input={"todos": []}), True, True),
+        ("an output is another, shorter one", _tool("completed", output="1 failed, because\nof this"), _tool("completed", output="3 passed"), True, True),
+        ("an output is cut to its head", _tool("completed", output="a\nb\nc\nd"), _tool("completed", output="a\nb"), False, False),
+        ("an output is cut, with a notice", _tool("completed", output="a\nb\nc\nd\n" + "e" * 40), _tool("completed", output="a\n... 4 lines more ...\nd"), False, True),
+        ("a compacted output gives way to whatever", _tool("completed", output="x" * 50), _tool("completed", output="gone", time={"start": 1, "compacted": 9}), False, True),
+        ("a short output gives way to a long notice", _tool("completed", output="ok"), _tool("completed", output="[Old tool result content cleared]"), False, True),
+        ("a line in brackets is added to an output", _tool("completed", output="a\nb"), _tool("completed", output="[warning: x]\na\nb"), True, True),
+        ("an input gives way to a notice", _tool("completed", input={"filePath": "/a", "content": "x\ny"}), _tool("completed", input={"filePath": "/a", "content": "[content removed to save context]"}), False, True),
+        ("an input gives way to a notice and more", _tool("completed", input={"filePath": "/a", "content": "x\ny"}), _tool("completed", input={"filePath": "/b", "content": "[content removed]"}), True, True),
+        ("diff and texts give way to a patch", _tool("completed", metadata={"filediff": {"before": "a", "after": "b"}}), _tool("completed", metadata={"filediff": {"patch": "@@"}}), False, True),
+        ("a finished call's facts are corrected", _tool("completed", metadata={"preview": "a long one"}), _tool("completed", metadata={"preview": "b"}), True, True),
+        ("a list of files is shortened", {"type": "patch", "files": ["/a", "/b"]}, {"type": "patch", "files": ["/b"]}, True, True),
+        ("a list of files is emptied", {"type": "patch", "files": ["/a", "/b"]}, {"type": "patch", "files": []}, False, False),
     ],
 )  # fmt: skip
-def test_the_fuller_version_stays(
+def test_the_newest_version_is_current_unless_it_only_lost_something(
     case: str, old: dict[str, Any], new: dict[str, Any], replaces: bool, aside: bool
 ) -> None:
     assert merge.choose(old, new) == (replaces, aside), case
@@ -78,3 +106,72 @@ def test_the_newest_diffs_of_a_turn_win_however_little_they_say() -> None:
     assert merge.choose_message(old, {"id": "m", "role": "user", "summary": {"diffs": []}}) == (True, True)
     assert merge.choose_message(old, {"id": "m", "role": "user"}) == (False, False)
     assert merge.choose_message({"id": "m", "role": "user"}, old) == (True, False)
+
+
+def test_a_record_made_up_for_a_lost_message_never_replaces_the_real_one() -> None:
+    real = {"id": "m", "role": "user", "time": {"created": 1}, "agent": "build"}
+    made_up = {"id": "m", "role": "user", "time": {"created": 1, "completed": 1}, "orphan": True}
+    assert merge.choose_message(real, made_up) == (False, False)
+    assert merge.choose_message(made_up, real) == (True, False)
+
+
+_WORDS = st.text(alphabet="abcd", min_size=1, max_size=4)
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["text", "cut", "grow", "input", "output", "blank", "notice", "prune", "compact", "strip", "tear", "again"]),
+        _WORDS,
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+def _after(step: str, word: str, was: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What the source says after a step, and whether that is a real new version and no loss."""
+    new: dict[str, Any] = copy.deepcopy(was)
+    state = new["state"]
+    match step:
+        case "text":
+            new["text"] = f"t-{word}"
+        case "cut":
+            new["text"] = new["text"][:2]
+        case "grow":
+            new["text"] += word
+        case "input":
+            state["input"] = {"command": word, "other": f"{word}{word}"}
+        case "output":
+            state["output"] = f"o-{word}{word}\nend"
+        case "blank":
+            new |= {"text": ""}
+            state |= {"output": " "}
+        case "notice":
+            state["output"] = f"[old output {word} cleared]"
+        case "prune":
+            state["input"] = dict.fromkeys(state["input"], f"[{word} removed]")
+        case "compact":
+            state["time"]["compacted"] = 5
+            state["output"] = ""
+        case "strip":
+            state["metadata"] = {"patch": word}
+        case "tear":
+            state["status"] = "running"
+            state["output"] = word
+    return new, step in ("text", "cut", "grow", "input", "output", "again")
+
+
+@given(_STEPS)
+def test_what_is_current_follows_the_source_and_no_loss_of_it(steps: list[tuple[str, str]]) -> None:
+    """The model: what the source last said, where that was no loss; every loss is tried on the current version."""
+    first = _tool("completed", input={"command": "ls"}, output="o" * 60, metadata={"before": "b"}, time={"start": 1})
+    current: dict[str, Any] = {**first, "text": "t-first"}
+    everything, aside = [current], []
+    for step, word in steps:
+        new, is_real = _after(step, word, current)
+        replaces, keeps_other = merge.choose(current, new)
+        if keeps_other:
+            aside.append(current if replaces else new)
+        expected = new if is_real else current
+        current = new if replaces else current
+        assert current == expected, step
+        everything.append(new)
+    for version in everything:
+        assert any(merge.contains(one, version) for one in [current, *aside])

@@ -21,7 +21,8 @@ from typing import Any
 import tantivy
 from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 
-from daemon.errors import ArchiveLocked, IndexBroken, ReconstituteError, Retry
+from daemon.disk_space import is_full
+from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
 from daemon.index import SAID, Entry, Filters, Match, segments
 from daemon.index.lexical import near, scan
 from daemon.index.lexical.clues import Clue, clue, content, quoted, stretch
@@ -50,6 +51,7 @@ class Lexical:
         self._dir = directory or "in memory"
         self._lock = threading.RLock()
         self._writer: Any = None
+        self._is_open = True
         self._vocabulary: Vocabulary | None = None
         self._loaded = 0
         with self._named("opening it"):
@@ -241,7 +243,7 @@ class Lexical:
     def close(self) -> None:
         """Wait for merges and release files. Never fails: what is broken is parked by the caller all the same."""
         with self._lock:
-            writer, self._writer = self._writer, None
+            writer, self._writer, self._is_open = self._writer, None, False
             if writer is not None:
                 with contextlib.suppress(IndexBroken, Retry), self._named("closing it"):
                     writer.wait_merging_threads()
@@ -302,6 +304,8 @@ class Lexical:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Any]:
         """One commit, or nothing: what failed halfway is rolled back."""
+        if self._writer is None and self._is_open:  # a full disk ended it, and its rollback failed too
+            self._open_writer(_HEAP_BYTES if isinstance(self._dir, Path) else _LEAST_HEAP_BYTES)
         if self._writer is None:
             raise IndexBroken(f"{self._dir}: the lexical index is closed; open it again")
         try:
@@ -344,8 +348,8 @@ class Lexical:
                 raise
             if isinstance(error, TypeError | AttributeError | NameError):
                 raise  # ours
-            if "No space left" in str(error):
-                raise Retry(f"{self._dir}: the disk is full; free some space, writing goes on by itself") from error
+            if is_full(error):
+                raise DiskFull(f"{self._dir}: the disk is full; free some space, writing goes on by itself") from error
             raise IndexBroken(
                 f"{self._dir}: the lexical index failed while {doing}: {error}; it is rebuilt from the archive"
             ) from error

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from daemon.disk_space import is_full
 from daemon.errors import OutputRefused
 from daemon.model import Json, Page
 from daemon.publish import publish
@@ -99,11 +100,13 @@ def index(entries: Iterable[Entry]) -> Page:
     return Page(README, text)
 
 
-def publish_index(output_root: Path, entries: Iterable[Entry]) -> list[str]:
+def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int) -> list[str]:
     """Put the page at the root of the output directory; warnings where something of a person's stands in its way."""
     try:
-        published = publish(output_root, "", [index(entries)])
+        published = publish(output_root, "", [index(entries)], spare_bytes=spare_bytes)
     except OutputRefused as error:  # the targets' own trees are published; that is what was asked for
+        if is_full(error):
+            raise
         return [f"no index over all targets was written: {error}"]
     if published.taken:
         return [f"no index over all targets was written: {output_root / README} is not ours and is left"]

@@ -1,0 +1,107 @@
+"""What we keep for ourselves beside OpenCode's records: what targets remember, cached replies, notes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from daemon import records
+from daemon.archive import keys
+from daemon.archive.batch import Batch
+from daemon.archive.store import Store
+
+
+class OwnRecords(ABC):
+    """A part of the archive, which has what it stands on."""
+
+    _store: Store
+    _clock: Callable[[], int]
+
+    @abstractmethod
+    def batch(self) -> Batch:
+        """See Archive."""
+
+    @abstractmethod
+    def commit(self, batch: Batch) -> None:
+        """See Archive."""
+
+    def _load(self, key: bytes) -> Any | None:
+        raw = self._store.get(key)
+        return None if raw is None else records.loads(raw)
+
+    def target_get(self, path: str, name: str) -> Any | None:
+        """What was stored for a target under `name`."""
+        return self._load(keys.target(path, name))
+
+    def target_put(self, path: str, name: str, value: Any) -> None:
+        """Store something for a target."""
+        self.target_put_all(path, {name: value})
+
+    def target_put_all(self, path: str, values: Mapping[str, Any], drop: Iterable[str] = ()) -> None:
+        """Store several things for a target beneath their names, and remove others, in one commit."""
+        batch = self.batch()
+        for name in drop:
+            batch.delete(keys.target(path, name))
+        for name, value in values.items():
+            batch.put(keys.target(path, name), records.dumps(value))
+        self.commit(batch)
+
+    def targets(self) -> list[str]:
+        """The paths for which something is stored, sorted; a target is an absolute path."""
+        found = {keys.unescape(key.decode().split(":")[1]) for key in self._store.keys(keys.TARGET)}
+        return sorted(path for path in found if path.startswith("/"))
+
+    def target_names(self, path: str, prefix: str = "") -> list[str]:
+        """The names beneath which something is stored for a target, those that begin with `prefix`, sorted."""
+        start = keys.target(path, prefix)
+        return sorted(keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start))
+
+    def target_drop(self, path: str, names: Iterable[str]) -> None:
+        """Remove what was stored for a target beneath these names."""
+        self.target_put_all(path, {}, names)
+
+    def cache_get(self, kind: str, key: str) -> Any | None:
+        """A cached value that has not expired."""
+        entry = self._load(keys.cache(kind, key))
+        return entry["value"] if entry is not None and entry["expires_at"] > self._clock() else None
+
+    def cache_put(self, kind: str, key: str, value: Any, ttl_s: float) -> None:
+        """Cache a value. The expiry index saves a scan of all values when old ones are swept."""
+        batch = self.batch()
+        expires = self._clock() + int(ttl_s * 1000)
+        batch.put(keys.cache(kind, key), records.dumps({"value": value, "expires_at": expires}))
+        batch.put(keys.expiry(expires, keys.cache(kind, key)), b"")
+        self.commit(batch)
+
+    def sweep_cache(self) -> int:
+        """Remove what has expired; answers how many."""
+        batch = self.batch()
+        now = self._clock()
+        swept = 0
+        for key in list(self._store.keys(b"exp:")):
+            expires, name = int(key[4:17]), key[18:]
+            if expires > now:
+                break
+            batch.delete(key)
+            entry = self._load(name)
+            if entry is not None and entry["expires_at"] <= now:
+                batch.delete(name)
+                swept += 1
+        self.commit(batch)
+        return swept
+
+    def note(self, name: str) -> str:
+        """A short fact of ours that must survive a restart, such as which index directory this archive fills."""
+        return (self._store.get(keys.note(name)) or b"").decode()
+
+    def notes(self, prefix: str) -> list[str]:
+        """The names of the notes that begin with `prefix`."""
+        start = keys.note(prefix)
+        return [keys.unescape(key.decode().rsplit(":", 1)[1]) for key in self._store.keys(start)]
+
+    def set_note(self, name: str, text: str) -> None:
+        """Remember it."""
+        batch = self.batch()
+        batch.put(keys.note(name), text.encode())
+        self.commit(batch)

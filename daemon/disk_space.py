@@ -1,0 +1,105 @@
+"""Room on the disk we write to: who waits for it and since when, and whether a failure was for want of it.
+
+Whoever is refused for want of room keeps what it had to do queued and tries again; nothing is given up for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from daemon.errors import DiskFull, ReconstituteError
+from daemon.model import Json
+
+_LOG = logging.getLogger(__name__)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_WORDS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
+"""How libraries say it that have no error numbers: LevelDB, tantivy, SQLite within Chroma."""
+
+_SUSPECT_BYTES = 8 << 20
+"""With less room than this an index may fail in ways that do not name the disk."""
+
+
+def free_bytes(directory: Path) -> int:
+    """Bytes that may still be written where `directory` is, or is to be made."""
+    there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+    return shutil.disk_usage(there).free
+
+
+def check(directory: Path, free_mb: int, stopped: str) -> None:
+    """See that there is room for writing in `directory`; `stopped` says what is not done until there is.
+
+    Raises:
+        DiskFull: less than `free_mb` is free.
+    """
+    free = free_bytes(directory)
+    if free < free_mb << 20:
+        raise DiskFull(
+            f"{directory}: {free >> 20} MB free, less than limits.free_mb = {free_mb}: {stopped} until there is room; "
+            f"free some, or move archive.dir"
+        )
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came of, says that the disk, or a quota on it, is full."""
+    while error is not None:
+        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in FULL):
+            return True
+        if not isinstance(error, ReconstituteError) and any(words in str(error) for words in _WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+class DiskSpace:
+    """The room for one archive, wherever its directories are, and what is paused for want of it. Thread-safe."""
+
+    def __init__(self, directories: Sequence[Path], free_mb: int, clock: Callable[[], float] = time.time) -> None:
+        self._directories = directories
+        self._free_mb = free_mb
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._paused: dict[str, tuple[int, str]] = {}
+
+    def check(self) -> None:
+        """See that there is room.
+
+        Raises:
+            DiskFull: less than limits.free_mb is free.
+        """
+        for directory in self._directories:
+            check(directory, self._free_mb, "nothing is written")
+
+    def is_short(self, error: BaseException) -> bool:
+        """Whether an index may have failed for want of room: it is not to be taken for broken then."""
+        return is_full(error) or any(free_bytes(directory) < _SUSPECT_BYTES for directory in self._directories)
+
+    def pause(self, work: str, error: BaseException) -> None:
+        """Note that this work waits for room; the log tells of the first one."""
+        with self._lock:
+            is_first = not self._paused
+            since, _ = self._paused.get(work, (int(self._clock() * 1000), ""))
+            self._paused[work] = since, str(error)
+        if is_first:
+            _LOG.warning("%s waits for room on the disk: %s", work, error)
+
+    def go_on(self, work: str) -> None:
+        """Note that this work has been done, or that there was none."""
+        with self._lock:
+            was = self._paused.pop(work, None)
+            is_last = was is not None and not self._paused
+        if is_last:
+            _LOG.info("there is room on the disk again, %s goes on", work)
+
+    def state(self) -> Json | None:
+        """For the status: ``{since (epoch ms), reason, paused: [work]}``; None while nothing waits."""
+        with self._lock:
+            if not self._paused:
+                return None
+            since, reason = min(self._paused.values())
+            return {"since": since, "reason": reason, "paused": sorted(self._paused)}

@@ -1,0 +1,94 @@
+"""What a message becomes when it is read again, or from another source: the newest version of each of its records.
+
+What one source says now is newer than what it said before. Between sources the newer generation of OpenCode's storage
+wins, because OpenCode moves on from one to the next; between two of one generation, the one that changed last. Where
+each record came from is remembered, so the order in which the sources are read makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from daemon.archive import merged, superseded
+from daemon.model import Json, Message
+from daemon.opencode import DATABASE_2
+
+_HEAD = ""
+"""The message's own record, among the ids of its parts."""
+
+
+class Origin(NamedTuple):
+    """Where and when a record was written: the source's generation, its last change (epoch ms), its name."""
+
+    generation: int
+    changed: int
+    source: str
+
+    def follows(self, other: Origin) -> bool:
+        """Whether what was read here is newer than what is stored from `other`."""
+        return self.source == other.source or self > other
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """`message` is what is to be stored, the rest what belongs to it (archive.Batch.message).
+
+    `generation` and `hash_` are of the newest reading, also where a fuller version of an older one stays.
+    """
+
+    message: Message
+    versions: list[tuple[str | None, bytes]]
+    gone: list[str]
+    generation: int
+    hash_: str
+    origins: Json
+
+
+def combine(stored: Message | None, state: Json | None, read: Message, origin: Origin, hash_: str) -> Combined:
+    """`read`, which came from `origin` and has this hash, over what is `stored` with this state."""
+    if stored is None or state is None:
+        return Combined(read, [], [], origin.generation, hash_, _origins(origin, {}))
+    known: Json = state.get("origins") or {}
+    newest = Origin(*known.get("newest", (state["generation"], 0, "")))
+    others = {name: Origin(*value) for name, value in known.get("others", {}).items()}
+    is_newest = origin.follows(newest)
+
+    def is_newer(part_id: str) -> bool:
+        return origin.follows(others.get(part_id, newest))
+
+    versions: list[tuple[str | None, bytes]]
+    gone: Iterable[str] = state["gone"]
+    if _is_renumbered(others.get(_HEAD, newest)) != _is_renumbered(origin):
+        older, newer = (stored, read) if is_newest else (read, stored)
+        whole, versions = superseded(older, newer)
+    elif is_newest:
+        whole, versions, gone = merged(stored, read, is_newer)
+    else:  # an older copy only adds what the newer one lacks, such as parts that OpenCode's import left behind
+        whole, versions, lacking = merged(read, stored, lambda part_id: not is_newer(part_id))
+        gone = {*gone, *lacking}
+    top = origin if is_newest else newest
+    from_read = {id(part.raw) for part in read.parts} | {id(read.raw)}
+    came = {
+        name: origin if id(raw) in from_read else others.get(name, newest)
+        for name, raw in [(_HEAD, whole.raw), *((part.id, part.raw) for part in whole.parts)]
+    }
+    kept = {name for name in came if name}
+    return Combined(
+        whole,
+        versions,
+        sorted(name for name in gone if name in kept),
+        top.generation,
+        hash_ if is_newest else state["hash"],
+        _origins(top, {name: where for name, where in came.items() if where != top}),
+    )
+
+
+def _origins(newest: Origin, others: dict[str, Origin]) -> Json:
+    return {"newest": list(newest)} | ({"others": {n: list(o) for n, o in others.items()}} if others else {})
+
+
+def _is_renumbered(origin: Origin) -> bool:
+    """Whether this generation has no part records: their ids are made from places."""
+    return origin.generation == DATABASE_2
