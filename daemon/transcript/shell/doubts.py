@@ -45,6 +45,10 @@ _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?
 _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
+KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS})
+"""Programs of which `names` tells everything that they may change."""
+
+
 def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     """Absolute paths that a command with these arguments may have changed; in order, each once."""
     if verb in _RUN_BY:

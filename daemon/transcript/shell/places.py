@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass
 
-from daemon.model import Operation
+from daemon.model import Launch, Operation
 from daemon.transcript.shapes import absolute
 from daemon.transcript.shell.words import Field
 
@@ -22,6 +22,7 @@ class Effect:
     other: str | None = None
     into: bool | None = False
     recursive: bool = False
+    launch: Launch | None = None
 
 
 def is_system(path: str) -> bool:

@@ -7,14 +7,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from daemon.model import Operation
-from daemon.transcript.shell import commands, doubts, environment, runs, text, words
+from daemon.model import Launch, Operation
+from daemon.transcript.shell import commands, doubts, environment, known, runs, text, words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Redirect, Simple, Statement
 from daemon.transcript.shell.places import Effect, Place, is_system, overlap
 from daemon.transcript.shell.words import Field
-from daemon.transcript.shell.wrappers import unwrapped
+from daemon.transcript.shell.wrappers import is_plainly_wrapped, unwrapped
 
 if TYPE_CHECKING:
     from daemon.transcript.shell.effects import Runner, Setting, Status
@@ -125,13 +125,17 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     if not item.sound:
         runner.state.doubt = True
     stdin = flow.stdin if flow.has_stdin else setting.stdin
-    _launch(runner, fields, runs.Input(stdin, flow.source))
+    hides = setting.hidden or flow.hides
+    is_plain = item.sound and not any(environment.decides(one) for one in item.assigned)
+    _launch(runner, fields, runs.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         environment.assign(runner, item, sure=status > 0)
     changed = environment.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
     if changed is not None:
         runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
         return changed
+    if runner.is_script:
+        _beware(runner, fields, verb, arguments)
     found = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
     if found is None:
         runner.unclear(_doubts(runner, verb, arguments, flow))
@@ -140,15 +144,38 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     return ok
 
 
-def _launch(runner: Runner, fields: list[Field], given: runs.Input) -> None:
-    """Records that the command runs a program, if it does; what that is, only where the folder is known."""
-    place = runner.state.place
+def _launch(runner: Runner, fields: list[Field], given: runs.Input, status: Status | None, *, hides: bool) -> None:
+    """Records that the command runs a program, if it does; what that is, only where the folder is known.
+
+    `status` is None where variables before the command may change what it means, `hides` says that errors are not seen.
+    """
+    state, place = runner.state, runner.state.place
     found = runs.launched(fields, place, given)
     if found is None:
         return
+    launch = None
+    if found.language and status is not None and not state.doubt and place.known and is_plainly_wrapped(fields):
+        launch = Launch(
+            "sh" if found.language == "source" and state.is_zsh else found.language,
+            arguments=found.arguments,
+            status=int(status),
+            shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in commands.VOCAL),
+            strict=found.strict,
+            is_piped=found.is_piped,
+            home=state.home,
+        )
     for folder in place.folders:
         known = found if place.known else runs.Launched()
-        runner.found.append(Effect(Operation.RUN, folder, content=known.content, other=known.other))
+        runner.found.append(Effect(Operation.RUN, folder, content=known.content, other=known.other, launch=launch))
+
+
+def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Field]) -> None:
+    """In a script, a program of which nothing is known may have written anything."""
+    program, given = _program(verb, arguments)
+    operands = sum(not one.text.startswith("-") for one in given)
+    place = runner.state.place
+    if fields and not known.is_known(program, operands) and runs.launched(fields, place, runs.Input()) is None:
+        runner.found += [Effect(Operation.RUN, folder) for folder in place.folders]
 
 
 def _fields(runner: Runner, item: Simple) -> list[Field]:
@@ -212,9 +239,10 @@ def _text(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) 
     given = [one.text for one in arguments]
     found: str | None = None
     if verb == "echo":
-        found = None if runner.state.is_zsh and any("\\" in one or one == "-" for one in given) else text.echo(given)
+        is_known = not (runner.state.is_zsh and any("\\" in one or one == "-" for one in given))
+        found = text.echo(given) if is_known and not (runner.state.is_posix and text.is_echo_bashs_own(given)) else None
     elif verb == "printf":
-        found = text.printf(given)
+        found = None if runner.state.is_posix and text.is_printf_bashs_own(given) else text.printf(given)
     elif verb == "cat" and given in ([], ["-"]):
         found = stdin
     elif verb in _QUIET:
