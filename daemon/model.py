@@ -135,11 +135,12 @@ class Operation(StrEnum):
 class Launch:
     """How a program was started: what a replay must know to read its text like a command line.
 
-    `language`: ``sh``, ``bash``, ``python``, ``make``, ``package`` (a script of package.json); ``#!``: as the first line
-    of the file says; ``source``: read by the shell itself. `folder` is the working directory, relative to the event's
-    path. `arguments` begin with the program's own name; None where one is not known. `status`: 0 it may have run,
-    1 it ran, 2 it ran and ended with exit status 0. `shows_errors`: an error of one of its commands would be in the
-    output, and none is. `strict`: it was started with ``-e``. `is_piped`: its text came by standard input.
+    `language`: ``sh``, ``bash``, ``python``, ``make``, ``package`` (a script of package.json); ``#!``: as the first
+    line of the file says; ``source``: read by the shell itself. `folder` is the working directory, relative to the
+    event's path. `arguments` begin with the program's own name; None where one is not known. `status`: 0 it may have
+    run, 1 it ran, 2 it ran and ended with exit status 0. `shows_errors`: an error of one of its commands would be in
+    the output, and none is. `strict`: it was started with ``-e``. `is_piped`: its text came by standard input. `home`
+    is the home folder, as far as it is known.
     """
 
     language: str
@@ -167,8 +168,8 @@ class FileEdit:
     `recursive`: a DELETE or COPY takes whole folders. `time` is when the call ended, `started` when it began, where
     that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
     one part. A RUN stands at the folder in which its effects are looked for; `launch` tells how it was started, where
-    its text can be read. `version` is the OpenCode version that made it, because its matching rules changed over time (formats
-    section 9).
+    its text can be read. `version` is the OpenCode version that made it, because its matching rules changed over time
+    (formats section 9).
     """
 
     path: str

@@ -9,6 +9,7 @@ about one file and a question about all of them see the same.
 from __future__ import annotations
 
 import posixpath
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -26,7 +27,8 @@ _DEEPEST = 4
 """Programs that start one another, of which the texts are read."""
 _MOST_READ = 64
 """Texts that are read for one command."""
-_MOST_EFFECTS = 1000
+_OWN_PLACE = re.compile(r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME")
+"""How programs ask for the folder that they stand in, which need not be the one that they were started in."""
 _MAKEFILES = ("GNUmakefile", "makefile")
 
 
@@ -57,13 +59,13 @@ class Launches:
         text = edit.content if edit.content is not None else _told(script)
         is_harmless = not programs.may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
-        found = None if program is None or (is_harmless and not scripts.rereads_itself(program)) else _effects(program)
+        found = None if program is None else scripts.read(program)
         if program is None or found is None:
             if not is_harmless:
-                self._doubt(folder, edit)
+                self._doubt(edit.path if text is not None and _OWN_PLACE.search(text) else folder, edit)
             return
         if is_harmless:
-            found = [one for one in found if one.operation is not Operation.RUN or one.content or one.other]
+            found = tuple(one for one in found if one.operation is not Operation.RUN or one.content or one.other)
         self._replay(edit, folder, found, script if scripts.rereads_itself(program) else None)
 
     def _beside(self, name: str, edit: FileEdit, folder: str, script: Track | None) -> list[str | None]:
@@ -75,9 +77,7 @@ class Launches:
             if track is not script and track.exists and any(trees.is_beneath(track.path, one) for one in places)
         ]
 
-    def _program(
-        self, edit: FileEdit, folder: str, script: Track | None, text: str | None
-    ) -> scripts.Program | None:
+    def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> scripts.Program | None:
         """The program, if all that its text depends on is certain; None where that is not so, or there is too much."""
         self._read += 1
         launch = edit.launch
@@ -107,13 +107,16 @@ class Launches:
         coming = self._later.get(track.path, ())
         return not any(later.part_id != edit.part_id and started(later) < edit.time for later in coming)
 
-    def _replay(self, edit: FileEdit, folder: str, found: list[Effect], script: Track | None) -> None:
+    def _replay(self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None) -> None:
         """All effects in their order; from where the script itself may have changed, they are doubts."""
         before = None if script is None else script.now
         is_sure = True
         self._depth += 1
         try:
             for one in found:
+                if self._read > _MOST_READ:
+                    self._doubt(edit.path, edit)
+                    return
                 for step in _steps(edit, one, is_sure=is_sure):
                     if step.operation is Operation.RUN and step.launch is None:
                         self._doubt(step.path, step)
@@ -129,11 +132,6 @@ class Launches:
 def _told(track: Track | None) -> str | None:
     """The text of a file, if it is certain."""
     return track.text if track is not None and track.is_certain and track.exists else None
-
-
-def _effects(program: scripts.Program) -> list[Effect] | None:
-    found = scripts.read(program)
-    return None if found is None or len(found) > _MOST_EFFECTS else found
 
 
 def _steps(edit: FileEdit, one: Effect, *, is_sure: bool) -> list[FileEdit]:

@@ -88,6 +88,10 @@ def _change_folder(runner: Runner, verb: str, arguments: list[Field], *, ok: boo
         state.visited = tuple(dict.fromkeys((*state.visited, *state.place.folders)))
         state.place = Place((path,))
         return
+    entered = state.place.entered(target) if target and verb == "cd" and target.text else None
+    if entered is not None:
+        state.place = entered
+        return
     folders = dict.fromkeys([*state.place.folders, *state.visited, *([path] if path else [])])
     state.place = Place(tuple(folders), known=False)
     state.variables.pop("PWD", None)

@@ -10,12 +10,12 @@ from daemon.transcript.shell.names import READERS, WRITING, words
 from daemon.transcript.shell.wrappers import PYTHON
 
 _FILTERS = words(
-    "tr jq nl paste join comm column fold fmt expr bc rev tac base64 cksum sum shasum b2sum sha512sum kill wait hostname "
-    "nproc uptime getconf tput clear pgrep ps lsof yes shuf factor numfmt pr expand unexpand look mktemp rm rmdir mkdir "
-    "touch ln unlink git awk sed perl find xargs parallel sleep source . : [ [[ true false test exit return"
+    "tr jq nl paste join comm column fold fmt expr bc rev tac base64 cksum sum shasum b2sum sha512sum kill wait "
+    "hostname nproc uptime getconf tput clear pgrep ps lsof yes shuf factor numfmt pr expand unexpand look mktemp git "
+    "awk find xargs parallel : [["
 )
-_NOT_HERE = words("uniq xxd tree less fd env tar unzip cpio 7z patch")
-"""Readers and others that write by operands of which the tables do not know."""
+_NOT_HERE = words("tree less fd env tar unzip cpio 7z patch")
+"""Readers and others with options that write, of which the tables do not know."""
 _KNOWN = frozenset(
     {
         *READERS, *WRITING, *_FILTERS, *doubts.KNOWN, *packages.MANAGERS, *programs.DIALECTS, *programs.RUNNING,
@@ -24,8 +24,6 @@ _KNOWN = frozenset(
 ) - _NOT_HERE  # fmt: skip
 
 
-def is_known(name: str, operands: int) -> bool:
-    """Whether the tables tell what a program of this name may write, given so many operands."""
-    if name in ("uniq", "xxd"):
-        return operands < 2
+def is_known(name: str) -> bool:
+    """Whether the tables tell what a program of this name may write."""
     return name in _KNOWN or PYTHON.fullmatch(name) is not None

@@ -28,10 +28,10 @@ warnings.filterwarnings("ignore", category=SyntaxWarning, module=_NAME)
 warnings.filterwarnings("ignore", category=DeprecationWarning, module=_NAME)
 
 _MODULES = words(
-    "__future__ abc argparse ast base64 bisect calendar collections collections.abc colorsys copy csv dataclasses datetime decimal "
-    "difflib enum fnmatch fractions functools glob hashlib heapq hmac html html.parser io itertools json keyword math os "
-    "os.path pathlib pprint random re secrets shutil statistics string struct sys textwrap time tomllib typing "
-    "unicodedata urllib.parse uuid zlib"
+    "__future__ abc argparse ast base64 bisect calendar collections collections.abc colorsys copy csv dataclasses "
+    "datetime decimal difflib enum fnmatch fractions functools glob hashlib heapq hmac html html.parser io itertools "
+    "json keyword math os os.path pathlib pprint random re secrets shutil statistics string struct sys textwrap time "
+    "tomllib typing unicodedata urllib.parse uuid zlib"
 )
 """They write no file by themselves, but for what is named below."""
 _BUILTINS = words("exec eval compile getattr setattr delattr globals locals vars breakpoint open type")
@@ -39,14 +39,15 @@ _BUILTINS = words("exec eval compile getattr setattr delattr globals locals vars
 _TARGETS = {
     "os.remove": (0,), "os.unlink": (0,), "os.rmdir": (0,), "os.removedirs": (0,), "os.mkdir": (), "os.makedirs": (),
     "os.truncate": (0,), "os.rename": (0, 1), "os.renames": (0, 1), "os.replace": (0, 1), "shutil.copy": (1,),
-    "shutil.copy2": (1,), "shutil.copyfile": (1,), "shutil.copytree": (1,), "shutil.move": (0, 1), "shutil.rmtree": (0,),
+    "shutil.copy2": (1,), "shutil.copyfile": (1,), "shutil.copytree": (1,), "shutil.move": (0, 1),
+    "shutil.rmtree": (0,),
     "shutil.copymode": (), "shutil.copystat": (), "os.chmod": (), "os.utime": (),
 }  # fmt: skip
 """Functions that change files, and which of their arguments name them."""
 _HARMLESS = {
     "os": words(
-        "path sep linesep curdir pardir environ getcwd getenv listdir walk scandir stat lstat fspath getpid cpu_count access "
-        "R_OK W_OK F_OK X_OK name PathLike urandom get_terminal_size extsep pathsep devnull"
+        "path sep linesep curdir pardir environ getcwd getenv listdir walk scandir stat lstat fspath getpid cpu_count "
+        "access R_OK W_OK F_OK X_OK name PathLike urandom get_terminal_size extsep pathsep devnull"
     ),
     "sys": words(
         "argv exit stdout stderr stdin version version_info platform maxsize executable byteorder getsizeof "
@@ -66,11 +67,13 @@ _METHODS = {
 """Methods of paths that change files: which arguments name one beside the path itself; None: no content changes."""
 _NEVER = words(
     "symlink_to hardlink_to move copy_into move_into link_to lchmod system popen fdopen FileType raw detach modules "
-    "get_type_hints ForwardRef"
+    "get_type_hints ForwardRef singledispatch singledispatchmethod gi_frame cr_frame ag_frame tb_frame f_globals "
+    "f_builtins f_locals"
 )
 _DUNDERS = words("__init__ __name__ __doc__ __file__ __len__ __str__ __repr__ __eq__ __hash__ __post_init__")
 _PATHS = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath"})
 _MOST_VALUES = 64
+_LONGEST_VALUE = 4096
 _MOST_NODES = 20_000
 _DEEPEST = 40
 _LONGEST = 100_000
@@ -116,7 +119,7 @@ class _Reader:
         for name in self._imported:
             if self._names.get(name) or self._items.get(name):
                 raise _NotUnderstood
-        if set(self._names) & _BUILTINS:
+        if {*self._names, *self._items} & _BUILTINS:
             raise _NotUnderstood
 
     def paths(self) -> list[str]:
@@ -150,9 +153,11 @@ class _Reader:
                 self._check_member(f"{node.module}.{one.name}", is_called=True, is_inner=True)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                self._assign(target, node.value)
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+                self._assign(target, node.value if len(node.targets) == 1 else _unchanging(node.value))
+        elif isinstance(node, ast.AnnAssign):
             self._assign(node.target, node.value)
+        elif isinstance(node, ast.NamedExpr):
+            self._assign(node.target, _unchanging(node.value))
         elif isinstance(node, ast.AugAssign):
             self._assign(node.target, None)
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
@@ -294,11 +299,12 @@ class _Reader:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _values(self, node: ast.expr | None, depth: int = 0) -> _Values:  # noqa: C901, PLR0911, PLR0912 - kinds of expressions
+    def _values(self, node: ast.expr | None, depth: int = 0) -> _Values:  # noqa: PLR0911 - kinds of expressions
         if node is None or depth > _DEEPEST:
             return None
         if isinstance(node, ast.Constant):
-            return frozenset({node.value}) if isinstance(node.value, str) else None
+            is_short = isinstance(node.value, str) and len(node.value) <= _LONGEST_VALUE
+            return frozenset({str(node.value)}) if is_short else None
         if isinstance(node, ast.Name):
             return self._named(node.id, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
@@ -372,6 +378,11 @@ def _union(found: list[_Values]) -> _Values:
     return whole if len(whole) <= _MOST_VALUES else None
 
 
+def _unchanging(value: ast.expr) -> ast.expr | None:
+    """What a second name may be bound to as well, without a change by the one being a change of the other."""
+    return None if isinstance(value, ast.List) else value
+
+
 def _is_hidden(name: str) -> bool:
     return name.startswith("__") and name not in _DUNDERS
 
@@ -392,4 +403,5 @@ def _dirname(one: str, _: str) -> str:
 def _each(joined: Callable[[str, str], str], one: _Values, other: _Values) -> _Values:
     if one is None or other is None or len(one) * len(other) > _MOST_VALUES:
         return None
-    return frozenset(joined(first, second) for first, second in product(one, other))
+    found = frozenset(joined(first, second) for first, second in product(one, other))
+    return found if all(len(text) <= _LONGEST_VALUE for text in found) else None

@@ -45,7 +45,7 @@ _TOOL_FOLDER = re.compile(
     r"|^/(?:usr|bin|sbin|opt|snap|nix|Library|Applications)/|/\.[\w.-]+/(?:.*/)?(?:bin|shims)/[^/]+$"
 )
 _SOURCED = re.compile(
-    r"(?:.*/)?(?:activate(?:\.\w+)?|\.(?:bash|zsh)(?:rc|_profile|env)|\.profile|nvm\.sh|\.?env(?:\.[\w.-]+)?)"
+    r"(?:.*/)?(?:activate(?:\.\w+)?|\.(?:bash|zsh)(?:rc|_profile|env)|\.profile|nvm\.sh|\.?env(?:\.(?!(?:ba|z)?sh$)[\w.-]+)?)"
 )
 _AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>|\bsystem\s*\(|\|\s*\"|\|&")
 _MAY_RUN = re.compile(
@@ -149,8 +149,8 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
             return None
         brought = dialect.text.fullmatch(one.text)
         if brought:
-            inline = Field(brought[1], one.exact) if brought[1] else left.pop() if left else Field("", exact=False)
-            return Launched(inline.text if inline.exact else None, None, language, ("-c", *_texts(left[::-1])))
+            inline = Field(brought[1], one.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
+            return Launched(inline.text if inline.exact else None, None, language, ("-c",))
         if one.text in ("-", "-s"):
             break
         if one.text in dialect.values:
@@ -162,10 +162,9 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
             return Launched(other=place.exact(left[-1]))
         elif not one.text.startswith(("-", "+")):
             return Launched(None, place.exact(one), language, _texts([one, *left[::-1]]), strict)
-        elif dialect.plain.fullmatch(one.text):
-            strict = one.text[0] == "-" if "e" in one.text else strict
         else:
-            language = ""
+            language = language if dialect.plain.fullmatch(one.text) else ""
+            strict = one.text[0] == "-" if "e" in one.text else strict
     source = given.source if given.text is None else None
     return Launched(given.text, source, language, (None, *_texts(left[::-1])), strict, is_piped=True)
 

@@ -16,12 +16,13 @@ from functools import lru_cache
 from daemon.model import Launch
 from daemon.transcript.shell import effects, makefile, package_scripts, programs, python
 from daemon.transcript.shell.heredocs import NotUnderstood
-from daemon.transcript.shell.parse import Script, parse
+from daemon.transcript.shell.parse import parse
 from daemon.transcript.shell.places import Effect
 from daemon.transcript.shell.words import OWN_FOLDER, SOURCE_FOLDER
 from daemon.transcript.shell.wrappers import PYTHON
 
 _LONGEST = 100_000
+_MOST_EFFECTS = 1000
 _FIRST_LINE = re.compile(r"#![ \t]*(\S+)[ \t]*([^\n]*)")
 _SHELLS = frozenset({"sh", "bash", "source"})
 _BASHS_OWN = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\$['\"]|&>|>&\s*[^\s\d-]|\+=|<<<|\|&|\bsource\b|\bfunction\b")
@@ -38,13 +39,15 @@ class Program:
     path: str | None = None
 
 
-def read(program: Program) -> list[Effect] | None:
+@lru_cache(maxsize=512)
+def read(program: Program) -> tuple[Effect, ...] | None:
     """What it did or may have done, in order; None where that is not surely understood."""
     if len(program.text) > _LONGEST or "\ufffd" in program.text or program.text.startswith("\ufeff"):
         return None
     named = _resolved(program)
     reader = _READERS.get(named.launch.language)
-    return reader(named) if reader is not None else None
+    found = reader(named) if reader is not None else None
+    return None if found is None or len(found) > _MOST_EFFECTS else tuple(found)
 
 
 def rereads_itself(program: Program) -> bool:
@@ -81,9 +84,6 @@ def _shell(program: Program) -> list[Effect] | None:
     launch = program.launch
     if launch.language == "sh" and _BASHS_OWN.search(program.text):
         return None
-    script = _parsed(program.text)
-    if script is None or script.has_functions:
-        return None
     state = effects.start(program.folder, launch.home)
     state.strict = launch.strict
     state.is_posix = launch.language == "sh"
@@ -91,15 +91,10 @@ def _shell(program: Program) -> list[Effect] | None:
     # What stands on standard input, a command in it may have read instead of the shell.
     status = effects.Status.MAYBE if launch.is_piped else effects.Status(launch.status)
     try:
+        script = parse(program.text)
+        if script.has_functions:
+            return None  # what they do depends on where they are called
         return effects.of_script(script, state, status, shows_errors=launch.shows_errors)
-    except (NotUnderstood, RecursionError):
-        return None
-
-
-@lru_cache(maxsize=256)
-def _parsed(text: str) -> Script | None:
-    try:
-        return parse(text)
     except (NotUnderstood, RecursionError):
         return None
 

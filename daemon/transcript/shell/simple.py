@@ -150,31 +150,32 @@ def _launch(runner: Runner, fields: list[Field], given: runs.Input, status: Stat
     `status` is None where variables before the command may change what it means, `hides` says that errors are not seen.
     """
     state, place = runner.state, runner.state.place
-    found = runs.launched(fields, place, given)
-    if found is None:
-        return
-    launch = None
-    if found.language and status is not None and not state.doubt and place.known and is_plainly_wrapped(fields):
-        launch = Launch(
-            "sh" if found.language == "source" and state.is_zsh else found.language,
-            arguments=found.arguments,
-            status=int(status),
-            shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in commands.VOCAL),
-            strict=found.strict,
-            is_piped=found.is_piped,
-            home=state.home,
-        )
+    is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
-        known = found if place.known else runs.Launched()
-        runner.found.append(Effect(Operation.RUN, folder, content=known.content, other=known.other, launch=launch))
+        found = runs.launched(fields, Place((folder,)), given)
+        if found is None:
+            return
+        if not (place.known or place.is_one_of_them):
+            found = runs.Launched()
+        launch = None
+        if found.language and is_plain:
+            launch = Launch(
+                "sh" if found.language == "source" and state.is_zsh else found.language,
+                arguments=found.arguments,
+                status=int(status or 0) if place.known else 0,
+                shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in commands.VOCAL),
+                strict=found.strict,
+                is_piped=found.is_piped,
+                home=state.home,
+            )
+        runner.found.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
 
 
 def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Field]) -> None:
     """In a script, a program of which nothing is known may have written anything."""
-    program, given = _program(verb, arguments)
-    operands = sum(not one.text.startswith("-") for one in given)
+    program, _ = _program(verb, arguments)
     place = runner.state.place
-    if fields and not known.is_known(program, operands) and runs.launched(fields, place, runs.Input()) is None:
+    if fields and not known.is_known(program) and runs.launched(fields, place, runs.Input()) is None:
         runner.found += [Effect(Operation.RUN, folder) for folder in place.folders]
 
 

@@ -48,8 +48,7 @@ class State:
 
     def merge(self, before: State) -> None:
         """After something that may or may not have run: only what both ways agree on is known."""
-        if self.place != before.place:
-            self.place = Place(tuple(dict.fromkeys((*before.place.folders, *self.place.folders))), known=False)
+        self.place = self.place.or_in(before.place)
         self.variables = {k: v for k, v in self.variables.items() if before.variables.get(k) == v}
         self.strict = self.strict and before.strict
         self.home = self.home if self.home == before.home else None

@@ -18,8 +18,8 @@ Piece: TypeAlias = tuple[Kind, str]
 
 _NAME = re.compile(r"\$(?:([A-Za-z_]\w*|[0-9])|\{([A-Za-z_]\w*|[0-9]+)\})", re.ASCII)
 _OWN_FOLDER = re.compile(
-    r'\$\((?P<absolute>cd (?:-- )?"?\$\()?dirname (?:-- )?"?\$(?:0|\{0\}|(?P<source>BASH_SOURCE|\{BASH_SOURCE(?:\[0\])?\}))"?\)'
-    r'(?(absolute)"? *&& *pwd\))'
+    r'\$\((?P<absolute>cd (?:-- )?"?\$\()?dirname (?:-- )?"?'
+    r'\$(?:0|\{0\}|(?P<source>BASH_SOURCE|\{BASH_SOURCE(?:\[0\])?\}))"?\)(?(absolute)"? *&& *pwd\))'
 )
 """How a script asks for the folder that it stands in."""
 _PWD = re.compile(r"\$\(pwd\)")
