@@ -22,6 +22,8 @@ from daemon.transcript.shell.state import State
 
 _DEEPEST_SCRIPT = 4
 _DEEPEST_LOOP = 2
+_OF_DASH = re.compile(r": \d+: ")
+"""How dash reports an error: the script's name, the line, what is wrong."""
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"})
 
 
@@ -51,11 +53,11 @@ class Output:
     is_whole: bool
 
     def shows_failure(self, verb: str) -> bool:
-        """Whether a command of this name, or the shell itself, may have reported an error in it."""
-        if not self.is_whole:
+        """Whether a command of this name, or the shell itself (an empty name), may have reported an error in it."""
+        if not self.is_whole or (not verb and _OF_DASH.search(self.text)):
             return True
         marks = (
-            f"{verb.split(maxsplit=1)[0]}: ",
+            f"{verb.split(maxsplit=1)[0]}: " if verb else "sh: ",
             "sh: ",
             "sh:",
             ": line ",
@@ -92,8 +94,23 @@ def doubtful(script: Script, state: State) -> list[Effect]:
 
 def _in_full(runner: Runner) -> list[Effect]:
     """All effects; what went on in the background may also have come last."""
+    if runner.late:
+        runner.found, runner.late = _raced(runner.found), _raced(runner.late, beside=runner.found)
     found, late = runner.found, runner.late
     return found if late and found[-len(late) :] == late else [*found, *late]
+
+
+def _raced(found: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
+    """The same, where something else ran beside it: a program whose file that touches may have been any other."""
+    paths = [p for e in (*found, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
+    return [
+        Effect(Operation.RUN, e.path) if e.operation is Operation.RUN and e.other and _meets(e.other, paths) else e
+        for e in found
+    ]
+
+
+def _meets(path: str, paths: Iterable[str]) -> bool:
+    return any(overlap(path, one) for one in paths)
 
 
 @dataclass(slots=True)
@@ -285,7 +302,8 @@ class Runner:
             for p in (e.path, e.other)
             if p
         ]
-        self.unclear(dict.fromkeys(p for p in touched if any(overlap(p, m) for m in marked)))
+        self.unclear(dict.fromkeys(p for p in touched if _meets(p, marked)))
+        self.found[start:] = _raced(self.found[start:])
 
     def _simple(self, item: Simple, status: Status, setting: Setting) -> bool:
         for inner in item.inner:

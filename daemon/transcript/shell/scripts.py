@@ -25,7 +25,9 @@ _LONGEST = 100_000
 _MOST_EFFECTS = 1000
 _FIRST_LINE = re.compile(r"#![ \t]*(\S+)[ \t]*([^\n]*)")
 _SHELLS = frozenset({"sh", "bash", "source"})
-_BASHS_OWN = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\$['\"]|&>|>&\s*[^\s\d-]|\+=|<<<|\|&|\bsource\b|\bfunction\b")
+_BASHS_OWN = re.compile(
+    r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|\$['\"]|&>|>&\s*[^\s\d-]|\+=|<<<|\|&|\bsource\b|\bfunction\b|(?<!\$)\(\(|\[\[[^\n]*[<>]"
+)
 """What the shells that are called ``sh`` read in different ways, without an error that would show."""
 
 

@@ -162,13 +162,22 @@ def _launch(runner: Runner, fields: list[Field], given: runs.Input, status: Stat
             launch = Launch(
                 "sh" if found.language == "source" and state.is_zsh else found.language,
                 arguments=found.arguments,
-                status=int(status or 0) if place.known else 0,
-                shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in commands.VOCAL),
+                status=_came_to(fields, found, status or 0) if place.known else 0,
+                shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in ("", *commands.VOCAL)),
                 strict=found.strict,
                 is_piped=found.is_piped,
                 home=state.home,
             )
         runner.found.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
+
+
+def _came_to(fields: list[Field], found: runs.Launched, status: int) -> int:
+    """How sure it is that all of a program ran: one that ran, but need not have succeeded, may have been ended early
+    without a word, by ``timeout`` or its like, or by an option of the shell that reads it.
+    """
+    program = unwrapped(fields)
+    is_alone = program is not None and program.field is fields[0] and found.language != "source"
+    return int(status) if is_alone or status != 1 else 0
 
 
 def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Field]) -> None:
