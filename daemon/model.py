@@ -163,8 +163,9 @@ class FileEdit:
     (context line, removed-and-kept lines, added-and-kept lines, whether the file's end followed), and to an EDIT what
     its recorded diff shows, each ("@@ -a,b +c,d @@", lines before, lines after, False), without common indentation
     and CRs; `before`/`after` are what OpenCode up to 1.2.1 recorded beside an edit or patch; `other` is the far end
-    of a MOVE or COPY, the file that is RUN, and of a SNAPSHOT the folder that its tree is of (the work tree, which
-    holds the path). `into` tells whether `other` is a folder to go into, None where that depends on what `other` was.
+    of a MOVE or COPY, the file that is RUN, of an UNCLEAR the file RUN just before that was given the path, and of a
+    SNAPSHOT the folder that its tree is of (the work tree, which holds the path). `into` tells whether `other` is a
+    folder to go into, None where that depends on what `other` was.
     `recursive`: a DELETE or COPY takes whole folders. `time` is when the call ended, `started` when it began, where
     that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
     one part. A RUN stands at the folder in which its effects are looked for; `launch` tells how it was started, where

@@ -27,8 +27,12 @@ _DEEPEST = 4
 """Programs that start one another, of which the texts are read."""
 _MOST_READ = 64
 """Texts that are read for one command."""
-_OWN_PLACE = re.compile(r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME")
-"""How programs ask for the folder that they stand in, which need not be the one that they were started in."""
+_ELSEWHERE = re.compile(
+    r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME|(?<![.\w])\.\.(?![.\w])"
+)
+"""How programs come to a folder beside the one that they were started in: their own, or one above."""
+_TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts\b")
+"""How a shell script comes by arguments without naming one of them."""
 _MAKEFILES = ("GNUmakefile", "makefile")
 
 
@@ -49,6 +53,7 @@ class Launches:
         self._take = take
         self._doubt = doubt
         self._depth = self._read = 0
+        self._names_its_files: tuple[str, str | None] = "", None
 
     def run(self, edit: FileEdit) -> None:
         """A program ran."""
@@ -60,13 +65,22 @@ class Launches:
         is_harmless = not programs.may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
         found = None if program is None else scripts.read(program)
+        self._names_its_files = "", None
         if program is None or found is None:
             if not is_harmless:
-                self._doubt(edit.path if text is not None and _OWN_PLACE.search(text) else folder, edit)
+                is_elsewhere = text is not None and (_ELSEWHERE.search(text) or f"{edit.path}/" in text)
+                self._doubt(edit.path if is_elsewhere else folder, edit)
             return
         if is_harmless:
             found = tuple(one for one in found if one.operation is not Operation.RUN or one.content or one.other)
-        self._replay(edit, folder, found, script if scripts.rereads_itself(program) else None)
+        is_read_on = scripts.rereads_itself(program)
+        is_sure = self._replay(edit, folder, found, script if is_read_on else None)
+        if is_sure and not (is_read_on and _TAKES_ANY.search(program.text)):
+            self._names_its_files = edit.part_id, edit.other
+
+    def tells_of(self, edit: FileEdit) -> bool:
+        """Whether an UNCLEAR only says that a path was given to the last program, whose text says what it did."""
+        return edit.other is not None and self._names_its_files == (edit.part_id, edit.other)
 
     def _beside(self, name: str, edit: FileEdit, folder: str, script: Track | None) -> list[str | None]:
         """The texts of files that a program may mean by a name."""
@@ -107,8 +121,8 @@ class Launches:
         coming = self._later.get(track.path, ())
         return not any(later.part_id != edit.part_id and started(later) < edit.time for later in coming)
 
-    def _replay(self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None) -> None:
-        """All effects in their order; from where the script itself may have changed, they are doubts."""
+    def _replay(self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None) -> bool:
+        """All effects in their order; from where the script itself may have changed, they are doubts: then False."""
         before = None if script is None else script.now
         is_sure = True
         self._depth += 1
@@ -116,7 +130,7 @@ class Launches:
             for one in found:
                 if self._read > _MOST_READ:
                     self._doubt(edit.path, edit)
-                    return
+                    return False
                 for step in _steps(edit, one, is_sure=is_sure):
                     if step.operation is Operation.RUN and step.launch is None:
                         self._doubt(step.path, step)
@@ -127,6 +141,7 @@ class Launches:
                     self._doubt(folder, edit)
         finally:
             self._depth -= 1
+        return is_sure
 
 
 def _told(track: Track | None) -> str | None:
@@ -148,6 +163,8 @@ def _steps(edit: FileEdit, one: Effect, *, is_sure: bool) -> list[FileEdit]:
             recursive=one.recursive,
         )  # fmt: skip
         return [made]
+    if one.operation is Operation.UNCLEAR:
+        paths = paths[: named.index(one.path) + 1] if one.path in paths else []
     clipped = (_clipped(path, edit.path) for path in paths)
     return [replace(told, path=path, operation=Operation.UNCLEAR) for path in clipped if path is not None]
 

@@ -44,6 +44,7 @@ class World:
         self._tracks = Tracks()
         self._later: dict[str, deque[FileEdit]] = defaultdict(deque)
         self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later)
+        self._launches = Launches(self._tracks, self._later, self._made, self._doubt_folder)
         self._takers: dict[Operation, Callable[[FileEdit], None]] = {
             Operation.DELETE: self._delete,
             Operation.MOVE: self._move,
@@ -53,7 +54,7 @@ class World:
             Operation.SNAPSHOT: self._snapshots.take,
             Operation.STATE: self._state,
             Operation.UNCLEAR: self._unclear,
-            Operation.RUN: Launches(self._tracks, self._later, self._made, self._doubt_folder).run,
+            Operation.RUN: self._launches.run,
             Operation.REFUSED: self._refused,
             Operation.STEP: lambda _: None,
         }
@@ -259,6 +260,8 @@ class World:
 
     def _unclear(self, edit: FileEdit) -> None:
         """The path, and all that is known beneath it, may have changed."""
+        if self._launches.tells_of(edit):
+            return
         self._doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
         inner = self._tracks.beneath(path)

@@ -99,12 +99,17 @@ def _as_edits(
     made: Call, version: str, found: Iterable[Effect], texts: tuple[str, str], note: str
 ) -> Iterator[FileEdit]:
     last: tuple[Operation, str] | None = None
+    scopes: dict[str | None, str] = {}
     for one in found:
+        if one.operation is Operation.RUN:
+            scopes[one.other] = one.path
         if is_system(one.path) or (one.path == "/" and one.operation is not Operation.RUN):
             continue
         if one.operation is Operation.UNCLEAR:
             if last != (one.operation, one.path):
-                yield from unclear(made, version, _speakable([one.path], *texts), note)
+                for edit in unclear(made, version, _speakable([one.path], *texts), note):
+                    is_near = one.other is not None and f"{edit.path}/".startswith(f"{scopes.get(one.other)}/")
+                    yield replace(edit, other=one.other) if is_near else edit
         else:
             into = one.into if one.other else False
             other = one.other

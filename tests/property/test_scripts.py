@@ -109,7 +109,7 @@ def check(program: dict[str, str], command: str, *, stops_after: int | None = No
 
 
 CALLS = [
-    "sh gen.sh", "bash gen.sh", "./gen.sh", "bash -e gen.sh a new", "bash -eu ./gen.sh b.txt d", ". ./gen.sh", "source gen.sh a",
+    "sh gen.sh", "bash gen.sh", "./gen.sh", "bash gen.sh b.txt d/x", "cd d && bash ../gen.sh ../b.txt x/y.z", "./gen.sh d/x a.b", "bash -e gen.sh a new", "bash -eu ./gen.sh b.txt d", ". ./gen.sh", "source gen.sh a",
     "cd d && bash ../gen.sh", "bash gen.sh | cat", "bash gen.sh 2>/dev/null", "bash gen.sh; true", "bash gen.sh || true",
     "bash < gen.sh", "timeout 9 bash gen.sh x", "bash d/../gen.sh && rm -f a", "F=new bash gen.sh", "bash gen.sh > log",
     "sh gen.sh\necho x > new", "(cd d; sh ../gen.sh)", "bash gen.sh & wait", "cp gen.sh d/e && cd d/e && sh gen.sh",
@@ -134,13 +134,13 @@ def scripts(draw: st.DrawFn) -> str:
     return "".join(pieces)
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "120")), **_QUIET)
+@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
 @given(scripts(), st.sampled_from(CALLS))
 def test_what_a_shell_script_is_said_to_have_done_it_did(script: str, command: str) -> None:
     check({"gen.sh": script}, command)
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "60")), **_QUIET)
+@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
 @given(scripts(), st.sampled_from(["bash gen.sh", "sh gen.sh", "cd d && bash ../gen.sh"]), st.integers(0, 4))
 def test_a_script_that_was_killed_changed_nothing_else(script: str, command: str, lines: int) -> None:
     check({"gen.sh": script}, command, stops_after=lines)
@@ -166,6 +166,8 @@ PYTHON_LINES = [
 ]  # fmt: skip
 PYTHON_NAMES = ["'a'", "'b.txt'", "'d/x'", "'new'", "'d/new'", "'./a'", "'d/../a'", "'../out'", "'d'"]
 PYTHON_CALLS = [
+    "cd d && python3 ../gen.py ../b.txt",
+    "python3 gen.py b.txt d/x",
     "python3 gen.py",
     "./gen.py new",
     "python3 -u gen.py a",
@@ -184,7 +186,7 @@ def python_programs(draw: st.DrawFn) -> str:
     return _IMPORTS + "\n".join(lines) + "\n"
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "60")), **_QUIET)
+@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
 @given(python_programs(), st.sampled_from(PYTHON_CALLS))
 def test_what_a_python_program_is_not_said_to_have_written_it_did_not(program: str, command: str) -> None:
     check({"gen.py": program}, command)
@@ -224,7 +226,7 @@ def makefiles(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "50")), **_QUIET)
+@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
 @given(
     makefiles(),
     st.sampled_from(
@@ -256,6 +258,11 @@ TRUTHS = [
     ({"gen.sh": "for x in 1 2; do rm -f x y; cd d; done\n"}, "bash gen.sh", {"a": "proven", "d/x": "stale"}),
     ({"gen.sh": "sh gen.sh >> log\n"}, "timeout 0.3 sh gen.sh", {"a": "stale"}),
     ({"gen.sh": "echo hi\n"}, "sh gen.sh", KEPT),
+    ({"gen.sh": "set -e\ncat b.txt\necho x > $1\n"}, "sh gen.sh d/x", {"a": "proven", "b.txt": "proven", "d/x": "proven"}),
+    ({"gen.sh": "cat $1 > out.txt\n"}, "sh gen.sh b.txt", KEPT | {"out.txt": "lost"}),
+    ({"gen.sh": 'for f in "$@"; do echo x > "$f"; done\n'}, "cd d && sh ../gen.sh ../b.txt", {"a": "proven", "b.txt": "stale"}),
+    ({"gen.py": "import sys\nprint(open(sys.argv[1]).read())\n"}, "python3 gen.py b.txt", KEPT),
+    ({"gen.py": "import sys\nopen(sys.argv[1], 'w')\n"}, "cd d && python3 ../gen.py ../b.txt", {"a": "proven", "b.txt": "stale"}),
     ({"gen": "#!/bin/sh\necho x > nodir/y\ntrue\n"}, "./gen; true", KEPT | {"nodir/y": "lost"}),
     ({"gen.sh": "echo x > new\nsleep 9\nrm -f a\n"}, "timeout 0.5 sh gen.sh; true", {"a": "stale", "b.txt": "proven", "new": "lost"}),
     ({"gen.sh": "grep -q nothing a\nrm -f a\n"}, "(set -e; . ./gen.sh); true", {"a": "stale", "b.txt": "proven"}),

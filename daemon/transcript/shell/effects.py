@@ -316,9 +316,9 @@ class Runner:
 
     # -- what simple.py reports ----------------------------------------------------------------------------------
 
-    def unclear(self, paths: Iterable[str]) -> None:
-        """These paths may have changed."""
-        self.found += [Effect(Operation.UNCLEAR, path) for path in paths]
+    def unclear(self, paths: Iterable[str], program: str | None = None) -> None:
+        """These paths may have changed; `program`: by this one, which they were given to."""
+        self.found += [Effect(Operation.UNCLEAR, path, other=program) for path in paths]
 
     def nested(self, command: str, status: Status, setting: Setting) -> bool:
         """A literal command that another shell runs."""

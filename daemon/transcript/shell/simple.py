@@ -127,7 +127,7 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     stdin = flow.stdin if flow.has_stdin else setting.stdin
     hides = setting.hidden or flow.hides
     is_plain = item.sound and not any(environment.decides(one) for one in item.assigned)
-    _launch(runner, fields, runs.Input(stdin, flow.source), status if is_plain else None, hides=hides)
+    program = _launch(runner, fields, runs.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         environment.assign(runner, item, sure=status > 0)
     changed = environment.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
@@ -138,23 +138,29 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
         _beware(runner, fields, verb, arguments)
     found = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
     if found is None:
-        runner.unclear(_doubts(runner, verb, arguments, flow))
+        targets = [path for path, _ in flow.written] + flow.unclear
+        doubted = _doubts(runner, verb, arguments, flow)
+        runner.unclear(path for path in doubted if path in targets)
+        runner.unclear((path for path in doubted if path not in targets), program)
     else:
         _record(runner, found)
     return ok
 
 
-def _launch(runner: Runner, fields: list[Field], given: runs.Input, status: Status | None, *, hides: bool) -> None:
+def _launch(
+    runner: Runner, fields: list[Field], given: runs.Input, status: Status | None, *, hides: bool
+) -> str | None:
     """Records that the command runs a program, if it does; what that is, only where the folder is known.
 
-    `status` is None where variables before the command may change what it means, `hides` says that errors are not seen.
+    Answers the file in which the program stands, if its text can be read. `status` is None where variables before the
+    command may change what it means, `hides` says that errors are not seen.
     """
     state, place = runner.state, runner.state.place
     is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
         found = runs.launched(fields, Place((folder,)), given)
         if found is None:
-            return
+            return None
         if not (place.known or place.is_one_of_them):
             found = runs.Launched()
         launch = None
@@ -169,6 +175,9 @@ def _launch(runner: Runner, fields: list[Field], given: runs.Input, status: Stat
                 home=state.home,
             )
         runner.found.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
+        if place.known and launch is not None:
+            return found.other
+    return None
 
 
 def _came_to(fields: list[Field], found: runs.Launched, status: int) -> int:
