@@ -259,7 +259,7 @@ TRUTHS = [
     ({"gen.sh": "sh gen.sh >> log\n"}, "timeout 0.3 sh gen.sh", {"a": "stale"}),
     ({"gen.sh": "echo hi\n"}, "sh gen.sh", KEPT),
     ({"gen.sh": "set -e\ncat b.txt\necho x > $1\n"}, "sh gen.sh d/x", {"a": "proven", "b.txt": "proven", "d/x": "proven"}),
-    ({"gen.sh": "cat $1 > out.txt\n"}, "sh gen.sh b.txt", KEPT | {"out.txt": "lost"}),
+    ({"gen.sh": "cat $1 > out.txt\n"}, "sh gen.sh b.txt", KEPT | {"out.txt": "proven"}),
     ({"gen.sh": 'for f in "$@"; do echo x > "$f"; done\n'}, "cd d && sh ../gen.sh ../b.txt", {"a": "proven", "b.txt": "stale"}),
     ({"gen.py": "import sys\nprint(open(sys.argv[1]).read())\n"}, "python3 gen.py b.txt", KEPT),
     ({"gen.py": "import sys\nopen(sys.argv[1], 'w')\n"}, "cd d && python3 ../gen.py ../b.txt", {"a": "proven", "b.txt": "stale"}),
