@@ -41,7 +41,7 @@ class Program:
     path: str | None = None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def read(program: Program) -> tuple[Effect, ...] | None:
     """What it did or may have done, in order; None where that is not surely understood."""
     if len(program.text) > _LONGEST or "\ufffd" in program.text or program.text.startswith("\ufeff"):
