@@ -132,6 +132,28 @@ class Operation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """How a program was started: what a replay must know to read its text like a command line.
+
+    `language`: ``sh``, ``bash``, ``python``, ``make``, ``package`` (a script of package.json); ``#!``: as the first
+    line of the file says; ``source``: read by the shell itself. `folder` is the working directory, relative to the
+    event's path. `arguments` begin with the program's own name; None where one is not known. `status`: 0 it may have
+    run, 1 it ran, 2 it ran and ended with exit status 0. `shows_errors`: an error of one of its commands would be in
+    the output, and none is. `strict`: it was started with ``-e``. `is_piped`: its text came by standard input. `home`
+    is the home folder, as far as it is known.
+    """
+
+    language: str
+    folder: str = ""
+    arguments: tuple[str | None, ...] = ()
+    status: int = 0
+    shows_errors: bool = False
+    strict: bool = False
+    is_piped: bool = False
+    home: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FileEdit:
     """One recorded change or observation of an absolute path.
 
@@ -141,12 +163,14 @@ class FileEdit:
     (context line, removed-and-kept lines, added-and-kept lines, whether the file's end followed), and to an EDIT what
     its recorded diff shows, each ("@@ -a,b +c,d @@", lines before, lines after, False), without common indentation
     and CRs; `before`/`after` are what OpenCode up to 1.2.1 recorded beside an edit or patch; `other` is the far end
-    of a MOVE or COPY, the file that is RUN, and of a SNAPSHOT the folder that its tree is of (the work tree, which
-    holds the path). `into` tells whether `other` is a folder to go into, None where that depends on what `other` was.
+    of a MOVE or COPY, the file that is RUN, of an UNCLEAR the file RUN just before that was given the path, and of a
+    SNAPSHOT the folder that its tree is of (the work tree, which holds the path). `into` tells whether `other` is a
+    folder to go into, None where that depends on what `other` was.
     `recursive`: a DELETE or COPY takes whole folders. `time` is when the call ended, `started` when it began, where
     that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
-    one part. `version` is the OpenCode version that made it, because its matching rules changed over time (formats
-    section 9).
+    one part. A RUN stands at the folder in which its effects are looked for; `launch` tells how it was started, where
+    its text can be read. `version` is the OpenCode version that made it, because its matching rules changed over time
+    (formats section 9).
     """
 
     path: str
@@ -173,6 +197,7 @@ class FileEdit:
     until: int | None = None
     into: bool | None = False
     recursive: bool = False
+    launch: Launch | None = None
 
 
 @dataclass(frozen=True, slots=True)

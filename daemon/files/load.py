@@ -117,11 +117,14 @@ class Loader:
                 yield old
 
     def _renamed(self, edit: FileEdit) -> FileEdit:
+        recorded = edit
         for old, new in self._aliases:
             if is_beneath(edit.path, old):
                 edit = replace(edit, path=new + edit.path[len(old) :])
             if edit.other is not None and is_beneath(edit.other, old):
                 edit = replace(edit, other=new + edit.other[len(old) :])
+        if edit is not recorded and edit.launch is not None:
+            edit = replace(edit, launch=None)  # what its text calls by the old name would be looked for there
         return edit
 
     # -- times ---------------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from daemon.files import changes, matching, observe, programs, trees
+from daemon.files import changes, matching, observe, trees
 from daemon.files.content import Content
 from daemon.files.grade import SHELL, Grade
 from daemon.files.history import REVERTED, FileHistory
+from daemon.files.launches import Launches
 from daemon.files.snapshots import Snapshots
 from daemon.files.track import Track
 from daemon.files.tracks import Tracks
@@ -43,6 +44,7 @@ class World:
         self._tracks = Tracks()
         self._later: dict[str, deque[FileEdit]] = defaultdict(deque)
         self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later)
+        self._launches = Launches(self._tracks, self._later, self._made, self._doubt_folder)
         self._takers: dict[Operation, Callable[[FileEdit], None]] = {
             Operation.DELETE: self._delete,
             Operation.MOVE: self._move,
@@ -52,7 +54,7 @@ class World:
             Operation.SNAPSHOT: self._snapshots.take,
             Operation.STATE: self._state,
             Operation.UNCLEAR: self._unclear,
-            Operation.RUN: self._run,
+            Operation.RUN: self._launches.run,
             Operation.REFUSED: self._refused,
             Operation.STEP: lambda _: None,
         }
@@ -258,6 +260,8 @@ class World:
 
     def _unclear(self, edit: FileEdit) -> None:
         """The path, and all that is known beneath it, may have changed."""
+        if self._launches.tells_of(edit):
+            return
         self._doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
         inner = self._tracks.beneath(path)
@@ -267,24 +271,17 @@ class World:
         if self._tracks.known(path) is not None or not (inner or self._tracks.folders.is_made(path)):
             self._doubt(self._tracks.of(path), edit)
 
-    def _run(self, edit: FileEdit) -> None:
-        """A program ran in a folder. If it may have written files, any that is known there may have changed."""
-        folder = self._tracks.folders.real(edit.path)
-        script = self._tracks.known(edit.other) if edit.other is not None else None
-        text = edit.content if edit.content is not None else _told(script)
-        places = [folder, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
+    def _made(self, edit: FileEdit) -> None:
+        """One thing that a program did, as its text tells."""
+        self._tracks.number += 1
+        if edit.operation in _CHANGES:
+            self._later[edit.path].appendleft(edit)
+        self._takers.get(edit.operation, self._one)(edit)
 
-        def beside(name: str) -> list[str | None]:
-            return [
-                _told(track)
-                for track in self._tracks.called(name)
-                if track is not script and track.exists and any(trees.is_beneath(track.path, one) for one in places)
-            ]
-
-        if not programs.may_write(text, beside):
-            return
+    def _doubt_folder(self, folder: str, edit: FileEdit) -> None:
+        """A program may have written any file that is known there."""
         self._doubted = self._tracks.number
-        for track in self._tracks.changed_beneath(folder):
+        for track in self._tracks.changed_beneath(self._tracks.folders.real(folder)):
             if track.is_certain and track.exists:
                 self._doubt(self._tracks.of(track.path), edit)
 
@@ -318,11 +315,6 @@ class World:
 def _is_file(track: Track) -> bool:
     """Whether something is known that only a file has."""
     return track.exists and (track.whole is not None or track.fragments is not None)
-
-
-def _told(track: Track | None) -> str | None:
-    """The text of a file, if it is certain."""
-    return track.text if track is not None and track.is_certain and track.exists else None
 
 
 def replay(

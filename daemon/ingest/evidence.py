@@ -23,7 +23,7 @@ from daemon.transcript.attachments import attached_blobs
 from daemon.transcript.diffs import session_diff_edits
 from daemon.transcript.edits import edits
 
-VERSION = "2"
+VERSION = "3"
 """Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
 
 _NOTE = "file edits"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from daemon import records
 from daemon.model import FileEdit, Operation
@@ -46,7 +47,8 @@ def edits(made: Call, version: str) -> list[FileEdit]:
         ran = runs.may_run(command) and base.startswith("/")
         runs_there = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
         return [*unclear(made, version, _speakable(named, command, redacted), note), *runs_there]
-    return list(_as_edits(made, version, _bounded(found, base), (command, redacted), note))
+    scoped = [in_scope(one, base) if one.launch else one for one in _bounded(found, base)]
+    return list(_as_edits(made, version, scoped, (command, redacted), note))
 
 
 def _start(made: Call, base: str) -> State:
@@ -85,16 +87,29 @@ def _bounded(found: list[Effect], base: str) -> list[Effect]:
     return [*outside, Effect(Operation.UNCLEAR, base)]
 
 
+def in_scope(run: Effect, scope: str) -> Effect:
+    """A RUN told of at the folder in which its effects are looked for: `scope`, if its own folder lies in that."""
+    if run.launch is None or len(scope) < 2 or not f"{run.path}/".startswith(f"{scope}/"):
+        return run
+    folder = run.path[len(scope) :].lstrip("/")
+    return replace(run, path=scope, launch=replace(run.launch, folder=folder))
+
+
 def _as_edits(
     made: Call, version: str, found: Iterable[Effect], texts: tuple[str, str], note: str
 ) -> Iterator[FileEdit]:
     last: tuple[Operation, str] | None = None
+    scopes: dict[str | None, str] = {}
     for one in found:
+        if one.operation is Operation.RUN:
+            scopes[one.other] = one.path
         if is_system(one.path) or (one.path == "/" and one.operation is not Operation.RUN):
             continue
         if one.operation is Operation.UNCLEAR:
             if last != (one.operation, one.path):
-                yield from unclear(made, version, _speakable([one.path], *texts), note)
+                for edit in unclear(made, version, _speakable([one.path], *texts), note):
+                    is_near = one.other is not None and f"{edit.path}/".startswith(f"{scopes.get(one.other)}/")
+                    yield replace(edit, other=one.other) if is_near else edit
         else:
             into = one.into if one.other else False
             other = one.other
@@ -102,7 +117,7 @@ def _as_edits(
                 other = next(iter(_speakable([other], *texts)), None)
             yield file_edit(
                 made, version, one.path, one.operation, content=one.content, other=other, into=into,
-                recursive=one.recursive, note=note,
+                recursive=one.recursive, note=note, launch=one.launch,
             )  # fmt: skip
         last = (one.operation, one.path)
 

@@ -21,6 +21,9 @@ from scripted_model import MODEL, Call, ScriptedModel, Step
 UNICODE_NAME = "größe und länge.md"
 PYTHON = "import pathlib\np = pathlib.Path('scripted.txt')\np.write_text(p.read_text().upper())\n"
 
+SCRIPT = 'set -e\ncd "$(dirname "$0")/.."\nmkdir -p made\nsort moved.txt > made/sorted.txt\necho "by $1" > made/by-script.txt\n'
+"""What it writes as a text is proven by its own text, and nothing that it does not name is in doubt."""
+
 PREPARED: dict[str, bytes] = {
     "README.md": b"# Shop\n\nA place to buy things.\n",
     "app.py": b"def price(n):\n    if n > 3:\n        return n * 2\n    return n\n\n\ndef total(ns):\n    return sum(ns)\n",
@@ -57,6 +60,7 @@ LITERAL = (
     "echoed.txt",
     "copied.txt",
     "moved.txt",
+    "made/by-script.txt",
     "renamed/a.txt",
     "renamed/deep/b.txt",
     "patched.txt",
@@ -74,6 +78,7 @@ FROM_NOTHING = (
     "quoted.sh",
     "echoed.txt",
     "moved.txt",
+    "made/by-script.txt",
 )
 """Of these no record has to tell what stood there before."""
 
@@ -206,6 +211,8 @@ def _literal_shell(bench: Bench, session: str, folder: Path) -> None:
             [bash("cp quoted.sh copied.txt && mkdir -p renamed && rmdir renamed && mv old renamed")],
             [bash(f"touch moved.from && echo moving > moved.from\nmv moved.from {folder!s}/moved.txt")],
             [bash("rm gone/c.txt && rm -rf gone")],
+            [write(folder / "tools" / "gen.sh", SCRIPT)],
+            [bash("sh tools/gen.sh live")],
         ],
         folder,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.archive import Archive
-from daemon.model import FileEdit, Operation
+from daemon.model import FileEdit, Launch, Operation
 from tests.replaying import archived_session, at, copy, edit, event, keep, move, remove, state, write
 
 
@@ -30,7 +30,16 @@ def test_edits_come_back_as_they_were_put_in_time_order(archive: Archive) -> Non
         write(3, "/w/a", "three\ud7ff\U0001f600"),
         edit(1, "/w/a", "x", "y", hunks=(("@@", ("a",), ("b",), True),), started=at(0), until=at(9), version=""),
         state(2, "/w/a", None, blob="ab" * 20, note="n"),
-        event(2.5, Operation.RUN, "/w/a", into=None, recursive=True, other="/o", number=7),
+        event(
+            2.5,
+            Operation.RUN,
+            "/w/a",
+            into=None,
+            recursive=True,
+            other="/o",
+            number=7,
+            launch=Launch("sh", "d", ("x", None), 2, home="/h"),
+        ),
     ]
     keep(archive, edits)
     assert archive.files.edits("/w/a") == sorted(edits, key=lambda one: one.time)

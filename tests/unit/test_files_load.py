@@ -14,7 +14,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files
 from daemon.files.load import Loader, ordered
-from daemon.model import FileEdit, Message, Operation, Part
+from daemon.model import FileEdit, Launch, Message, Operation, Part
 from tests.replaying import (
     append,
     archived_session,
@@ -55,6 +55,10 @@ _FILES = ["/w/a", "/w/b", "/w/d/x", "/w/d/e/y", "/w/n/x"]
 _FOLDERS = ["/w", "/w/d", "/w/d/e", "/w/n"]
 _ANY = st.sampled_from(_FILES + _FOLDERS[1:])
 _INTO = st.sampled_from([True, None])
+_SCRIPTS = [
+    "mv a d/x", "set -e\ncp -r /w/d/e /w/n\nrm -r d", "echo 1 > $1", "sort a > ../b", "bash d/g.sh", "mkdir n && cp x n", "nosuch",
+    "open('a', 'w')",
+]  # fmt: skip
 _STEP = st.one_of(
     st.builds(lambda p, c: write(0, p, c), st.sampled_from(_FILES), st.sampled_from(["1\n", "2\n"])),
     st.builds(lambda p: edit(0, p, "1", "2"), st.sampled_from(_FILES)),
@@ -78,6 +82,14 @@ _STEP = st.one_of(
     st.builds(lambda p: unclear(0, p), st.sampled_from(_FILES + _FOLDERS)),
     st.builds(lambda p: run(0, p), st.sampled_from(_FOLDERS)),
     st.builds(lambda p: run(0, p, "print(1)\n"), st.sampled_from(_FOLDERS)),
+    st.builds(
+        lambda p, t, s, o: run(0, p, None if o else t, other=o, launch=Launch(s[0], arguments=("g", "b"), status=s[1])),
+        st.sampled_from(_FOLDERS),
+        st.sampled_from(_SCRIPTS),
+        st.sampled_from([("bash", 2), ("bash", 0), ("python", 2)]),
+        st.sampled_from([None, "/w/g.sh", "/w/d/g.sh"]),
+    ),
+    st.builds(lambda p, c: write(0, p, c), st.sampled_from(["/w/g.sh", "/w/d/g.sh"]), st.sampled_from(_SCRIPTS)),
     st.builds(
         lambda p, c: state(0, p, c, note="after"), st.sampled_from(_FILES), st.sampled_from(["1\n", "3\n", None])
     ),

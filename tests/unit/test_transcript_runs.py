@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.model import Operation
 from tests.unit.test_transcript_shell_effects import edits, shown
 
 RUNS: list[tuple[str, list[str]]] = [
@@ -80,8 +81,6 @@ def test_a_program_is_run_whatever_came_of_it(command: str, expected: list[str],
     if code != 0:  # nothing else is certain then
         found = [one for one in found if one.startswith("run ")]
         expected = [one for one in expected if one.startswith("run ")]
-        if command.startswith("cd d"):  # it may have failed to go there
-            expected = ["run .", "run d"]
     assert found == expected
 
 
@@ -139,3 +138,44 @@ def test_very_many_programs_are_one() -> None:
 def test_no_secret_becomes_the_name_of_a_script() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     assert [edit.other for edit in edits(f"python {secret}.py")] == [None]
+
+
+LAUNCHES: list[tuple[str, tuple[object, ...] | None]] = [
+    ("sh gen.sh a 'b c'", ("sh", "", ("gen.sh", "a", "b c"), 2, False)),
+    ("bash -eu gen.sh $X", ("bash", "", ("gen.sh", None), 2, True)),
+    ("cd d && ./gen.sh", ("#!", "d", ("./gen.sh",), 2, False)),
+    ("sh gen.sh; true", ("sh", "", ("gen.sh",), 1, False)),
+    ("sh gen.sh || true", ("sh", "", ("gen.sh",), 1, False)),
+    ("sh gen.sh | cat", ("sh", "", ("gen.sh",), 0, False)),
+    ("timeout 5 sh gen.sh", ("sh", "", ("gen.sh",), 2, False)),
+    ("timeout 5 sh gen.sh; true", ("sh", "", ("gen.sh",), 0, False)),
+    (". ./gen.sh", ("source", "", (None,), 2, False)),
+    ("python3 -u gen.py x", ("python", "", ("gen.py", "x"), 2, False)),
+    ("uv run gen.py", ("python", "", ("gen.py",), 2, False)),
+    ("make -C d all", ("make", "", ("make", "-C", "d", "all"), 2, False)),
+    ("npm run lint", ("package", "", ("npm", "run", "lint"), 2, False)),
+    ("BASH_ENV=x sh gen.sh", None), ("sudo sh gen.sh", None), ("env -C d sh gen.sh", None), ("zsh gen.sh", None),
+    ("bash -l gen.sh", None), ("bash -O extglob gen.sh", None), ("python3 -i gen.py", None), ("node gen.js", None),
+    ("CDPATH=/; sh gen.sh", None), ("eval x; sh gen.sh", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "expected"), LAUNCHES)
+def test_a_run_says_how_its_text_is_to_be_read(command: str, expected: tuple[object, ...] | None) -> None:
+    found = next(edit for edit in edits(command) if edit.operation is Operation.RUN).launch
+    told = (found.language, found.folder, found.arguments, found.status, found.strict) if found else None
+    assert told == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "expected"),
+    [
+        ("sh gen.sh; true", "", True), ("sh gen.sh 2>/dev/null; true", "", False), ("sh gen.sh; true", "rm: x\n", False),
+        ("./gen; true", "./gen: 1: cannot create a/b: Directory nonexistent\n", False),
+        ("./gen; true", "./gen: line 1: a/b: No such file or directory\n", False), ("sh gen.sh > log", "done: 5\n", True),
+    ],
+)  # fmt: skip
+def test_a_run_says_whether_its_errors_would_have_been_seen(command: str, output: str, expected: bool) -> None:
+    launch = next(edit for edit in edits(command, output=output) if edit.operation is Operation.RUN).launch
+    assert launch is not None
+    assert launch.shows_errors is expected

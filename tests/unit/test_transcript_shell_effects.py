@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
 from typing import Any
 
@@ -29,7 +30,8 @@ def relative(path: str) -> str:
 
 def shown(edit: FileEdit) -> str:
     """Operation, -r for recursive, path, content; for a move or copy "-> other", then / for into, ? for either."""
-    text = edit.operation.value + (" -r" if edit.recursive else "") + " " + relative(edit.path)
+    path = posixpath.join(edit.path, edit.launch.folder).rstrip("/") if edit.launch else edit.path
+    text = edit.operation.value + (" -r" if edit.recursive else "") + " " + relative(path)
     text += "" if edit.content is None else f" {edit.content!r}"
     return text + (f" -> {relative(edit.other)}" + {True: "/", False: "", None: "?"}[edit.into] if edit.other else "")
 
@@ -135,7 +137,8 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("cd d || exit 1; rm a", 0, "", ["delete d/a"]),
     ("F=a; echo x > $F", 0, "", ["write a 'x\\n'"]),
     ('F=a; rm "$F.bak"', 0, "", ["delete a.bak"]),
-    ("F=$(pwd); rm $F/a", 0, "", ["unclear ."]),
+    ("F=$(pwd); rm $F/a", 0, "", ["delete a"]),
+    ("F=$(ls); rm $F/a", 0, "", ["unclear ."]),
     ("F=a; if true; then F=b; fi; rm $F", 0, "", ["unclear ."]),
     ("export F=a; rm ${F}", 0, "", ["delete a"]),
     ("T=$(mktemp); echo x > $T", 0, "", []),

@@ -45,6 +45,10 @@ _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?
 _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
+KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS})
+"""Programs of which `names` tells everything that they may change."""
+
+
 def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     """Absolute paths that a command with these arguments may have changed; in order, each once."""
     if verb in _RUN_BY:
@@ -58,7 +62,10 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
         chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
     # An unknown program is given a folder that holds the working directory to say where, not to change it.
-    is_known = verb == "git" or any(verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING))
+    is_known = verb in ("git", "uniq", "xxd") or any(
+        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING)
+    )
+    is_known = is_known or not place.known
     found: dict[str, None] = {}
     for field in chosen:
         for path in place.around(field):
@@ -91,6 +98,8 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
         return _unpacked(verb, fields)
     if verb in WRITING:
         return _in_place(verb, fields, operands)
+    if verb in ("uniq", "xxd"):
+        return operands[1:]  # what they read, then what they write
     if verb in READERS or verb in ("pip", "pip3"):
         return []
     return [*_outputs(fields), *_files(verb, operands)]

@@ -21,6 +21,10 @@ from daemon.transcript.shell.places import Effect, Place, overlap
 from daemon.transcript.shell.state import State
 
 _DEEPEST_SCRIPT = 4
+_DEEPEST_LOOP = 2
+_OF_DASH = re.compile(r": \d+: ")
+"""How dash reports an error: the script's name, the line, what is wrong."""
+_LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"})
 
 
 class Status(IntEnum):
@@ -49,11 +53,11 @@ class Output:
     is_whole: bool
 
     def shows_failure(self, verb: str) -> bool:
-        """Whether a command of this name, or the shell itself, may have reported an error in it."""
-        if not self.is_whole:
+        """Whether a command of this name, or the shell itself (an empty name), may have reported an error in it."""
+        if not self.is_whole or (not verb and _OF_DASH.search(self.text)):
             return True
         marks = (
-            f"{verb.split(maxsplit=1)[0]}: ",
+            f"{verb.split(maxsplit=1)[0]}: " if verb else "sh: ",
             "sh: ",
             "sh:",
             ": line ",
@@ -73,6 +77,14 @@ def effects(script: Script, state: State, output: Output, *, is_proven: bool) ->
     return _in_full(runner)
 
 
+def of_script(script: Script, state: State, status: Status, *, shows_errors: bool) -> list[Effect]:
+    """What a script of which the text is known did, started in `state`; errors that it shows stand in the output."""
+    runner = Runner(script, state, Output("", is_whole=shows_errors), exit_is_zero=status == Status.PROVEN)
+    runner.is_script = True
+    runner.sequence(script.body, status, Setting(hidden=not shows_errors))
+    return _in_full(runner)
+
+
 def doubtful(script: Script, state: State) -> list[Effect]:
     """What the command may have done, when nothing about its end is known."""
     runner = Runner(script, state, Output("", is_whole=False), exit_is_zero=False)
@@ -82,19 +94,39 @@ def doubtful(script: Script, state: State) -> list[Effect]:
 
 def _in_full(runner: Runner) -> list[Effect]:
     """All effects; what went on in the background may also have come last."""
+    if runner.late:
+        runner.found, runner.late = _raced(runner.found), _raced(runner.late, beside=runner.found)
     found, late = runner.found, runner.late
     return found if late and found[-len(late) :] == late else [*found, *late]
 
 
+def _raced(found: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
+    """The same, where something else ran beside it: a program whose file that touches may have been any other."""
+    paths = [p for e in (*found, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
+    return [
+        Effect(Operation.RUN, e.path) if e.operation is Operation.RUN and e.other and _meets(e.other, paths) else e
+        for e in found
+    ]
+
+
+def _meets(path: str, paths: Iterable[str]) -> bool:
+    return any(overlap(path, one) for one in paths)
+
+
 @dataclass(slots=True)
 class Runner:
-    """Goes through the statements of one script; `found` grows in the order of their effects."""
+    """Goes through the statements of one script; `found` grows in the order of their effects.
+
+    `is_script`: it stands in a file, and programs of which nothing is known are taken to have written anything.
+    """
 
     script: Script
     state: State
     output: Output
     exit_is_zero: bool
     depth: int = 0
+    loops: int = 0
+    is_script: bool = False
     found: list[Effect] = field(default_factory=list)
     late: list[Effect] = field(default_factory=list)
 
@@ -125,10 +157,29 @@ class Runner:
             return self._pipeline(item, status, setting)
         if isinstance(item, Block):
             return self._block(item, status, setting)
+        self._compound(item, setting)
+        return status == Status.PROVEN
+
+    def _compound(self, item: Compound, setting: Setting) -> None:
+        """Every statement in it may run; in a loop also where an earlier round has left folder and variables."""
+        before = self.state.copy()
         for inner in item.inner:
             self._maybe(inner, setting)
+        names = before.variables.keys() | {"PWD"}
+        has_changed = self.state.place != before.place or any(
+            self.state.variables.get(name) != before.variables.get(name) for name in names
+        )
         self.state.variables.clear()
-        return status == Status.PROVEN
+        if item.kind not in _LOOPS or not has_changed:
+            return
+        if self.loops >= _DEEPEST_LOOP:
+            self.unclear(self.state.place.folders)
+            return
+        self.loops += 1
+        for inner in item.inner:
+            self._maybe(inner, setting)
+        self.loops -= 1
+        self.state.variables.clear()
 
     def _maybe(self, item: Statement, setting: Setting) -> None:
         """A statement that may or may not run, here and now."""
@@ -154,10 +205,13 @@ class Runner:
                 ends = self._ends(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
                 known[at] = Status.PROVEN if ends else Status.SEEN
         inside = replace(setting, exempt=True)
-        succeeded = self.statement(item.first, known[0], inside)
+        before = self._entered(item, known[0], inside)
+        succeeded = before is None and self.statement(item.first, known[0], inside)
         for at, (operator, right) in enumerate(item.rest):
             own = setting if at == len(item.rest) - 1 else inside
             if operator == "||":
+                if before is not None:
+                    self.state.merge(before)
                 if known[at] != Status.PROVEN:
                     self._maybe(right, own)
             elif known[at + 1] == Status.PROVEN or (known[at + 1] == Status.SEEN and succeeded):
@@ -166,7 +220,23 @@ class Runner:
                 self._maybe(right, own)
                 succeeded = False
             succeeded = succeeded or known[at + 1] == Status.PROVEN
+        if before is not None:
+            self.state.merge(before)
         return succeeded
+
+    def _entered(self, item: Chain, status: Status, setting: Setting) -> State | None:
+        """Goes where ``cd folder && ...`` leads, also where it may have failed: then nothing behind it has run.
+
+        The state before it; None where the chain does not begin like that.
+        """
+        first = item.first
+        if status or not (isinstance(first, Simple) and first.words[:1] == ("cd",) and item.rest[0][0] == "&&"):
+            return None
+        before = self.state.copy()
+        if self.state.doubt:
+            return None
+        self.statement(first, Status.PROVEN, setting)
+        return before
 
     def _is_false(self, item: Statement) -> bool:
         return isinstance(item, Simple) and item.words == ("false",) and not item.redirects
@@ -232,7 +302,8 @@ class Runner:
             for p in (e.path, e.other)
             if p
         ]
-        self.unclear(dict.fromkeys(p for p in touched if any(overlap(p, m) for m in marked)))
+        self.unclear(dict.fromkeys(p for p in touched if _meets(p, marked)))
+        self.found[start:] = _raced(self.found[start:])
 
     def _simple(self, item: Simple, status: Status, setting: Setting) -> bool:
         for inner in item.inner:
@@ -245,9 +316,9 @@ class Runner:
 
     # -- what simple.py reports ----------------------------------------------------------------------------------
 
-    def unclear(self, paths: Iterable[str]) -> None:
-        """These paths may have changed."""
-        self.found += [Effect(Operation.UNCLEAR, path) for path in paths]
+    def unclear(self, paths: Iterable[str], program: str | None = None) -> None:
+        """These paths may have changed; `program`: by this one, which they were given to."""
+        self.found += [Effect(Operation.UNCLEAR, path, other=program) for path in paths]
 
     def nested(self, command: str, status: Status, setting: Setting) -> bool:
         """A literal command that another shell runs."""
@@ -264,6 +335,7 @@ class Runner:
         state = self.state.copy()
         state.variables, state.strict, state.doubt = {}, False, state.doubt or script.has_functions
         inner = Runner(script, state, self.output, exit_is_zero=False, depth=self.depth + 1)
+        inner.is_script = self.is_script
         succeeded = inner.sequence(script.body, Status.MAYBE if state.doubt else status, replace(setting, inner=True))
         self.found += [*inner.found, *inner.late]
         return succeeded

@@ -63,6 +63,9 @@ def change(
             runner.unclear(state.place.folders)
         is_activation = verb in ("source", ".") and arguments and arguments[0].text.endswith("/activate")
         state.doubt = state.doubt or not is_activation
+        if state.doubt:
+            state.variables.clear()
+            state.given = {}
     elif verb in _SHELLS and arguments and runs.is_read_through(arguments):
         plain = arguments[0].text == "-c"  # any other option may change how it goes on
         return runner.nested(arguments[1].text, status if plain else type(status)(0), setting)
@@ -85,6 +88,10 @@ def _change_folder(runner: Runner, verb: str, arguments: list[Field], *, ok: boo
         state.visited = tuple(dict.fromkeys((*state.visited, *state.place.folders)))
         state.place = Place((path,))
         return
+    entered = state.place.entered(target) if target and verb == "cd" and target.text else None
+    if entered is not None:
+        state.place = entered
+        return
     folders = dict.fromkeys([*state.place.folders, *state.visited, *([path] if path else [])])
     state.place = Place(tuple(folders), known=False)
     state.variables.pop("PWD", None)
@@ -93,7 +100,7 @@ def _change_folder(runner: Runner, verb: str, arguments: list[Field], *, ok: boo
 def _set(runner: Runner, arguments: list[Field], *, ok: bool) -> None:
     names = [one.text for one in arguments if one.exact]
     if len(names) != len(arguments):
-        runner.state.doubt = True
+        runner.state.doubt, runner.state.given = True, {}
         return
     left = names[::-1]
     while left:
@@ -105,7 +112,7 @@ def _set(runner: Runner, arguments: list[Field], *, ok: bool) -> None:
                 runner.state.doubt = True
             name = name[:-1] + letters
         if not re.fullmatch(r"[-+][euxv]*", name):
-            runner.state.doubt = True
+            runner.state.doubt, runner.state.given = True, {}
             return
         if "e" in name:
             runner.state.strict = name[0] == "-" and ok
@@ -123,6 +130,8 @@ def _declare(runner: Runner, verb: str, arguments: list[Field], *, sure: bool) -
             state.variables[found[1]] = found[3]
         else:
             state.variables.pop(found[1], None)
+    if verb == "shift":
+        state.given = {}
     if verb in ("read", "mapfile", "readarray", "getopts", "let", "printf"):
         state.variables.clear()
     if any(one.text.startswith(("-", "+")) for one in arguments) or any(not one.exact for one in arguments):

@@ -40,7 +40,8 @@ _OWN = words(
     "approve-scripts"
 )
 """What is no script of package.json."""
-_SCRIPT_BUILDERS = words("create pack publish rebuild prepare")
+BUILDERS = words("create pack publish rebuild prepare")
+"""Commands that run several scripts, each of its own name."""
 _NPM_SCRIPTS = words("start stop restart")
 _TESTING = words("test t tst")
 _UPDATES = words("-u --update --updateSnapshot --update-snapshots --snapshot-update --inline-snapshot")
@@ -79,7 +80,7 @@ def script_of(verb: str, fields: Sequence[Field]) -> tuple[str, Field] | None:
         command = plain[0].text if plain[0].exact else ""
     elif verb != "npm" and command and command not in _OWN | _TESTING:
         pass  # yarn build, pnpm build, bun x.ts
-    elif command not in _NPM_SCRIPTS | _SCRIPT_BUILDERS | _TESTING:
+    elif command not in _NPM_SCRIPTS | BUILDERS | _TESTING:
         return None
     if (command in _TESTING or command.startswith("test:")) and not _UPDATES & set(texts):
         return None

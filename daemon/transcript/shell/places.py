@@ -5,10 +5,11 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass
 
-from daemon.model import Operation
+from daemon.model import Launch, Operation
 from daemon.transcript.shapes import absolute
 from daemon.transcript.shell.words import Field
 
+_MOST_PLACES = 8
 _SYSTEM = ("/dev", "/proc", "/sys")
 
 
@@ -22,6 +23,7 @@ class Effect:
     other: str | None = None
     into: bool | None = False
     recursive: bool = False
+    launch: Launch | None = None
 
 
 def is_system(path: str) -> bool:
@@ -31,10 +33,14 @@ def is_system(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The working directory: one folder, or all that it may be, where that is not known."""
+    """The working directory: one folder, or some that it may be, where that is not known.
+
+    `is_one_of_them`: it cannot be any other.
+    """
 
     folders: tuple[str, ...]
     known: bool = True
+    is_one_of_them: bool = False
 
     @property
     def folder(self) -> str | None:
@@ -55,10 +61,27 @@ class Place:
             return list(self.folders)  # nothing is known but that it is somewhere
         if text.startswith("/") or self.known:
             folders: tuple[str, ...] = self.folders[:1] or ("/",)
+        elif self.is_one_of_them:
+            folders = self.folders
         else:
             return list(self.folders)
         found = [absolute(text, folder) for folder in folders]
         return [path for path in found if path is not None and path != "/" and not is_system(path)]
+
+    def or_in(self, other: Place) -> Place:
+        """Either this or the other."""
+        if self == other:
+            return self
+        is_one = (self.known or self.is_one_of_them) and (other.known or other.is_one_of_them)
+        return Place(tuple(dict.fromkeys((*other.folders, *self.folders))), known=False, is_one_of_them=is_one)
+
+    def entered(self, folder: Field) -> Place | None:
+        """Where ``cd folder`` may have led from here, and here, if it failed; None where that cannot be told."""
+        if not (folder.exact and self.folders and (self.known or self.is_one_of_them)):
+            return None
+        found = [path for here in self.folders if (path := absolute(folder.text, here)) is not None]
+        whole = tuple(dict.fromkeys((*self.folders, *found)))
+        return self if whole == self.folders else Place(whole, known=False, is_one_of_them=len(whole) <= _MOST_PLACES)
 
 
 def inside(folder: str, path: str) -> str:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.transcript.shell.names import words
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an interpreter reads its arguments: what brings a text, what takes a value, what only asks or checks."""
+    """How an interpreter reads its arguments: what brings a text, what takes a value, what only asks or checks.
+
+    `language`: how a replay reads its text (model.Launch), as long as no option but `plain` ones is given; empty where
+    it cannot.
+    """
 
     text: re.Pattern[str]
     values: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
+    language: str = ""
+    plain: re.Pattern[str] = re.compile(r"(?!)")
 
 
 ASKING = words("--version --help -h")
 SHELL = Dialect(
     re.compile(r"-[a-zA-Z]*c()"), words("-o +o -O +O --rcfile --init-file"), words("-n --version --help --dump-strings")
 )
+SH = replace(SHELL, language="sh", plain=re.compile(r"[-+][euxv]+"))
+BASH = replace(SH, language="bash")
 SCRIPTED = Dialect(re.compile(r"(?:-e|--eval|-p|--print|-pe)()"), words("-r --require -P --project"), ASKING)
 NODE = Dialect(
     SCRIPTED.text,
@@ -43,13 +51,19 @@ DIALECTS = {
     ),
     "swift": Dialect(re.compile(r"-e()"), harmless=words("--version --help test")),
     "expect": Dialect(re.compile(r"-c()")), "fish": SHELL, "pwsh": Dialect(re.compile(r"(?i:-c|-command)()")),
-    **dict.fromkeys(words("bash sh zsh dash ksh"), SHELL),
+    **dict.fromkeys(words("zsh ksh"), SHELL), "bash": BASH, "sh": SH, "dash": SH,
     **dict.fromkeys(words("tsx ts-node ts-node-esm esr esno swc-node babel-node coffee jiti vite-node"), SCRIPTED),
 }  # fmt: skip
 SHELLS = words("bash sh zsh dash ksh fish")
 PYTHON_TEXT = re.compile(r"-[bBdEiIOPqsSuvx]*c(.*)", re.DOTALL)
 PYTHON_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]*m(.*)")
-PYTHON = Dialect(PYTHON_TEXT, words("-W -X --check-hash-based-pycs"), words("--version -V -VV --help -h --help-all"))
+PYTHON = Dialect(
+    PYTHON_TEXT,
+    words("-W -X --check-hash-based-pycs"),
+    words("--version -V -VV --help -h --help-all"),
+    "python",
+    re.compile(r"-[uBbsEOq]+"),
+)
 HARMLESS_MODULES = words(
     "pytest unittest pip venv virtualenv json.tool http.server compileall py_compile mypy flake8 pylint pyright timeit "
     "this site ensurepip pdb doctest pydoc platform sysconfig tabnanny dis ast tokenize bandit nose nose2 calendar "

@@ -7,7 +7,7 @@ are taken not to. A formatter that rewrites what it is given is no run: doubts n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from daemon.transcript.shell import doubts, packages, programs
@@ -22,10 +22,14 @@ _STARTERS = words("make npm yarn pnpm npx deno bun")
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A program's text, or the file it stands in; neither where that is not known."""
+    """A program's text, or the file it stands in; neither where that is not known. The rest is as in model.Launch."""
 
     content: str | None = None
     other: str | None = None
+    language: str = ""
+    arguments: tuple[str | None, ...] = ()
+    strict: bool = False
+    is_piped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ _TOOL_FOLDER = re.compile(
     r"|^/(?:usr|bin|sbin|opt|snap|nix|Library|Applications)/|/\.[\w.-]+/(?:.*/)?(?:bin|shims)/[^/]+$"
 )
 _SOURCED = re.compile(
-    r"(?:.*/)?(?:activate(?:\.\w+)?|\.(?:bash|zsh)(?:rc|_profile|env)|\.profile|nvm\.sh|\.?env(?:\.[\w.-]+)?)"
+    r"(?:.*/)?(?:activate(?:\.\w+)?|\.(?:bash|zsh)(?:rc|_profile|env)|\.profile|nvm\.sh|\.?env(?:\.(?!(?:ba|z)?sh$)[\w.-]+)?)"
 )
 _AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>|\bsystem\s*\(|\|\s*\"|\|&")
 _MAY_RUN = re.compile(
@@ -75,7 +79,8 @@ def _launched(  # noqa: PLR0911 - a table of kinds
     if "/" in text and not _TOOL_FOLDER.search(text):
         is_tool = name in ("gradlew", "mvnw") or (text.startswith("bin/") and name in programs.RUNNING_UNLESS)
         if not is_tool:
-            return Launched(other=place.exact(program.field))
+            arguments = (text, *_texts(program.arguments))
+            return Launched(other=place.exact(program.field), language="#!", arguments=arguments)
     if PYTHON.fullmatch(name):
         return _python(list(program.arguments), place, given)
     if name in _READERS:
@@ -83,7 +88,7 @@ def _launched(  # noqa: PLR0911 - a table of kinds
     if name in programs.DIALECTS:
         return _interpreted(programs.DIALECTS[name], list(program.arguments), place, given)
     if name in packages.SCRIPTED and (script := packages.script_of(name, program.arguments)):
-        return _packaged(script, place)
+        return _packaged(program, script, place)
     if name in programs.RUNNING or name in programs.RUNNING_UNLESS:
         return _tool(name, [one.text for one in program.arguments])
     if "/" not in text and programs.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
@@ -135,6 +140,7 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
 ) -> Launched | None:
     """What an interpreter runs: a text among its options, the first operand, or its standard input."""
     left = arguments[::-1]
+    language, strict = dialect.language, False
     while left:
         one = left.pop()
         if not one.exact and not one.text.startswith("-"):
@@ -143,26 +149,31 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
             return None
         brought = dialect.text.fullmatch(one.text)
         if brought:
-            inline = Field(brought[1], one.exact) if brought[1] else left.pop() if left else Field("", exact=False)
-            return Launched(content=inline.text if inline.exact else None)
+            inline = Field(brought[1], one.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
+            return Launched(inline.text if inline.exact else None, None, language, ("-c",))
         if one.text in ("-", "-s"):
             break
         if one.text in dialect.values:
             if one.text == "-jar":
                 return Launched()
+            language = ""
             left = left[:-1]
         elif one.text == "--" and left:
             return Launched(other=place.exact(left[-1]))
         elif not one.text.startswith(("-", "+")):
-            return Launched(other=place.exact(one))
-    return Launched(content=given.text, other=given.source if given.text is None else None)
+            return Launched(None, place.exact(one), language, _texts([one, *left[::-1]]), strict)
+        else:
+            language = language if dialect.plain.fullmatch(one.text) else ""
+            strict = one.text[0] == "-" if "e" in one.text else strict
+    source = given.source if given.text is None else None
+    return Launched(given.text, source, language, (None, *_texts(left[::-1])), strict, is_piped=True)
 
 
 def _shell(program: Program, place: Place, given: Input) -> Launched | None:
     arguments = list(program.arguments)
     if arguments and is_read_through(arguments):
         return None  # its text is read as a command of its own
-    return _interpreted(programs.SHELL, arguments, place, given)
+    return _interpreted(programs.DIALECTS[program.name], arguments, place, given)
 
 
 def is_read_through(arguments: list[Field]) -> bool:
@@ -175,7 +186,8 @@ def _make(program: Program, place: Place, _: Input) -> Launched | None:
     texts = [one.text for one in program.arguments]
     if set(texts) & words("-n --dry-run --just-print -q --question --version -v --help -h -p"):
         return None
-    return Launched(other=_file_of(program.arguments, place, "-C", "-f", "Makefile"))
+    makefile = _file_of(program.arguments, place, "-C", "-f", "Makefile")
+    return Launched(other=makefile, language="make", arguments=("make", *_texts(program.arguments)))
 
 
 def _just(program: Program, place: Place, _: Input) -> Launched | None:
@@ -229,16 +241,24 @@ def _bun(program: Program, place: Place, given: Input) -> Launched | None:
     if operands[:1] == [Field("build")]:
         return Launched()
     script = packages.script_of("bun", program.arguments)
-    return _packaged(script, place) if script else None
+    return _packaged(program, script, place) if script else None
 
 
-def _packaged(script: tuple[str, Field], place: Place) -> Launched:
+def _packaged(program: Program, script: tuple[str, Field], place: Place) -> Launched:
     folder = script[1]
     if script[0] in ("create", "dlx"):
         return Launched()
+    arguments = (program.name, *_texts(program.arguments))
     return Launched(
-        other=place.exact(Field(f"{folder.text}/package.json" if folder.text else "package.json", folder.exact))
+        other=place.exact(Field(f"{folder.text}/package.json" if folder.text else "package.json", folder.exact)),
+        language="package",
+        arguments=arguments,
     )
+
+
+def _texts(fields: Iterable[Field]) -> tuple[str | None, ...]:
+    """Arguments as a program gets them; None for one that is not certain."""
+    return tuple(one.text if one.exact and not one.homely else None for one in fields)
 
 
 def _awk(program: Program, place: Place, _: Input) -> Launched | None:
@@ -254,7 +274,8 @@ def _source(program: Program, place: Place, _: Input) -> Launched | None:
     one = program.arguments[0] if program.arguments else None
     if one is None or _SOURCED.fullmatch(one.text):
         return None
-    return Launched(other=place.exact(one))
+    arguments = (None, *_texts(program.arguments[1:])) if len(program.arguments) > 1 else (None,)
+    return Launched(other=place.exact(one), language="source", arguments=arguments)
 
 
 def _each(program: Program, _: Place, __: Input) -> Launched | None:

@@ -7,14 +7,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from daemon.model import Operation
-from daemon.transcript.shell import commands, doubts, environment, runs, text, words
+from daemon.model import Launch, Operation
+from daemon.transcript.shell import commands, doubts, environment, known, runs, text, words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Redirect, Simple, Statement
 from daemon.transcript.shell.places import Effect, Place, is_system, overlap
 from daemon.transcript.shell.words import Field
-from daemon.transcript.shell.wrappers import unwrapped
+from daemon.transcript.shell.wrappers import is_plainly_wrapped, unwrapped
 
 if TYPE_CHECKING:
     from daemon.transcript.shell.effects import Runner, Setting, Status
@@ -125,30 +125,76 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     if not item.sound:
         runner.state.doubt = True
     stdin = flow.stdin if flow.has_stdin else setting.stdin
-    _launch(runner, fields, runs.Input(stdin, flow.source))
+    hides = setting.hidden or flow.hides
+    is_plain = item.sound and not any(environment.decides(one) for one in item.assigned)
+    program = _launch(runner, fields, runs.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         environment.assign(runner, item, sure=status > 0)
     changed = environment.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
     if changed is not None:
         runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
         return changed
+    if runner.is_script:
+        _beware(runner, fields, verb, arguments)
     found = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
     if found is None:
-        runner.unclear(_doubts(runner, verb, arguments, flow))
+        targets = [path for path, _ in flow.written] + flow.unclear
+        doubted = _doubts(runner, verb, arguments, flow)
+        runner.unclear(path for path in doubted if path in targets)
+        runner.unclear((path for path in doubted if path not in targets), program)
     else:
         _record(runner, found)
     return ok
 
 
-def _launch(runner: Runner, fields: list[Field], given: runs.Input) -> None:
-    """Records that the command runs a program, if it does; what that is, only where the folder is known."""
-    place = runner.state.place
-    found = runs.launched(fields, place, given)
-    if found is None:
-        return
+def _launch(
+    runner: Runner, fields: list[Field], given: runs.Input, status: Status | None, *, hides: bool
+) -> str | None:
+    """Records that the command runs a program, if it does; what that is, only where the folder is known.
+
+    Answers the file in which the program stands, if its text can be read. `status` is None where variables before the
+    command may change what it means, `hides` says that errors are not seen.
+    """
+    state, place = runner.state, runner.state.place
+    is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
-        known = found if place.known else runs.Launched()
-        runner.found.append(Effect(Operation.RUN, folder, content=known.content, other=known.other))
+        found = runs.launched(fields, Place((folder,)), given)
+        if found is None:
+            return None
+        if not (place.known or place.is_one_of_them):
+            found = runs.Launched()
+        launch = None
+        if found.language and is_plain:
+            launch = Launch(
+                "sh" if found.language == "source" and state.is_zsh else found.language,
+                arguments=found.arguments,
+                status=_came_to(fields, found, status or 0) if place.known else 0,
+                shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in ("", *commands.VOCAL)),
+                strict=found.strict,
+                is_piped=found.is_piped,
+                home=state.home,
+            )
+        runner.found.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
+        if place.known and launch is not None:
+            return found.other
+    return None
+
+
+def _came_to(fields: list[Field], found: runs.Launched, status: int) -> int:
+    """How sure it is that all of a program ran: one that ran, but need not have succeeded, may have been ended early
+    without a word, by ``timeout`` or its like, or by an option of the shell that reads it.
+    """
+    program = unwrapped(fields)
+    is_alone = program is not None and program.field is fields[0] and found.language != "source"
+    return int(status) if is_alone or status != 1 else 0
+
+
+def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Field]) -> None:
+    """In a script, a program of which nothing is known may have written anything."""
+    program, _ = _program(verb, arguments)
+    place = runner.state.place
+    if fields and not known.is_known(program) and runs.launched(fields, place, runs.Input()) is None:
+        runner.found += [Effect(Operation.RUN, folder) for folder in place.folders]
 
 
 def _fields(runner: Runner, item: Simple) -> list[Field]:
@@ -212,9 +258,10 @@ def _text(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) 
     given = [one.text for one in arguments]
     found: str | None = None
     if verb == "echo":
-        found = None if runner.state.is_zsh and any("\\" in one or one == "-" for one in given) else text.echo(given)
+        is_known = not (runner.state.is_zsh and any("\\" in one or one == "-" for one in given))
+        found = text.echo(given) if is_known and not (runner.state.is_posix and text.is_echo_bashs_own(given)) else None
     elif verb == "printf":
-        found = text.printf(given)
+        found = None if runner.state.is_posix and text.is_printf_bashs_own(given) else text.printf(given)
     elif verb == "cat" and given in ([], ["-"]):
         found = stdin
     elif verb in _QUIET:

@@ -15,6 +15,17 @@ _FORMAT = re.compile(
 )
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LONGEST = 1 << 24
+_BASHS_OWN = re.compile(r"\\[^\\abfnrtv0-7]|^--")
+
+
+def is_echo_bashs_own(words: list[str]) -> bool:
+    """Whether the shells that are called ``sh`` print this in different ways."""
+    return any("\\" in word for word in words) or (bool(words) and words[0].startswith("-"))
+
+
+def is_printf_bashs_own(words: list[str]) -> bool:
+    """The same of ``printf``."""
+    return bool(words) and _BASHS_OWN.search(words[0]) is not None
 
 
 def echo(words: list[str]) -> str | None:

@@ -6,6 +6,7 @@ same command sets are understood; of the rest only the literal beginning is told
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,13 @@ from typing import Literal, TypeAlias
 Kind: TypeAlias = Literal["bare", "quoted", "variable", "quoted variable", "unknown"]
 Piece: TypeAlias = tuple[Kind, str]
 
-_NAME = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
+_NAME = re.compile(r"\$(?:([A-Za-z_]\w*|[0-9])|\{([A-Za-z_]\w*|[0-9]+)\})", re.ASCII)
+_OWN_FOLDER = re.compile(
+    r'\$\((?P<absolute>cd (?:-- )?"?\$\()?dirname (?:-- )?"?'
+    r'\$(?:0|\{0\}|(?P<source>BASH_SOURCE|\{BASH_SOURCE(?:\[0\])?\}))"?\)(?(absolute)"? *&& *pwd\))'
+)
+"""How a script asks for the folder that it stands in."""
+_PWD = re.compile(r"\$\(pwd\)")
 _NO_EXPANSION = re.compile(r"\$(?![A-Za-z_0-9{(@*#?$!\[-])")
 _RUN = re.compile(r"[^\\'\"`$]+")
 _RUN_QUOTED = re.compile(r"[^\\\"`$]+")
@@ -26,6 +33,7 @@ _SPLITS = re.compile(r"[ \t\n*?\[\\]")
 _RANGE = re.compile(r"(0|-?[1-9]\d{0,3})\.\.(0|-?[1-9]\d{0,3})")
 _LONGEST_BRACES = 4096
 _MOST_FIELDS = 512
+OWN_FOLDER, SOURCE_FOLDER, _FROM_HERE = "folder of $0", "folder of $BASH_SOURCE", "from here: "
 SIMPLE_ESCAPES = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
 }  # fmt: skip
@@ -44,17 +52,25 @@ class Field:
 
 @dataclass(slots=True)
 class Scope:
-    """What words may refer to: the variables set so far, the home folder and the working directory, where known."""
+    """What words may refer to: the variables set so far, the home folder and the working directory, where known.
+
+    `given`: what a script was started with, by number, and the folder it stands in (OWN_FOLDER, SOURCE_FOLDER).
+    """
 
     home: str | None
     cwd: str | None
     variables: dict[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, name: str) -> str | None:
-        known: Mapping[str, str | None] = self.variables
-        if name in known:
-            return known[name]
-        return {"HOME": self.home, "PWD": self.cwd}.get(name)
+        if name in self.variables:
+            return self.variables[name]
+        if name.startswith(_FROM_HERE):
+            folder = self.given.get(name.removeprefix(_FROM_HERE))
+            is_known = folder is not None and (folder.startswith("/") or self.cwd is not None)
+            return posixpath.normpath(posixpath.join(self.cwd or "/", folder)) if folder and is_known else None
+        known: dict[str, str | None] = {"HOME": self.home, "PWD": self.cwd, **self.given}
+        return known.get(name)
 
 
 def fields(raw: str, scope: Scope) -> list[Field]:
@@ -138,6 +154,13 @@ def _double(raw: str, at: int, run: re.Pattern[str], close: str) -> tuple[list[P
 
 
 def _dollar(raw: str, at: int, *, quoted: bool) -> tuple[list[Piece], int]:
+    own = _OWN_FOLDER.match(raw, at)
+    if own:
+        key = (_FROM_HERE if own["absolute"] else "") + (SOURCE_FOLDER if own["source"] else OWN_FOLDER)
+        return [("quoted variable" if quoted else "variable", key)], own.end()
+    pwd = _PWD.match(raw, at)
+    if pwd:
+        return [("quoted variable" if quoted else "variable", "PWD")], pwd.end()
     name = _NAME.match(raw, at)
     if name:
         return [("quoted variable" if quoted else "variable", name[1] or name[2])], name.end()

@@ -84,6 +84,16 @@ def unwrapped(fields: list[Field] | tuple[Field, ...]) -> Program | None:
     return Program(Field("", exact=False), ())
 
 
+def is_plainly_wrapped(fields: list[Field]) -> bool:
+    """Whether nothing before the program could change its folder, its variables or its home."""
+    program = unwrapped(fields)
+    before = fields[: len(fields) - len(program.arguments) - 1] if program is not None else fields
+    return all(
+        one.exact and not one.text.startswith("-") and "=" not in one.text and one.text not in ("sudo", "doas")
+        for one in before
+    )
+
+
 def _inner(name: str, given: list[Field]) -> list[Field] | None:
     """The command line inside this one; None where there is none."""
     if name in _WRAPPERS:

@@ -1,0 +1,174 @@
+"""Which command lines ``make`` may take out of a makefile with plain recipes.
+
+Only what GNU make and POSIX make surely read alike is understood: explicit rules, recipes behind a tab, variables set
+once to a plain text. Which of the targets were up to date is not asked: any of them may have been made.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)[ \t]*(:{1,2}|\?)?=[ \t]*(.*)", re.ASCII)
+_RULE = re.compile(r"([\w./ \t$(){}-]+?)[ \t]*:(?![:=])[ \t]*([\w./ \t$(){}|-]*)(?:;(.*))?", re.ASCII)
+_REFERENCE = re.compile(r"\$(?:\(([A-Za-z_]\w*)\)|\{([A-Za-z_]\w*)\}|([@<^*?%+$])|)", re.ASCII)
+_DECIDING = re.compile(r"SHELL|\.SHELLFLAGS|MAKEFLAGS|MAKEFILES|VPATH|GNUMAKEFLAGS|PATH|HOME|IFS|CDPATH")
+_QUIET = frozenset({"-s", "--silent", "--quiet", "-k", "--keep-going", "-B", "--always-make", "--no-print-directory"})
+_JOBS = re.compile(r"-j\d*|--jobs=\d+")
+_MADE_BY_ITSELF = re.compile(
+    r"\.(?:[acfFprshly]|o|cc|cpp|C|S|mod|sym|def|dvi|tex|texinfo|texi|txinfo|info|w|web|cweb|ch|el|out|sh)?"
+)
+"""Suffixes of files, and none, that make knows how to make without being told."""
+_DEEPEST = 8
+_LONGEST_LINE = 20_000
+
+
+class _NotPlain(Exception):  # noqa: N818 - the answer "no", never an error that anybody sees
+    """Something in it decides what runs, and this is not read here."""
+
+
+@dataclass(slots=True)
+class _Makefile:
+    variables: dict[str, str | None] = field(default_factory=dict)
+    needs: dict[str, list[str]] = field(default_factory=dict)
+    recipes: dict[str, list[str]] = field(default_factory=dict)
+    first: str = ""
+    expanded: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+def read(text: str, arguments: Sequence[str | None], folder: str) -> list[tuple[str, str]] | None:
+    """(folder, command line) of every recipe that may have run; None where that is not understood."""
+    try:
+        goals, given, folder = _called(arguments, folder)
+        made = _parsed(text, given)
+        return [(folder, line) for line in _lines(made, goals or [made.first])]
+    except _NotPlain:
+        return None
+
+
+def _called(arguments: Sequence[str | None], folder: str) -> tuple[list[str], dict[str, str], str]:
+    goals, given = [], {}
+    left = list(arguments[:0:-1])
+    while left:
+        one = left.pop()
+        if one is None:
+            raise _NotPlain
+        variable = _VARIABLE.fullmatch(one)
+        if one in ("-C", "-f"):
+            value = left.pop() if left else None
+            if value is None:
+                raise _NotPlain
+            folder = posixpath.normpath(posixpath.join(folder, value)) if one == "-C" else folder
+        elif variable and "$" not in one:
+            given[variable[1]] = variable[3]
+        elif not one.startswith("-") and "=" not in one:
+            goals.append(one)
+        elif one not in _QUIET and not _JOBS.fullmatch(one):
+            raise _NotPlain
+    return goals, given, folder
+
+
+def _parsed(text: str, given: dict[str, str]) -> _Makefile:
+    made = _Makefile()
+    if re.search(r"[\r\0\x01]|\\#", text) or any(_DECIDING.fullmatch(name) for name in given):
+        raise _NotPlain
+    targets: list[str] | None = None
+    for line in text.replace("\\\n", "\x01").split("\n"):
+        if line.startswith("\t"):
+            if targets is None or len(line) > _LONGEST_LINE:
+                raise _NotPlain
+            for target in targets:
+                made.recipes.setdefault(target, []).append(line[1:].replace("\x01\t", "\\\n").replace("\x01", "\\\n"))
+            continue
+        plain = line.partition("#")[0].replace("\x01", " ").strip()
+        if not plain:
+            continue
+        variable, rule = _VARIABLE.fullmatch(plain), _RULE.fullmatch(plain)
+        if variable:
+            _set(made, variable, given)
+            targets = None
+        elif rule and rule[3] is None:
+            targets = _rule(made, rule[1], rule[2])
+        else:
+            raise _NotPlain
+    made.variables |= given
+    return made
+
+
+def _set(made: _Makefile, variable: re.Match[str], given: dict[str, str]) -> None:
+    name, operator, value = variable.groups()
+    if name in made.variables or _DECIDING.fullmatch(name) or name in ("MAKE", "CURDIR"):
+        raise _NotPlain  # set twice, its value depends on where it is used
+    if re.search(r"\$[({](?:shell|eval|file|foreach|call|if|or|and|origin|guile)\b", value):
+        raise _NotPlain
+    made.variables[name] = given.get(name, None if operator == "?" else value)
+
+
+def _rule(made: _Makefile, left: str, right: str) -> list[str]:
+    targets, needs = left.split(), right.replace("|", " ").split()
+    if any("$" in one for one in [*targets, *needs]) or set(targets) & {
+        ".ONESHELL",
+        ".DEFAULT",
+        ".SUFFIXES",
+        ".EXPORT_ALL_VARIABLES",
+    }:
+        raise _NotPlain
+    if targets == [".PHONY"]:
+        return targets
+    for target in targets:
+        if target.startswith(".") and "/" not in target:
+            raise _NotPlain  # a special target, or a suffix rule
+        made.first = made.first or target
+        made.needs.setdefault(target, []).extend(needs)
+        if target in made.recipes:
+            raise _NotPlain  # which of two recipes counts
+    return targets
+
+
+def _lines(made: _Makefile, goals: list[str]) -> list[str]:
+    found: list[str] = []
+    seen: set[str] = set()
+    waiting = goals[::-1]
+    while waiting:
+        target = waiting.pop()
+        if target in seen:
+            continue
+        seen.add(target)
+        if not made.recipes.get(target) and not _is_source(made, target):
+            raise _NotPlain
+        found += [_expanded(made, line, target, 0).lstrip("@-+ \t") for line in made.recipes.get(target, ())]
+        waiting += made.needs.get(target, [])[::-1]
+    return [line for line in found if line]
+
+
+def _is_source(made: _Makefile, target: str) -> bool:
+    """Whether no rule that make brings along could make a target without a recipe."""
+    if target in made.needs:
+        return True
+    return not _MADE_BY_ITSELF.fullmatch(posixpath.splitext(target)[1])
+
+
+def _expanded(made: _Makefile, line: str, target: str, depth: int) -> str:
+    """A recipe line with its references replaced."""
+    if depth > _DEEPEST:
+        raise _NotPlain
+
+    def value(found: re.Match[str]) -> str:
+        if found[3] in ("$", "@"):
+            return "$" if found[3] == "$" else target
+        name = found[1] or found[2]
+        if name == "MAKE":
+            return "make"
+        text = made.variables.get(name)
+        if text is None:
+            raise _NotPlain
+        if (name, target) not in made.expanded:
+            made.expanded[name, target] = _expanded(made, text, target, depth + 1)
+        return made.expanded[name, target]
+
+    whole = _REFERENCE.sub(value, line)
+    if len(whole) > _LONGEST_LINE:
+        raise _NotPlain
+    return whole
