@@ -86,7 +86,8 @@ class Evidence:
         old = self._archive.files.session_extra(session.id)
         reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
         try:
-            reverts[source.name] = [asdict(mark) for mark in source.reverts(session.id)]
+            marks = [asdict(mark) for mark in source.reverts(session.id)]
+            reverts[source.name] = _remembered(reverts.get(source.name, []), marks)
         except (BadRecord, SourceBusy):
             _LOG.debug("reverts not told", source=source.name, session=session.id)
         diffs: list[Json] = []
@@ -145,6 +146,18 @@ class Evidence:
 def _needs_root(message: Message) -> bool:
     diffs = records.table(message.data.get("summary")).get("diffs")
     return bool(diffs) or any(part.type in ("step-start", "step-finish", "patch") for part in message.parts)
+
+
+def _remembered(old: list[Json], new: list[Json]) -> list[Json]:
+    """`new`, and the reverts that were once seen pending: a source without a journal forgets those at the next prompt.
+
+    The first time that one was seen is the nearest to its own.
+    """
+    if any(mark["is_exact"] for mark in new):
+        return new
+    seen = [mark for mark in old if not mark.get("is_exact", True)]
+    said = [mark | {"time": 0} for mark in seen]
+    return seen + [mark for mark in new if mark | {"time": 0} not in said]
 
 
 def _tree(session: Session, mark: Json) -> FileEdit:
