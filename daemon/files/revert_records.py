@@ -55,15 +55,14 @@ def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Re
     seen = [mark for marks in told.values() for mark in marks if not mark.get("is_exact", True)]
     for mark in [*seen, *now]:
         if any(_is_same(mark, revert) and revert.undone is None for revert in found):
-            continue
+            continue  # told more exactly, or as seen before
         times = [edit.time for edit in edits if edit.message_id and is_from(edit.message_id, mark["message_id"])]
         time = mark["time"] if mark in seen else max([mark["time"], *times])
         is_exact = abs(extra.get("diff_time", 0) - time) <= _AT_ONE_STROKE_MS
         after = time if is_exact else max((one for one in times if one <= time), default=time)
         revert = replace(_revert(mark), after=after, time=time)
-        if is_here and not (any(_is_same(one, revert) for one in now) or _is_final(archive, revert)):
-            revert = replace(revert, until=max(time + 1, session.updated if session is not None else 0))
-        found.append(revert)
+        is_over = is_here and not any(_is_same(one, revert) for one in now)
+        found.append(_ended(archive, session, mark, revert) if is_over or "ended" in mark else revert)
     if session is not None and is_here:
         found += _removed(archive, session, edits, found)
     return found
@@ -101,9 +100,13 @@ def _is_same(mark: Json, revert: Revert) -> bool:
     return (mark["message_id"], mark["part_id"], mark["snapshot"]) == (revert.first, revert.part, revert.tree)
 
 
-def _is_final(archive: Archive, revert: Revert) -> bool:
-    """Whether the clean-up of the next prompt has removed what was reverted."""
-    return archive.is_deleted(revert.first) or revert.part in archive.gone(revert.first)
+def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert) -> Revert:
+    """A revert that is not pending any more: final, undone by the time at which that was seen, or one of the two."""
+    if "ended" in mark:
+        return revert if mark["is_final"] else replace(revert, undone=mark["ended"], until=mark["ended"])
+    if archive.is_deleted(revert.first) or revert.part in archive.gone(revert.first):
+        return revert
+    return replace(revert, until=max(revert.time + 1, session.updated if session is not None else 0))
 
 
 # -- what only missing messages tell -----------------------------------------------------------------------------

@@ -71,13 +71,16 @@ class Story:
         batch.session(session, "s", 1)
         self.archive.commit(batch)
 
-    def marks(self, *marks: tuple[float, str, bool], source: str = "journal", is_exact: bool = True) -> Story:
+    def marks(
+        self, *marks: tuple[float, str, bool], source: str = "journal", is_exact: bool = True, ended: int = 0
+    ) -> Story:
         batch = self.archive.batch()
         told_ = [
             {
                 "time": at(second), "message_id": first, "part_id": "", "snapshot": self.trees[2],
                 "diff": self.diff(first), "is_undone": undone, "is_exact": is_exact,
             }
+            | ({"ended": ended, "is_final": False} if ended else {})
             for second, first, undone in marks
         ]  # fmt: skip
         batch.session_extra("ses_1", {"reverts": {source: told_}, "diffs": [], "diff_time": 0}, [])
@@ -218,6 +221,11 @@ def test_a_revert_that_was_seen_pending_and_is_gone_may_have_been_undone(archive
     story = Story(archive).marks((6, msg(4), False), is_exact=False)
     story.session(archived_session(updated=at(10)))
     assert told(story.history.latest) == ("stale", b"1\n")
+
+
+def test_a_revert_that_was_seen_pending_and_then_undone_brought_its_tree_back(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False, ended=at(8))
+    assert [story.at(second)[:2] for second in (6, 7, 8)] == [("proven", b"1\n"), ("stale", b"1\n"), ("proven", b"2\n")]
 
 
 def test_a_message_that_lost_its_last_parts_may_have_been_reverted(archive: Archive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -164,8 +165,14 @@ def test_a_revert_that_was_seen_pending_is_remembered_from_when_it_was_first_see
     source.marks = [replace(first, time=opencode.T0 + 90)]  # its session was touched
     assert _tell(archive, evidence, source) == seen
     source.marks = []
-    assert _tell(archive, evidence, source) == seen
-    source.marks = [replace(first, time=opencode.T0 + 99, diff="another")]
-    assert _tell(archive, evidence, source) == {source.name: [asdict(first), asdict(source.marks[0])]}
+    updated = opencode.T0 + 51
+    ended = asdict(first) | {"ended": updated, "is_final": False}  # its message is there: it was undone
+    assert _tell(archive, evidence, source) == {source.name: [ended]}
+    source.marks = [replace(first, time=opencode.T0 + 99)]
+    assert _tell(archive, evidence, source) == {source.name: [ended, asdict(source.marks[0])]}
+    shutil.rmtree(store.storage / "message")
+    source.marks = []
+    final = asdict(first) | {"time": opencode.T0 + 99, "ended": opencode.T0 + 100, "is_final": True}
+    assert _tell(archive, evidence, source) == {source.name: [ended, final]}
     source.marks = [replace(first, is_exact=True)]  # a journal tells of all
     assert _tell(archive, evidence, source) == {source.name: [asdict(source.marks[0])]}
