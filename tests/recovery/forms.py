@@ -98,7 +98,10 @@ def trimmed(path: str, before: str, after: str) -> str:
     lines = list(difflib.unified_diff(old, new, path, path, n=4))
     body = [line for line in lines[2:] if not line.startswith("@@") and line[1:].strip()]
     common = min((len(line[1:]) - len(line[1:].lstrip()) for line in body), default=0)
-    kept = [line if line.startswith("@@") else line[:1] + line[1 + common :] for line in lines[2:]]
+    kept = [
+        line if line.startswith("@@") else line[:1] + line[1:].removesuffix("\n")[common:] + "\n" * line.endswith("\n")
+        for line in lines[2:]
+    ]
     ended = [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in kept]
     return "".join([f"Index: {path}\n{'=' * 67}\n--- {path}\n+++ {path}\n", *ended])
 
