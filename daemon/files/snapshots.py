@@ -67,7 +67,7 @@ class Snapshots:
 
     def _lose(self, root: trees.Root, edit: FileEdit, folder: str, tree: str) -> None:
         """A folder is named, and what it held is not to be had: pruned, or only in a project that is gone."""
-        note = f"a folder that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} was not captured"
+        note = f"a folder that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} is not kept"
         origin = edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation
         self._lost[folder] = root, Revision(edit.time, Grade.LOST, None, *origin, note=note)
 
