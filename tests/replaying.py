@@ -195,8 +195,10 @@ def archived_session(session_id: str = "ses_1", directory: str = "/w", **fields:
     return Session(id=session_id, directory=directory, raw=records.dumps(record), **values)
 
 
-def keep(archive: Archive, edits: Iterable[FileEdit], session: Session | None = None) -> None:
-    """Messages that hold these edits, one for each message id, into the archive."""
+def keep(
+    archive: Archive, edits: Iterable[FileEdit], session: Session | None = None, *, gone: Iterable[str] = ()
+) -> None:
+    """Messages that hold these edits, one for each message id, into the archive; their source lost the parts `gone`."""
     by_message: dict[tuple[str, str], list[FileEdit]] = defaultdict(list)
     for one in edits:
         by_message[one.session_id, one.message_id].append(one)
@@ -211,7 +213,7 @@ def keep(archive: Archive, edits: Iterable[FileEdit], session: Session | None = 
         data = {"id": message_id, "sessionID": session_id, "role": "assistant", "time": {"created": created}}
         message = Message(message_id, session_id, "assistant", created, data, records.dumps(data))
         hash_ = records.digest(message.raw)
-        batch.message(message, source="s", generation=1, hash_=hash_, replay=[], edits=own)
+        batch.message(message, source="s", generation=1, hash_=hash_, replay=[], edits=own, gone=gone)
     archive.commit(batch)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daemon.files import marks, matching, shown
+from daemon.files import marks, matching, possible, shown
 from daemon.files.grade import CALL, RESULT, SHELL, Grade, certain
 from daemon.files.partial import Fragments, Run
 from daemon.files.track import Track
@@ -115,15 +115,27 @@ def _made(base: str, edit: FileEdit) -> matching.Outcome:
 
 def _blind(track: Track, edit: FileEdit) -> None:
     """A change of a file of which not everything is known, or that should not be there."""
-    outside = track.is_gone
-    fragments = track.fragments or Fragments()
-    if edit.operation is Operation.EDIT and edit.old is not None and edit.new is not None:
+    fragments, now = track.fragments or Fragments(), track.now
+    is_orderly = not track.overlaps(edit) and (now is None or now.operation is not Operation.UNCLEAR)
+    told: dict[str, Any] = {"note": NO_BASE, "outside_change": track.is_gone}
+    if not is_orderly:
+        fragments = Fragments(fragments.runs)
+    elif not fragments.has_gaps:
+        found = possible.changed(fragments, edit, lambda text: _made(text, edit))
+        if found is not None and found.runs:
+            track.add(edit, Grade.PARTIAL, None, fragments=found, **told)
+            return
+        if found is not None:
+            fragments, told = Fragments(), {"note": NO_MATCH, "outside_change": True}
+    found = possible.by_diff(fragments, edit) if edit.operation is Operation.EDIT and is_orderly else None
+    if found is not None:
+        fragments = found
+    elif edit.operation is Operation.EDIT and edit.old is not None and edit.new is not None:
         fragments = fragments.edited(edit.old, edit.new, everywhere=edit.replace_all)
     else:
         runs = [Run(None, new) for _, _, new, _ in edit.hunks if new]
         fragments = Fragments((*(Run(None, run.lines) for run in fragments.runs), *runs))
-    grade = Grade.PARTIAL if fragments.runs else Grade.LOST
-    track.add(edit, grade, None, note=NO_BASE, fragments=fragments, outside_change=outside)
+    track.add(edit, Grade.PARTIAL if fragments.runs else Grade.LOST, None, fragments=fragments, **told)
 
 
 def _recorded(track: Track, edit: FileEdit, base: str | None, computed: str | None) -> None:

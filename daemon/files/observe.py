@@ -264,7 +264,10 @@ def read(track: Track, edit: FileEdit) -> None:
         return
     outside = track.is_certain or track.mark_unknown
     if edit.note.startswith(INEXACT_READ):
+        known = track.fragments if now is not None and now.operation is not Operation.UNCLEAR else None
         fragments = Fragments((Run(1, tuple(text.split("\n"))),), is_all=True)
+        if known is not None and not known.has_gaps and known.runs == fragments.runs:
+            fragments = known  # a diff may have told more than a read can
         evidence = ("complete read",)
         track.add(
             edit, Grade.PARTIAL, None, evidence=evidence, note=edit.note, outside_change=outside, fragments=fragments

@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Known lines in a row, without their ends; `first` counts from 1, None where their place is not known."""
+    """Known lines in a row, without their ends; `first` counts from 1, None where their place is not known.
+
+    Without a place, the first and the last may be parts of lines.
+    """
 
     first: int | None
     lines: tuple[str, ...]
@@ -31,11 +34,13 @@ class Run:
 class Fragments:
     """The known runs, those with a place first, in the file's order, apart from one another.
 
-    `is_all`: they are all lines of the file, and only final newline and line ends are not known.
+    `is_all`: they are all lines of the file, and only their ends are not known. `newline`: whether a newline ends the
+    file, None where that is not known.
     """
 
     runs: tuple[Run, ...] = ()
     is_all: bool = False
+    newline: bool | None = None
 
     def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
         """With these lines seen in place; a run that says otherwise is older, and is dropped."""
@@ -46,6 +51,8 @@ class Fragments:
                 kept.append(run)
             elif (joined := _joined(run, new)) is not None:
                 new = joined
+        if not self.has_gaps and self.runs == (new,):
+            return self
         placed = sorted([*(run for run in kept if run.first is not None), new], key=lambda run: run.first or 0)
         return Fragments((*placed, *(run for run in kept if run.first is None)))
 
@@ -64,15 +71,19 @@ class Fragments:
                 runs.append(Run(first, tuple(text.replace(old, new).split("\n"))))
                 found += times
                 shift += grown * times
-            elif (times and not everywhere) or not inner & set(run.lines):
+            elif (times and not everywhere) or not (inner & set(run.lines) or _reaches_into(inner, run)):
                 # Known lines that the old text may reach into are given up.
                 runs.append(replace(run, first=first))
         # A place is only known behind an edit whose own place is, and as long as no unseen line was edited too.
         is_placed = not grown or (not everywhere and found == 1 and self._has_place(old))
         if not is_placed:
             runs = [replace(run, first=None) for run in runs]
-        if not found and new:
-            runs = [*(replace(run, first=None) if grown else run for run in runs), Run(None, tuple(new.split("\n")))]
+        written = new.removeprefix("\n").removesuffix("\n")  # an end of the line before, and of its own last one
+        if not found and written:
+            runs = [
+                *(replace(run, first=None) if grown else run for run in runs),
+                Run(None, tuple(written.split("\n"))),
+            ]
         return Fragments(tuple(runs), self.is_all and bool(found))
 
     def _has_place(self, old: str) -> bool:
@@ -85,13 +96,13 @@ class Fragments:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether lines are missing; without, only final newline and line ends are not known."""
+        """Whether lines are missing; without, only their ends are not known."""
         return not (self.is_all and len(self.runs) == 1 and self.runs[0].first == 1)
 
     def marked(self) -> str:
-        """The known lines with the gaps marked, for people; without gaps all lines, each ended by a newline."""
+        """The known lines with the gaps marked, for people; without gaps all lines, ended as far as is known."""
         if not self.has_gaps:
-            return "".join(f"{line}\n" for line in self.runs[0].lines)
+            return "\n".join(self.runs[0].lines) + ("" if self.newline is False else "\n")
         pieces: list[str] = []
         line = 1
         for run in self.runs:
@@ -101,8 +112,13 @@ class Fragments:
                 pieces.append(f"<<< lines {line} to {run.first - 1} are not known >>>")
             pieces += run.lines
             line = run.end if run.first is not None else line
-        pieces.append(f"<<< whether anything follows line {line - 1} is not known >>>")
+        pieces.append(f"<<< whether anything follows{f' line {line - 1}' if line > 1 else ''} is not known >>>")
         return "\n".join(pieces) + "\n"
+
+
+def _reaches_into(lines: set[str], run: Run) -> bool:
+    """Whether one of these lines may hold what of a run without a place is only a part of a line."""
+    return run.first is None and any(part in line for part in (run.lines[0], run.lines[-1]) for line in lines)
 
 
 def _joined(run: Run, new: Run) -> Run | None:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from daemon.files import changes, observe, trees
 from daemon.files.content import Content
-from daemon.files.grade import SNAPSHOT
+from daemon.files.grade import SNAPSHOT, Grade
+from daemon.files.history import Revision
 from daemon.files.track import Track, started
 from daemon.files.tracks import Tracks
 from daemon.model import FileEdit
@@ -34,6 +35,12 @@ class Snapshots:
         self._objects = objects
         self._wanted = wanted
         self._later = later
+        self._lost: dict[str, tuple[trees.Root, Revision]] = {}
+
+    @property
+    def lost(self) -> dict[str, Revision]:
+        """Folders that the newest tree of their work tree names, and of which nothing was to be had."""
+        return {path: revision for path, (_, revision) in self._lost.items()}
 
     def take(self, edit: FileEdit) -> None:
         """A tree that OpenCode took of a work tree (`other`), with `path` as the folder that was brought up to date."""
@@ -43,15 +50,33 @@ class Snapshots:
         if not self._wanted.may_hold(scope) or self._objects.tree(edit.blob) is None:
             return
         root = self._tracks.roots.get(place) or self._tracks.add_root(place)
+        self._find_again(root, edit.blob)
         if self._folder(root, edit.blob, scope) is None:
-            return  # the folder's own tree is not archived: nothing can be told
+            self._lose(root, edit, scope, (self._entry(root, edit.blob, scope) or (0, ""))[1])
+            return
         candidates = self._candidates(root, scope, edit.blob)
         before = root.before(scope)
         is_fresh = before is not None and self._folder(root, before.tree, scope) != self._folder(root, edit.blob, scope)
         for path, entry in candidates.items():
+            if entry is not None and entry[0] == trees.UNKNOWN and path not in root.touched:
+                self._lose(root, edit, path, entry[1])
+                continue
             self._look(root, edit, path, entry, is_fresh=is_fresh)
             root.touched.pop(path, None)
         root.covered[scope] = trees.Covered(scope, edit.blob, self._tracks.number)
+
+    def _lose(self, root: trees.Root, edit: FileEdit, folder: str, tree: str) -> None:
+        """A folder is named, and what it held is not to be had: pruned, or only in a project that is gone."""
+        note = f"a folder that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} is not kept"
+        origin = edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation
+        self._lost[folder] = root, Revision(edit.time, Grade.LOST, None, *origin, note=note)
+
+    def _find_again(self, root: trees.Root, tree: str) -> None:
+        """Forget the lost folders that a later tree has no more, or with another content that is to be had."""
+        for path, (place, _) in list(self._lost.items()):
+            entry = self._entry(root, tree, path) if place is root else (trees.UNKNOWN, "")
+            if entry is None or (entry[0] != trees.UNKNOWN and self._folder(root, tree, path) is not None):
+                del self._lost[path]
 
     def lacks(self, path: str, since: int) -> bool:
         """Whether a tree after event `since`, the last that covered a path, shows that nothing was there."""

@@ -66,7 +66,10 @@ def above(path: str) -> Iterator[str]:
 def differing(
     objects: Objects, old: str, new: str, base: str, wanted: Wanted
 ) -> Iterator[tuple[str, Entry | None, Entry | None]]:
-    """Files beneath `base` whose entries differ between two trees, either of which may be empty: (path, old, new)."""
+    """Files beneath `base` whose entries differ between two trees, either of which may be empty: (path, old, new).
+
+    A folder of the new tree whose own tree is not archived comes as (its path, None, (UNKNOWN, id of that tree)).
+    """
     stack = [(base, old, new)]
     while stack:
         folder, one, other = stack.pop()
@@ -75,7 +78,9 @@ def differing(
         before = objects.tree(one) if one else {}
         after = objects.tree(other) if other else {}
         if after is None:
-            continue  # what is there cannot be told
+            if wanted.may_hold(folder):
+                yield folder, None, (UNKNOWN, other)
+            continue
         before = before or {}
         for name in sorted({*before, *after}):
             first, second = before.get(name), after.get(name)

@@ -18,6 +18,9 @@ from daemon.files.trees import above, is_beneath
 from daemon.files.world import World
 from daemon.model import FileEdit, Operation
 
+_NOTE, _VERSION = "file states", "2"
+"""Raise the version when a replay concludes something else from the same records: every row is then made anew."""
+
 _MANY = 200
 """With more outdated paths everything is made anew: reading all once is cheaper than each with its folders."""
 
@@ -64,9 +67,10 @@ class View:
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
         """Make the rows anew that depend on what has changed; answers how many there are of those."""
         outdated = self._archive.files.outdated()
-        if not outdated:
+        is_old = self._archive.note(_NOTE) != _VERSION
+        if not outdated and not is_old:
             return 0
-        prefixes = ["/"] if len(outdated) > _MANY else self._dependent(outdated)
+        prefixes = ["/"] if is_old or len(outdated) > _MANY else self._dependent(outdated)
         world = self._build(prefixes, pulse)
         through_links = {world.real(prefix) for prefix in prefixes} - set(prefixes)
         if through_links:
@@ -81,6 +85,8 @@ class View:
                 if row is not None:
                     rows[path] = _ENCODER.encode(row)
         self._archive.commit_views(prefixes, rows, outdated)
+        if is_old:
+            self._archive.set_note(_NOTE, _VERSION)
         return len(rows)
 
     def _dependent(self, outdated: Iterable[str]) -> list[str]:

@@ -75,8 +75,8 @@ class World:
             self._takers.get(edit.operation, self._one)(edit)
 
     def paths(self) -> list[str]:
-        """Every path with a history, sorted."""
-        return self._tracks.paths()
+        """Every path with a history, sorted; of a folder that is lost as a whole, its own."""
+        return sorted({*self._tracks.paths(), *self._snapshots.lost})
 
     def links(self) -> set[tuple[str, str]]:
         """Every link that was ever known: (its path, what it led to)."""
@@ -93,6 +93,8 @@ class World:
         """
         track = self._tracks.known(path)
         revisions = tuple(track.revisions) if track is not None else ()
+        if not revisions and path in self._snapshots.lost:
+            return FileHistory(path, (self._snapshots.lost[path],))
         since = self._tracks.folders.linked_since(path)
         if since and self.real(path) != path:
             before = [replace(revision, time=since) for revision in revisions if revision.time <= since][-1:]

@@ -86,7 +86,8 @@ class Evidence:
         old = self._archive.files.session_extra(session.id)
         reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
         try:
-            reverts[source.name] = [asdict(mark) for mark in source.reverts(session.id)]
+            marks = [asdict(mark) for mark in source.reverts(session.id)]
+            reverts[source.name] = _remembered(source, session, reverts.get(source.name, []), marks)
         except (BadRecord, SourceBusy):
             _LOG.debug("reverts not told", source=source.name, session=session.id)
         diffs: list[Json] = []
@@ -145,6 +146,40 @@ class Evidence:
 def _needs_root(message: Message) -> bool:
     diffs = records.table(message.data.get("summary")).get("diffs")
     return bool(diffs) or any(part.type in ("step-start", "step-finish", "patch") for part in message.parts)
+
+
+def _remembered(source: Source, session: Session, old: list[Json], new: list[Json]) -> list[Json]:
+    """`new`, and the reverts that were once seen pending: a source without a journal forgets those at the next prompt.
+
+    What is not pending any more has ended by now: it became final, or was undone. The first time that one was seen is
+    the nearest to its own.
+    """
+    if any(mark["is_exact"] for mark in new):
+        return new
+    found: list[Json] = []
+    for mark in old:
+        if mark.get("is_exact", True):
+            continue
+        if "ended" not in mark and not any(_is_same(mark, one) for one in new):
+            is_final = not _is_there(source, session.id, mark)
+            found.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
+        else:
+            found.append(mark)
+    return found + [mark for mark in new if not any("ended" not in one and _is_same(mark, one) for one in found)]
+
+
+def _is_same(mark: Json, other: Json) -> bool:
+    return mark | {"time": 0} == other | {"time": 0}
+
+
+def _is_there(source: Source, session_id: str, mark: Json) -> bool:
+    """Whether what a revert took back is still, or again, a part of the session."""
+    if mark["message_id"] not in source.messages(session_id):
+        return False
+    reading = source.read_message(session_id, mark["message_id"])
+    if reading.message is None or reading.orphan:
+        return False
+    return not mark["part_id"] or any(part.id == mark["part_id"] for part in reading.message.parts)
 
 
 def _tree(session: Session, mark: Json) -> FileEdit:

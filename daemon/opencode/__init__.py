@@ -54,8 +54,11 @@ class RevertMark:
 
     At `time` (epoch ms) the session went back to where `message_id` (or its `part_id`, else empty) begins, and the
     files with it, as far as the `patch` parts from there on tell of them (formats section 9, 13); `snapshot` is the
-    tree of how they were just before. `is_undone` says that this revert was taken back: files are as in `snapshot`
-    again. A revert that the next prompt made final has no further mark.
+    tree of how they were just before, and `diff` is `git diff` from that tree to the files after it. Where no part was
+    worth keeping before the one that a user chose, OpenCode records the prompt of that turn as `message_id` and no
+    part, though the files keep what came before it: then only `diff` tells. `is_undone` says that this revert was taken
+    back: files are as in `snapshot` again. A revert that the next prompt made final has no further mark. Without
+    `is_exact`, `time` is only the latest at which it can have been.
     """
 
     time: int
@@ -63,6 +66,8 @@ class RevertMark:
     part_id: str
     snapshot: str
     is_undone: bool
+    diff: str = ""
+    is_exact: bool = True
 
 
 class Source(Protocol):

@@ -37,7 +37,7 @@ _AT_ONE_STROKE_MS = 5_000
 _PART_EVENTS = "type LIKE 'message.part.updated%'"
 _HEAD_PATHS = (
     "info.id", "messageID", "partID", "info.time.updated",
-    "info.revert.messageID", "info.revert.partID", "info.revert.snapshot",
+    "info.revert.messageID", "info.revert.partID", "info.revert.snapshot", "info.revert.diff",
 )  # fmt: skip
 _PART_PATHS = ("part.id", "part.messageID", "part.type", "part.state.status")
 
@@ -308,9 +308,8 @@ def _removed(log: _Log, message_id: str, now: int) -> None:
 
 def _revert(log: _Log, told: list[Any], now: int) -> None:
     """One state of the session's `revert` after another: set, set elsewhere, taken back, or made final."""
-    message_id, part_id, snapshot = told
-    marks = pending({"messageID": message_id, "partID": part_id, "snapshot": snapshot}, now)
-    before, log.revert = log.revert, marks[0] if marks else None
+    marks = pending(dict(zip(("messageID", "partID", "snapshot", "diff"), told, strict=True)), now)
+    before, log.revert = log.revert, replace(marks[0], is_exact=True) if marks else None
     if log.revert is None:
         if before is not None and not log.is_final:
             log.marks.append(RevertMark(now, before.message_id, before.part_id, before.snapshot, is_undone=True))

@@ -23,7 +23,8 @@ def pending(revert: Any, time: int) -> list[RevertMark]:
     message_id = records.text(data.get("messageID"))
     if not message_id:
         return []
-    return [RevertMark(time, message_id, records.text(data.get("partID")), records.text(data.get("snapshot")), False)]
+    part_id, snapshot, diff = (records.text(data.get(name)) for name in ("partID", "snapshot", "diff"))
+    return [RevertMark(time, message_id, part_id, snapshot, is_undone=False, diff=diff, is_exact=False)]
 
 
 def orphan_record(session_id: str, message_id: str, parts: Sequence[Part], now_ms: int) -> bytes:

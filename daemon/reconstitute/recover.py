@@ -157,7 +157,8 @@ def _known_lines(fragments: Fragments) -> str:
     placed = [run for run in fragments.runs if run.first is not None]
     loose = fragments.count - sum(len(run.lines) for run in placed)
     if fragments.is_all and len(placed) == 1 and not loose:
-        return "all its lines are known, but not their line ends and whether a newline ends the file"
+        rest = "" if fragments.newline is not None else " and whether a newline ends the file"
+        return f"all its lines are known, but not their line ends{rest}"
     if len(placed) > _MOST_RUNS:
         known = [counted(fragments.count - loose, "line")]
     else:

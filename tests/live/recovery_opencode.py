@@ -43,6 +43,11 @@ class Workshop(OpenCode):
         """Every tool part of the session in order."""
         return [part for m in self.messages(session) for part in m["parts"] if part["type"] == "tool"]
 
+    def record(self, session: str) -> dict[str, Any]:
+        """The session's own record."""
+        answer: dict[str, Any] = self._session("GET", session)
+        return answer
+
     def revert_part(self, session: str, message: str, part: str) -> None:
         """Undo this part and what came after it."""
         self._session("POST", session, "/revert", {"messageID": message, "partID": part})

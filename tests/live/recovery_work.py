@@ -109,10 +109,14 @@ class Bench:
         model: str = MODEL,
         files: Sequence[Path] = (),
         failing: int = 0,
+        said: str = "Next.",
     ) -> None:
-        """Let the session do `steps`, then note `folders`; `failing` calls are meant to fail (-1: any number)."""
+        """Let the session do `steps`, then note `folders`; `failing` calls are meant to fail (-1: any number).
+
+        `said` is the text before the calls of each step.
+        """
         prompt = f"Do the work called {name}."
-        self.model.add(prompt, [*(Step(text="Next.", calls=tuple(calls)) for calls in steps), Step(text="Done.")])
+        self.model.add(prompt, [*(Step(text=said, calls=tuple(calls)) for calls in steps), Step(text="Done.")])
         before = {call["id"] for call in self.opencode.calls(session)}
         self.opencode.say(session, prompt, model=model, files=files)
         self.notes.take(name, *folders)

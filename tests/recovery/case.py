@@ -32,10 +32,11 @@ def cases(folder: Path) -> Iterator[Case]:
 
 
 def _chosen(value: Any, kind: str) -> Any:
-    """`value` with every ``{json = …, sqlite = …}`` replaced by the one that counts."""
+    """`value` with every ``{json = …, sqlite15 = …, sqlite = …}`` replaced by the one that counts."""
     if isinstance(value, dict):
-        if value and value.keys() <= {"json", "sqlite"}:
-            return _chosen(value.get(kind), kind)
+        if value and value.keys() <= {"json", "sqlite15", "sqlite"}:
+            nearest = "sqlite" if kind == "sqlite15" and kind not in value else kind
+            return _chosen(value.get(nearest), kind)
         return {name: _chosen(item, kind) for name, item in value.items()}
     if isinstance(value, list):
         return [_chosen(item, kind) for item in value]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.recovery.store import Content, Json, Link
 
-VERSIONS = {"json": "1.1.65", "sqlite": "1.18.33", "both": "1.1.65"}
+VERSIONS = {"json": "1.1.65", "sqlite15": "1.15.13", "sqlite": "1.18.33", "both": "1.1.65"}
 BOM = "\ufeff"
 
 
@@ -70,7 +70,7 @@ def shown(content: Content, *, bom: bool = False) -> str:
 
 def reading(path: str, text: str, version: str, offset: int, limit: int) -> tuple[str, Json]:
     """The read tool's output and 1.18.33's `display`."""
-    is_new = version == VERSIONS["sqlite"]
+    is_new = version in (VERSIONS["sqlite15"], VERSIONS["sqlite"])
     lines = text.replace("\r\n", "\n").split("\n") if is_new else text.split("\n")
     lines = lines[:-1] if is_new and lines[-1] == "" else lines
     cut = "... (line truncated to 2000 chars)" if is_new else "..."
@@ -98,7 +98,10 @@ def trimmed(path: str, before: str, after: str) -> str:
     lines = list(difflib.unified_diff(old, new, path, path, n=4))
     body = [line for line in lines[2:] if not line.startswith("@@") and line[1:].strip()]
     common = min((len(line[1:]) - len(line[1:].lstrip()) for line in body), default=0)
-    kept = [line if line.startswith("@@") else line[:1] + line[1 + common :] for line in lines[2:]]
+    kept = [
+        line if line.startswith("@@") else line[:1] + line[1:].removesuffix("\n")[common:] + "\n" * line.endswith("\n")
+        for line in lines[2:]
+    ]
     ended = [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in kept]
     return "".join([f"Index: {path}\n{'=' * 67}\n--- {path}\n+++ {path}\n", *ended])
 

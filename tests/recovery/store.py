@@ -21,6 +21,9 @@ Json = dict[str, Any]
 MISSING_TREE = "5ca1ab1e" * 5
 """A tree id that no repository has: what a snapshot's collection leaves behind."""
 
+DATABASES = ("sqlite15", "sqlite")
+"""Of 1.15.13, whose journal is empty, and of 1.18.33."""
+
 _SCHEMA = """
 CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, vcs text, name text, time_created integer NOT NULL,
     time_updated integer NOT NULL, sandboxes text NOT NULL, commands text);
@@ -66,13 +69,14 @@ class Mark:
 
 @dataclass
 class Recorded:
-    """One message as OpenCode wrote it; `removed` by the clean-up after a revert."""
+    """One message as OpenCode wrote it; `removed`, or without the parts from `cut` on, by the clean-up after a revert."""
 
     info: Json
     parts: list[Json] = field(default_factory=list)
     clocks: list[int] = field(default_factory=list)
     """When each part was first written, epoch ms."""
     removed: bool = False
+    cut: str = ""
 
 
 class Snapshots:
@@ -98,6 +102,10 @@ class Snapshots:
             self._taken[key] = self._git("write-tree")
         return self._taken[key]
 
+    def diff(self, one: str, other: str) -> str:
+        """What OpenCode records with a revert: git's diff, without blank space at either end."""
+        return self._git("diff", "--no-ext-diff", one, other)
+
     def _place(self, path: Path, content: Content) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, Link):
@@ -121,7 +129,7 @@ class Snapshots:
 def git_dir(data_dir: Path, project: str, worktree: str, kind: str) -> Path:
     """Where the version of `kind` keeps the snapshots of a work tree."""
     place = data_dir / "snapshot" / project
-    return place / hashlib.sha1(worktree.encode()).hexdigest() if kind == "sqlite" else place
+    return place / hashlib.sha1(worktree.encode()).hexdigest() if kind in DATABASES else place
 
 
 def write(
@@ -133,10 +141,10 @@ def write(
     marks: list[Mark],
     session_diffs: Mapping[str, list[Json]],
 ) -> None:
-    """Everything that was recorded, in the storage of `kind`: json, sqlite, or both of them alike."""
+    """Everything that was recorded, in the storage of `kind`: json, sqlite15, sqlite, or both json and sqlite alike."""
     if kind in ("json", "both"):
         _write_json(data_dir, projects, sessions, messages)
-    if kind in ("sqlite", "both"):
+    if kind in (*DATABASES, "both"):
         _write_database(data_dir, projects, sessions, messages, marks if kind == "sqlite" else None)
     for session_id, diffs in session_diffs.items():
         place = data_dir / "storage" / "session_diff"
@@ -207,6 +215,8 @@ def _message_rows(database: sqlite3.Connection, recorded: Recorded) -> None:
     values = (info["id"], info["sessionID"], created, updated, _without(info, "id", "sessionID"))
     database.execute("INSERT INTO message VALUES (?,?,?,?,?)", values)
     for part in recorded.parts:
+        if recorded.cut and part["id"] >= recorded.cut:
+            continue
         data = _without(part, "id", "sessionID", "messageID")
         row = (part["id"], part["messageID"], part["sessionID"], created, updated, data)
         database.execute("INSERT INTO part VALUES (?,?,?,?,?,?)", row)

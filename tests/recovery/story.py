@@ -57,7 +57,7 @@ class Story(Calls):
     def __init__(self, case: Case, data_dir: Path, scratch: Path) -> None:
         self.case, self.name, self.data, self.data_dir = case, case.name, case.data, data_dir
         self.version = VERSIONS[case.kind]
-        self.is_new = case.kind == "sqlite"
+        self.is_new = case.kind in store.DATABASES
         self.has_git = bool(self.data.get("git", False))
         self.disk: dict[str, Content] = {
             self.absolute(path): content_of(value) for path, value in self.data.get("disk", {}).items()
@@ -328,26 +328,51 @@ class Story(Calls):
         tree = self._tree(None, session) if self._takes(session) else None
         self._leave(event.get("leaves", {}), session)
         if what == "revert":
-            message = self.labels[event["to"]]
-            record["revert"] = {"messageID": message.info["id"], "diff": event.get("diff", "")}
-            record["revert"] |= {"snapshot": tree} if tree else {}
-            record["revert"] |= {"partID": message.parts[event["part"]]["id"]} if "part" in event else {}
-        elif what in ("unrevert", "cleanup"):
-            record.pop("revert", None)
-            if what == "cleanup":
-                self._remove_from(self.labels[event["to"]])
+            record["revert"] = self._reverted(event, session, tree)
+        elif what == "cleanup":
+            self._remove(record["id"], record.pop("revert"))
+        elif what == "unrevert":
+            record.pop("revert")
         elif what == "fork":
             self._fork(record, self._sessions[event["from"]])
         info = json.loads(json.dumps(record))
         self._marks.append(store.Mark(self._clock, record["id"], "session.updated.1", {"info": info}))
         self._blind |= {self.absolute(path, session) for path in event.get("leaves", {})}
 
-    def _remove_from(self, first: Recorded) -> None:
+    def _reverted(self, event: Json, session: str, tree: str | None) -> Json:
+        """What OpenCode notes of a revert to a message or a part, with the files as that has left them.
+
+        Where no text or call stands before the part, it takes the turn's prompt in place of both.
+        """
+        message = self.labels[event["to"]]
+        record = self._sessions[session]
+        part = message.parts[event["part"]] if "part" in event else None
+        before = message.parts[: event.get("part", 0)]
+        revert: Json = {"messageID": message.info["id"]}
+        if part is not None and any(one["type"] in ("text", "tool") for one in before):
+            revert["partID"] = part["id"]
+        elif part is not None:
+            revert["messageID"] = message.info.get("parentID", message.info["id"])
+        tree = record.get("revert", {}).get("snapshot", tree)
+        if tree is not None:
+            now = self._tree(None, session)
+            assert now is not None
+            revert |= {"snapshot": tree, "diff": event.get("diff", self._snapshots.diff(tree, now))}
+        return revert
+
+    def _remove(self, session_id: str, revert: Json) -> None:
+        """The clean-up after a revert: since 1.15 a message that was reverted in part keeps the parts before."""
         for recorded in self._messages:
-            if recorded.info["sessionID"] == first.info["sessionID"] and recorded.info["id"] >= first.info["id"]:
-                recorded.removed = True
-                gone = {"messageID": recorded.info["id"]}
-                self._marks.append(store.Mark(self._clock, first.info["sessionID"], "message.removed.1", gone))
+            message_id, part_id = recorded.info["id"], revert.get("partID", "")
+            if recorded.info["sessionID"] != session_id or message_id < revert["messageID"]:
+                continue
+            if self.is_new and part_id and message_id == revert["messageID"]:
+                recorded.cut = part_id
+                gone = [{"messageID": message_id, "partID": p["id"]} for p in recorded.parts if p["id"] >= part_id]
+                self._marks += [store.Mark(self._clock, session_id, "message.part.removed.1", one) for one in gone]
+                continue
+            recorded.removed = True
+            self._marks.append(store.Mark(self._clock, session_id, "message.removed.1", {"messageID": message_id}))
 
     def _fork(self, into: Json, source: Json) -> None:
         copies: dict[str, str] = {}

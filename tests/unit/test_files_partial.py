@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from daemon.files.grade import Grade
 from daemon.files.partial import Fragments, Run
-from tests.replaying import append, edit, last, lines, read, told, unclear, write
+from daemon.model import Operation
+from tests.replaying import append, edit, event, last, lines, read, told, unclear, write
 
 
 def runs(*given: tuple[int | None, str], whole: bool = False) -> Fragments:
@@ -113,7 +114,7 @@ def test_after_an_edit_every_known_line_with_a_place_stands_there(
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        (runs(), "<<< whether anything follows line 0 is not known >>>\n"),
+        (runs(), "<<< whether anything follows is not known >>>\n"),
         (runs((1, "a|b")), "a\nb\n<<< whether anything follows line 2 is not known >>>\n"),
         (
             runs((3, "a"), (7, "b"), (None, "c|d")),
@@ -171,3 +172,48 @@ def test_an_addition_to_a_part_has_no_place() -> None:
 def test_a_write_ends_what_was_partial() -> None:
     found = last("/w/a", [lines(1, "/w/a", 3, "c"), write(2, "/w/a", "x\n")])
     assert (told(found), found.fragments) == (("proven", b"x\n"), None)
+
+
+COMPLETE = "final newline and line ends do not show in it"  # how a complete read of 1.2 and later is noted
+
+
+@pytest.mark.parametrize("seen", ["whole", "lines"])
+@pytest.mark.parametrize(
+    ("after", "newline"), [(("a", "b"), True), (("a", "b", "\\ No newline at end of file"), False)]
+)
+def test_one_line_read_and_a_diff_that_adds_one_give_both_in_order(
+    seen: str, after: tuple[str, ...], newline: bool
+) -> None:
+    first = read(1, "/w/a", "a", note=COMPLETE) if seen == "whole" else lines(1, "/w/a", 1, "a")
+    hunk = ("@@ -1,1 +1,2 @@", ("a",), after, False)
+    new = "a\nb\n" if newline else "a\nb"
+    found = last("/w/a", [first, edit(2, "/w/a", "a\n", new, hunks=(hunk,))])
+    assert found.grade is Grade.PARTIAL
+    assert found.fragments == Fragments((Run(1, ("a", "b")),), is_all=True, newline=newline)
+    assert found.fragments.marked() == new
+
+
+def test_a_complete_read_and_a_patch_over_the_whole_file_give_every_line() -> None:
+    hunk = ("", ("a", "b", "c", "d", "e"), ("a", "B", "c", "D", "e"), False)
+    found = last(
+        "/w/a", [read(1, "/w/a", "a\nb\nc\nd\ne", note=COMPLETE), event(2, Operation.PATCH, "/w/a", hunks=(hunk,))]
+    )
+    assert found.fragments == Fragments((Run(1, ("a", "B", "c", "D", "e")),), is_all=True, newline=True)
+
+
+def test_a_diff_moves_the_known_lines_behind_it() -> None:
+    hunk = ("@@ -4,6 +4,7 @@", ("d", "e", "f", "g", "h", "i"), ("d", "E", "e2", "f", "g", "h", "i"), False)
+    found = last("/w/a", [lines(1, "/w/a", 3, "c", "d"), lines(2, "/w/a", 20, "t"),
+                          edit(3, "/w/a", "e", "E\ne2", hunks=(hunk,))])  # fmt: skip
+    assert found.fragments is not None
+    assert found.fragments.runs == (Run(3, ("c", "d", "E", "e2", "f", "g", "h", "i")), Run(21, ("t",)))
+
+
+def test_an_edit_that_the_lines_read_do_not_allow_is_an_outside_change() -> None:
+    found = last("/w/a", [read(1, "/w/a", "a\nb", note=COMPLETE), edit(2, "/w/a", "something else here", "x")])
+    assert (found.outside_change, found.fragments) == (True, runs((None, "x")))
+
+
+def test_an_edit_of_unseen_text_invents_no_empty_line() -> None:
+    found = last("/w/a", [lines(1, "/w/a", 3, "c"), edit(2, "/w/a", "q\n", "r\n")])
+    assert found.fragments == runs((3, "c"), (None, "r"))

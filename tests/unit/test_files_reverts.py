@@ -12,6 +12,7 @@ from daemon.archive import Archive
 from daemon.files import FileHistory, Files
 from daemon.files.reverts import PENDING, Reverts
 from daemon.model import FileEdit, Json, Operation, Session
+from tests.git_texts import git_diff
 from tests.replaying import archived_session, at, event, keep, keep_tree, remove, snapshot, told, write
 
 A = "/w/a"
@@ -39,9 +40,8 @@ class Story:
 
     def __init__(self, archive: Archive, *, steps: bool = True, other: bool = False) -> None:
         self.archive = archive
-        self.trees = [
-            keep_tree(archive, {"b": b"b"} | ({"a": content} if content else {})) for content in (b"", b"1\n", b"2\n")
-        ]
+        self.states: list[dict[str, bytes]] = [{"b": b"b"}, {"b": b"b", "a": b"1\n"}, {"b": b"b", "a": b"2\n"}]
+        self.trees = [keep_tree(archive, state) for state in self.states]
         self.edits = [
             snapshot(1, self.trees[0], "/w", message_id=msg(2)),
             write(2, A, "1\n", message_id=msg(2)),
@@ -55,8 +55,13 @@ class Story:
             self.edits.append(write(8, A, "other\n", session_id="ses_2", message_id=msg(8), existed=True))
         keep(archive, self.edits)
 
+    def diff(self, first: str) -> str:
+        """What a revert to this message records of the files."""
+        return git_diff(self.states[2], self.states[0 if first == msg(2) else 1])
+
     def pending(self, first: str, *, updated: float = 10, part: str = "", as_text: bool = False) -> Story:
-        revert: Json = {"messageID": first, "snapshot": self.trees[2]} | ({"partID": part} if part else {})
+        revert: Json = {"messageID": first, "snapshot": self.trees[2], "diff": self.diff(first)}
+        revert |= {"partID": part} if part else {}
         told_as = records.dumps(revert).decode() if as_text else revert
         self.session(archived_session(updated=at(updated), record={"revert": told_as}))
         return self
@@ -66,12 +71,18 @@ class Story:
         batch.session(session, "s", 1)
         self.archive.commit(batch)
 
-    def marks(self, *marks: tuple[float, str, bool], source: str = "journal") -> Story:
+    def marks(
+        self, *marks: tuple[float, str, bool], source: str = "journal", is_exact: bool = True, ended: int = 0
+    ) -> Story:
         batch = self.archive.batch()
         told_ = [
-            {"time": at(second), "message_id": first, "part_id": "", "snapshot": self.trees[2], "is_undone": undone}
+            {
+                "time": at(second), "message_id": first, "part_id": "", "snapshot": self.trees[2],
+                "diff": self.diff(first), "is_undone": undone, "is_exact": is_exact,
+            }
+            | ({"ended": ended, "is_final": False} if ended else {})
             for second, first, undone in marks
-        ]
+        ]  # fmt: skip
         batch.session_extra("ses_1", {"reverts": {source: told_}, "diffs": [], "diff_time": 0}, [])
         self.archive.commit(batch)
         return self
@@ -161,11 +172,77 @@ def test_what_another_session_wrote_after_the_revert_stands(archive: Archive) ->
     assert told(story.history.latest) == ("proven", b"other\n")
 
 
-def test_a_file_in_no_patch_part_is_only_doubted_and_outside_of_git_left_alone(archive: Archive) -> None:
+def test_the_diff_tells_of_a_file_in_no_patch_part(archive: Archive) -> None:
     story = Story(archive, steps=False).pending(msg(4))
+    assert told(story.history.latest) == ("proven", b"1\n")
+
+
+def test_a_file_that_the_diff_does_not_name_stays_as_it_was(archive: Archive) -> None:
+    story = Story(archive)
+    story.states[1]["a"] = b"2\n"
+    story.states[1]["b"] = b"other"  # so that there is a diff
+    story.pending(msg(4))
+    assert told(story.history.latest) == ("verified", b"2\n")
+
+
+@pytest.mark.parametrize("diff", ["", "no diff at all", "diff --git x/a y/a\nindex 0000000..1111111\n--- x/a\n+++ y/a"])
+@pytest.mark.parametrize("steps", [True, False])
+def test_without_a_readable_diff_how_far_a_turn_went_back_is_open(archive: Archive, steps: bool, diff: str) -> None:
+    story = Story(archive, steps=steps)
+    revert: Json = {"messageID": msg(4), "snapshot": story.trees[2], "diff": diff}
+    story.session(archived_session(updated=at(10), record={"revert": revert}))
     assert told(story.history.latest) == ("stale", b"2\n")
     assert story.history.last_content is not None
-    assert story.history.last_content.proven
+
+
+def test_a_diff_is_applied_where_no_tree_has_its_result(archive: Archive) -> None:
+    story = Story(archive)
+    story.states[1]["a"] = b"made by the revert\n"
+    story.pending(msg(4))
+    assert told(story.history.latest) == ("proven", b"made by the revert\n")
+
+
+def test_a_diff_whose_result_has_another_hash_than_it_says_proves_nothing(archive: Archive) -> None:
+    story = Story(archive)
+    story.states[1]["a"] = b"made by the revert\n"
+    diff = story.diff(msg(4)).replace("+made", "+not made")
+    revert: Json = {"messageID": msg(4), "snapshot": story.trees[2], "diff": diff}
+    story.session(archived_session(updated=at(10), record={"revert": revert}))
+    assert told(story.history.latest) == ("stale", b"2\n")
+
+
+def test_a_revert_that_was_seen_pending_is_known_when_it_has_become_final(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False)
+    remove(archive, msg(4), now=at(30))
+    assert told(story.history.latest) == ("proven", b"1\n")
+
+
+def test_a_revert_that_was_seen_pending_and_is_gone_may_have_been_undone(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False)
+    story.session(archived_session(updated=at(10)))
+    assert told(story.history.latest) == ("stale", b"1\n")
+
+
+def test_a_revert_that_was_seen_pending_and_then_undone_brought_its_tree_back(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False, ended=at(8))
+    assert [story.at(second)[:2] for second in (6, 7, 8)] == [("proven", b"1\n"), ("stale", b"1\n"), ("proven", b"2\n")]
+
+
+def test_a_message_that_lost_its_last_parts_may_have_been_reverted(archive: Archive) -> None:
+    """1.15 keeps what came before the chosen part of a message, and no record of the revert."""
+    story = Story(archive)
+    cut = [edit for edit in story.edits if edit.message_id == msg(4)]
+    keep(archive, cut, gone=[edit.part_id for edit in cut])
+    assert story.at(4)[1] == b"2\n"
+    assert told(story.history.latest) == ("stale", b"2\n")
+
+
+def test_an_earlier_final_revert_is_not_hidden_by_a_pending_one(archive: Archive) -> None:
+    story = Story(archive)
+    keep(archive, [write(20, "/w/b", "b\n", message_id=msg(20))])
+    remove(archive, msg(4), now=at(30))
+    story.session(archived_session(updated=at(40), record={"revert": {"messageID": msg(20), "diff": ""}}))
+    assert told(story.history.latest)[0] == "stale"
 
 
 def test_without_git_a_revert_changes_nothing(archive: Archive) -> None:
@@ -177,6 +254,7 @@ def test_without_git_a_revert_changes_nothing(archive: Archive) -> None:
 def test_a_tree_that_is_not_archived_leaves_the_file_in_doubt(archive: Archive) -> None:
     story = Story(archive, steps=False)
     keep(archive, [*story.edits, step(5, "f" * 40, message_id=msg(4))])
+    story.trees[2] = "e" * 40
     story.pending(msg(4))
     assert told(story.history.latest)[0] == "stale"
     assert story.history.latest is not None
@@ -193,6 +271,7 @@ def test_a_revert_from_a_part_on_leaves_what_the_message_did_before_it(archive: 
         step(5, trees[0], path="/w/c", message_id=msg(2), part_id="prt_4"),
         snapshot(6, trees[1], "/w", message_id=msg(2), part_id="prt_5"),
     ])  # fmt: skip
+    # Without a diff: the patch parts behind the chosen one tell.
     record = {"revert": {"messageID": msg(2), "partID": "prt_3", "snapshot": trees[1]}}
     batch = archive.batch()
     batch.session(archived_session(updated=at(10), record=record), "s", 1)
@@ -215,11 +294,15 @@ def test_ids_are_compared_by_a_clock_that_wraps(archive: Archive) -> None:
         write(2, A, "1\n", message_id=before, existed=True), step(2.5, trees[0], message_id=before),
         write(4, A, "2\n", message_id=after, existed=True), step(4.5, trees[1], message_id=after),
     ])  # fmt: skip
+
+    def revert(first: str, left: bytes) -> Json:
+        return {"messageID": first, "diff": git_diff({"a": b"2\n"}, {"a": left})}
+
     batch = archive.batch()
-    batch.session(archived_session(updated=at(10), record={"revert": {"messageID": after}}), "s", 1)
+    batch.session(archived_session(updated=at(10), record={"revert": revert(after, b"1\n")}), "s", 1)
     archive.commit(batch)
     assert told(Files(archive).history(A).latest)[1] == b"1\n"
     batch = archive.batch()
-    batch.session(archived_session(updated=at(10), record={"revert": {"messageID": before}}), "s", 1)
+    batch.session(archived_session(updated=at(10), record={"revert": revert(before, b"0\n")}), "s", 1)
     archive.commit(batch)
     assert told(Files(archive).history(A).latest)[1] == b"0\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -362,3 +363,58 @@ def test_what_the_last_tree_lacks_is_told_from_what_no_tree_covers() -> None:
     tracks.number = 1
     snapshots.take(snapshot(1, objects.put({"a": b"1"}, "one"), "/w"))
     assert [snapshots.lacks(path, 0) for path in (A, B, "/o/b")] == [False, True, False]
+
+
+# -- what a tree names and nobody has --------------------------------------------------------------------------------
+
+
+def _without(objects: Objects, *trees: str) -> Objects:
+    for tree in trees:
+        del objects._trees[tree]
+    return objects
+
+
+def _folder_id(objects: Objects, tree: str, path: str) -> str:
+    found = objects.find(tree, path)
+    assert found is not None
+    return found[1]
+
+
+def test_a_folder_whose_tree_is_gone_is_listed_as_lost_with_the_tree_that_names_it() -> None:
+    story = Story().tree(1, {"a": b"a", "docs/guide": b"g", "docs/deep/x": b"x", "src/deep/y": b"y"})
+    tree = story.edits[0].blob
+    gone = [_folder_id(story.objects, tree, name) for name in ("docs", "src/deep")]
+    replayed = world(story.edits, _without(story.objects, *gone))
+    assert replayed.paths() == [A, "/w/docs", "/w/src/deep"]
+    for path, id_ in zip(("/w/docs", "/w/src/deep"), gone, strict=True):
+        latest = replayed.history(path).latest
+        assert latest is not None
+        assert (latest.grade, latest.content, latest.deleted) == (Grade.LOST, None, False)
+        assert tree[:12] in latest.note
+        assert id_[:12] in latest.note
+    assert replayed.history(A).latest is not None
+
+
+def test_a_lost_folder_stays_lost_until_a_tree_shows_it_again_or_without_it() -> None:
+    first, same = {"docs/guide": b"g", "a": b"a"}, {"docs/guide": b"g", "a": b"A"}
+    for later, paths in (({"docs/guide": b"G"}, [A, "/w/docs/guide"]), ({"a": b"A"}, [A])):
+        story = Story().tree(1, first).tree(2, same)
+        objects = _without(story.objects, _folder_id(story.objects, story.edits[0].blob, "docs"))
+        assert world(story.edits, objects).paths() == [A, "/w/docs"]
+        story.tree(3, later)
+        assert world(story.edits, objects).paths() == paths
+
+
+def test_a_session_folder_whose_tree_is_gone_is_lost_as_a_whole() -> None:
+    story = Story().tree(1, {"docs/guide": b"g"})
+    story.edits[0] = replace(story.edits[0], path="/w/docs")
+    objects = _without(story.objects, _folder_id(story.objects, story.edits[0].blob, "docs"))
+    assert world(story.edits, objects).paths() == ["/w/docs"]
+
+
+def test_what_calls_did_in_a_lost_folder_is_told_beside_it() -> None:
+    story = Story().then(write(1, "/w/docs/new", "n")).tree(2, {"docs/new": b"n", "docs/old": b"o"})
+    objects = _without(story.objects, _folder_id(story.objects, story.edits[-1].blob, "docs"))
+    replayed = world(story.edits, objects)
+    assert replayed.paths() == ["/w/docs", "/w/docs/new"]
+    assert told(replayed.history("/w/docs/new").latest) == ("proven", b"n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -142,9 +144,35 @@ def test_reverts_are_kept_by_source_and_a_busy_one_takes_nothing_away(archive: A
     told_ = _tell(archive, evidence, source)
     assert told_ == {source.name: [{
         "time": opencode.T0 + 50, "message_id": "msg_001", "part_id": "", "snapshot": "a" * 40, "is_undone": False,
+        "diff": "", "is_exact": True,
     }]}  # fmt: skip
     assert "a" * 40 in {name for name, _ in archive.objects.wanted()}  # what it was set back from is captured
     source.marks = None
     assert _tell(archive, evidence, source) == told_
     source.marks = []
     assert _tell(archive, evidence, source) == {source.name: []}
+
+
+def test_a_revert_that_was_seen_pending_is_remembered_from_when_it_was_first_seen(
+    archive: Archive, tmp_path: Path
+) -> None:
+    store = _store(tmp_path / "data")
+    intake_of(archive, quiet_s=0.0, free_mb=1).take(JsonTree(store.storage))
+    evidence, source = evidence_of(archive, tmp_path / "data"), _Reverting(store.storage)
+    first = RevertMark(opencode.T0 + 50, "msg_001", "", "a" * 40, False, "diff", is_exact=False)
+    source.marks = [first]
+    seen = _tell(archive, evidence, source)
+    source.marks = [replace(first, time=opencode.T0 + 90)]  # its session was touched
+    assert _tell(archive, evidence, source) == seen
+    source.marks = []
+    updated = opencode.T0 + 51
+    ended = asdict(first) | {"ended": updated, "is_final": False}  # its message is there: it was undone
+    assert _tell(archive, evidence, source) == {source.name: [ended]}
+    source.marks = [replace(first, time=opencode.T0 + 99)]
+    assert _tell(archive, evidence, source) == {source.name: [ended, asdict(source.marks[0])]}
+    shutil.rmtree(store.storage / "message")
+    source.marks = []
+    final = asdict(first) | {"time": opencode.T0 + 99, "ended": opencode.T0 + 100, "is_final": True}
+    assert _tell(archive, evidence, source) == {source.name: [ended, final]}
+    source.marks = [replace(first, is_exact=True)]  # a journal tells of all
+    assert _tell(archive, evidence, source) == {source.name: [asdict(source.marks[0])]}

@@ -489,8 +489,8 @@ def test_a_revert_that_goes_further_back_is_a_second_one(database: Database, sou
     for number, (message_id, part_id) in enumerate([("msg_2", "prt_5"), ("msg_2", "prt_5"), ("msg_1", None)]):
         database.event("ses_1", "session.updated.1", reverted(message_id, part_id), T0 + number)
     assert source.reverts("ses_1") == [
-        RevertMark(T0, "msg_2", "prt_5", "tree", False),
-        RevertMark(T0 + 2, "msg_1", "", "tree", False),
+        RevertMark(T0, "msg_2", "prt_5", "tree", False, "…"),
+        RevertMark(T0 + 2, "msg_1", "", "tree", False, "…"),
     ]
 
 
@@ -502,15 +502,15 @@ def test_without_a_journal_the_pending_revert_is_told_by_the_session(
     source.close()
     updated = database.now
     database.execute("UPDATE session SET revert = ?", json.dumps({"messageID": "msg_1", "snapshot": "tree"}))
-    assert source.reverts("ses_1") == [RevertMark(updated, "msg_1", "", "tree", False)]
+    assert source.reverts("ses_1") == [RevertMark(updated, "msg_1", "", "tree", False, is_exact=False)]
 
 
 def test_the_json_tree_tells_the_pending_revert_and_no_other(tmp_path: Path) -> None:
     store = JsonStore(tmp_path)
-    revert = {"messageID": "msg_1", "partID": "prt_1", "snapshot": "tree", "diff": ""}
+    revert = {"messageID": "msg_1", "partID": "prt_1", "snapshot": "tree", "diff": "diff --git"}
     store.session(session("ses_1", revert=revert))
     store.session(session("ses_2"))
     store.session(session("ses_3", revert="odd"))
     tree = JsonTree(store.storage)
-    assert tree.reverts("ses_1") == [RevertMark(T0, "msg_1", "prt_1", "tree", False)]
+    assert tree.reverts("ses_1") == [RevertMark(T0, "msg_1", "prt_1", "tree", False, "diff --git", is_exact=False)]
     assert tree.reverts("ses_2") == tree.reverts("ses_3") == []
