@@ -5,6 +5,7 @@ ReconstituteError
 │   ├── SourceBusy            the record is being written, or the database is locked
 │   ├── ModelUnavailable      the model server is down, or does not have the model
 │   └── DaemonUnreachable     nothing answers on the control socket
+│       └── ServesAnother     a service answers there, but keeps another archive
 ├── Skip                      this one item is unusable: quarantine it with the reason, go on
 │   ├── BadRecord             a record of OpenCode's that cannot be read
 │   ├── BadInput              a text the embedder cannot take
@@ -49,6 +50,10 @@ class DaemonUnreachable(Retry):
     """Nothing answers on the control socket."""
 
     exit_code = 69  # EX_UNAVAILABLE
+
+
+class ServesAnother(DaemonUnreachable):
+    """A service answers on the control socket, but keeps another archive than the caller means."""
 
 
 class Skip(ReconstituteError):  # noqa: N818

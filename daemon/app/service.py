@@ -163,7 +163,7 @@ class Daemon:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._asked_to_end)
-        server = Server(self._engine, self._config.socket_path)
+        server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
         self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")

@@ -31,6 +31,7 @@ def command(settings: Settings, as_json: bool) -> None:
         return
     terminal.say(_headline(answer))
     sections: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+        "Settings": _settings,
         "Archive": _archive,
         "Sources": _sources,
         "Waiting": _waiting,
@@ -53,6 +54,12 @@ def _headline(answer: dict[str, Any]) -> str:
     if answer.get("running"):
         return f"{name}, running as process {answer.get('pid', '?')} since {terminal.moment(answer.get('started'))}"
     return f"{name}, not running; start it with: reconstitute service install"
+
+
+def _settings(answer: dict[str, Any]) -> Iterator[str]:
+    if answer.get("differs"):
+        keys = ", ".join(map(str, answer["differs"]))
+        yield f"the running service works with another configuration than this command's: {keys}; restart it with yours"
 
 
 def _archive(answer: dict[str, Any]) -> Iterator[str]:
