@@ -12,6 +12,7 @@ ReconstituteError
 │   ├── BadReply              a model's reply that cannot be used; it is told what was wrong
 │   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
 │   └── BadRequest            a request file or a control call that makes no sense
+│       └── NotRecorded       nothing is recorded of the path it names
 └── Stop                      going on would lose or damage something: end with this message
     ├── ConfigError           the configuration is wrong
     ├── SourceMissing         OpenCode's directory is not there, or its layout is not known
@@ -89,6 +90,12 @@ class BadRequest(Skip):
     """A request file or a control call that makes no sense."""
 
     exit_code = 64  # EX_USAGE
+
+
+class NotRecorded(BadRequest):
+    """Nothing is recorded of a path; the message names those that are near it."""
+
+    exit_code = 4  # as of commands that find nothing
 
 
 class Stop(ReconstituteError):  # noqa: N818

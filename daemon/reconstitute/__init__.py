@@ -8,7 +8,6 @@ outside the output directory, and never the files themselves.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +16,9 @@ from pathlib import Path
 
 from daemon import config
 from daemon.archive import Archive
+from daemon.archive.unknown import unknown
 from daemon.chat import ChatModel
-from daemon.errors import BadRequest
+from daemon.errors import NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Target
@@ -98,7 +98,8 @@ class Reconstitution:
         A target that is kept up to date (`refresh` is not ``once``) and has no evidence yet gets a page that says so.
 
         Raises:
-            BadRequest: not an absolute path; `at` is no moment; or nothing is recorded of it (what is near is named).
+            BadRequest: not an absolute path, or `at` is no moment.
+            NotRecorded: nothing is recorded of it; what is near is named.
             OutputRefused: the output directory is not ours to write to, or one of records.
         """
         path = output.normal(target.path)
@@ -228,28 +229,20 @@ class Reconstitution:
         """What is to be said where nothing is recorded of a target that is kept up to date.
 
         Raises:
-            BadRequest: it is not kept up to date.
+            NotRecorded: it is not kept up to date.
         """
         if files or scope.sessions:
             return []
         message = self._nothing(path, target.at)
         if target.refresh == "once":
-            raise BadRequest(message)
+            raise NotRecorded(message)
         return [message]
 
     def _nothing(self, path: str, until: int | None) -> str:
         """Why there is nothing to reconstitute, and which paths a person may have meant."""
         if until is not None and (self._files.rows(path) or self._sessions_beneath(path)):
             return f"{path}: nothing was recorded of it by that time; leave out --at, or give a later one"
-        directories = sorted({session.directory for session in self._archive.sessions() if session.directory})
-        name = path.rsplit("/", 1)[-1]
-        near = sorted(
-            directories,
-            key=lambda d: (d.rsplit("/", 1)[-1] != name, -len(os.path.commonpath([d, path]) if d[0] == "/" else ""), d),
-        )
-        if not near:
-            return f"{path}: nothing is recorded at all yet; run `reconstitute index` where OpenCode was used"
-        return f"{path}: no recorded session touched or names it; sessions ran in {', '.join(near[:5])}"
+        return unknown(self._archive, path)
 
     def _sessions_beneath(self, path: str) -> bool:
         return any(is_beneath(session.directory, path) for session in self._archive.sessions())

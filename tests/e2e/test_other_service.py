@@ -20,7 +20,7 @@ from daemon.config import load
 from daemon.errors import ConfigError
 from daemon.mcp.asking import Asking
 from tests.daemon_process import Daemon, _toml
-from tests.make_opencode import JsonStore, assistant, session, text, tool
+from tests.make_opencode import one_written_file
 
 SERVED, MEANT = "/work/served", "/work/meant"
 WAYS = ("environment", "default file", "--config")
@@ -78,24 +78,11 @@ _KEYS = {
 }
 
 
-def _source(place: Path, name: str, bird: str) -> None:
-    store, ids = JsonStore(place), (f"msg_{name}", f"ses_{name}")
-    store.session(session(ids[1], directory=f"/work/{name}"))
-    wrote = {
-        "status": "completed", "input": {"filePath": f"/work/{name}/a.txt", "content": f"{bird}\n"},
-        "output": "Wrote file successfully.", "title": "a.txt", "metadata": {"exists": False},
-        "time": {"start": 1_795_230_000_100, "end": 1_795_230_000_200},
-    }  # fmt: skip
-    store.message(
-        assistant(*ids), text(f"prt_{name}_1", *ids, f"a {bird}"), tool(f"prt_{name}_2", *ids, "write", wrote)
-    )
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     root = tmp_path_factory.mktemp("other")
-    _source(root / "served-source", "served", "heron")
-    _source(root / "meant-source", "meant", "kingfisher")
+    one_written_file(root / "served-source", "served", "heron")
+    one_written_file(root / "meant-source", "meant", "kingfisher")
     with Daemon(root / "served-source", root / "ours") as service:
         service.run()
         yield Places(service, root)
