@@ -33,6 +33,7 @@ from daemon.ingest import Drained, Intake, Taken, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
+from daemon.recall.candidates import finish
 from daemon.recall.catalog import Catalog
 from daemon.reconstitute import Reconstitution
 
@@ -114,7 +115,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
             raise Interrupted("the daemon is stopping; ask again when it runs, what was done until now is kept")
 
     def close(self) -> None:
-        """Let go of everything, indexes before the archive."""
+        """Let go of everything, indexes before the archive; questions that are still under way get a moment to end."""
+        finish(_MOMENT_S)
         self.sources.close()
         self.recovery.close()
         self.upkeep.close()

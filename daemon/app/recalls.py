@@ -66,6 +66,7 @@ class RecallCalls:
             catalog=self.catalog,
             indexed_kb=self.config.limits.indexed_kb,
             on_failure=self.index_failed,
+            prepare=self.upkeep.load,
         )
 
     def noting(self) -> Notes:

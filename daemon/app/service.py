@@ -207,8 +207,9 @@ class Daemon:
         last_ping, last_look = 0.0, time.monotonic()
         while True:
             now = time.monotonic()
-            if interval is not None and now - last_ping >= interval and await asyncio.to_thread(self._is_able):
-                self._notifier.watchdog()
+            is_due = interval is not None and now - last_ping >= interval
+            # A ping that was not taken is tried again in two seconds.
+            if is_due and await asyncio.to_thread(self._is_able) and self._notifier.watchdog():
                 last_ping = now
             if self._config.watch.enabled and now - last_look >= 2.0:
                 last_look = now

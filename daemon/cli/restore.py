@@ -1,6 +1,6 @@
 """``reconstitute restore``: recorded files, byte for byte, into a new folder.
 
-The service finds the contents; this process writes them, so that they are the user's own, under the user's own umask,
+The service finds the contents; this process writes them, so that they are the user's own, readable for nobody else,
 wherever the user may write. What is written and why something is not is said for every file.
 """
 
