@@ -18,6 +18,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.answers import AnswerCalls
 from daemon.app.files import FileCalls
+from daemon.app.ground import ground, missing
 from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
 from daemon.app.status import StatusCall
@@ -76,6 +77,9 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._doubted: set[str] = set()
         self._broken: dict[str, IndexBroken] = {}
         self._embedding = threading.Lock()
+        self.grounds: dict[str, Json] = {}
+        """By target: what its last run stood on (app.ground)."""
+
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
         self.archive = Archive(config.archive_dir)
@@ -373,7 +377,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
         with self.alone(target.path, progress), self.answerer() as who:
-            return Reconstitution(
+            stood = self.grounds[target.path] = self.ground()
+            result = Reconstitution(
                 self.archive,
                 self.searching(),
                 self.recorded,
@@ -382,4 +387,12 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 notes=self.noting(),
                 pages=self.config.limits.pages,
                 forbidden=(self.config.opencode_dir, self.config.archive_dir),
+                ground=stood,
             ).run(target, progress, at=at)
+        if stood["pending"] and target.refresh == "once":
+            result["warnings"].append(f"made without {', '.join(missing(stood))}; a later run may tell more")
+        return result
+
+    def ground(self) -> Json:
+        """What a run that begins now stands on (app.ground)."""
+        return ground(self.archive, self.upkeep, unread=len(self.unread), captured=self.recovery.captured)

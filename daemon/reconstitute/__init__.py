@@ -69,9 +69,13 @@ class Reconstitution:
         notes: Notes | None = None,
         pages: int = 5000,
         forbidden: Sequence[Path] = (),
+        ground: Json | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """`pages` bounds one tree; no page goes into a `forbidden` directory (the records' own).
+
+        `ground` says what a run stands on besides its evidence; it is kept with the run. What was looked up while
+        something of it was `pending` is looked up anew the next time.
 
         `notes` is where what was found out goes to be found again, by this target and others. `clock` (epoch ms) only
         dates the record of the last run and trajectories, never a page.
@@ -84,6 +88,7 @@ class Reconstitution:
         self._notes = notes
         self._most_pages = pages
         self._forbidden = tuple(forbidden)
+        self._ground = ground or {"pending": {}}
         self._clock = clock
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
@@ -140,6 +145,7 @@ class Reconstitution:
         result |= self._told(case, asked, findings)
         entry = output.entry(renderer, root, Path(result["output"]))
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
+        last["ground"] = self._ground
         self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
         if root == self._output_root:
             result["warnings"] += output.publish_targets(self._archive, root)
@@ -169,7 +175,9 @@ class Reconstitution:
             histories=histories,
             files=files,
             questions=of(target, [file.relative for file in files]),
-            searches=Searches(self._archive, self._recall, path, scope, target.at),
+            searches=Searches(
+                self._archive, self._recall, path, scope, target.at, is_early=bool(self._ground["pending"])
+            ),
         )
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -217,7 +225,7 @@ class Reconstitution:
             progress({"phase": "quote", "done": number, "total": len(case.questions)})
             found.append(extractor.answer(question, case.searches.ranks(question)))
         answers = {finding.question.id: _to_json(finding) for finding in found}
-        warnings = list(case.searches.warnings)
+        warnings = [*case.searches.warnings, *self._ground["pending"]]
         value = {"key": key, "answers": answers, "warnings": warnings}
         if stored != value:
             self._archive.target_put(case.path, name, value)
