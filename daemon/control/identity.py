@@ -46,7 +46,7 @@ def meaning(config: Config, call: str, *, without: Collection[str] = ()) -> dict
     wanted = _DEPENDS.get(call, ())
     named = {}
     for section, table in msgspec.to_builtins(config).items():
-        if section in without:
+        if section in without or section == "adapter":  # which is no part of the service, and holds a token
             continue
         entries = {f"{section}.{key}": value for key, value in table.items()} if isinstance(table, dict) else {}
         for key, value in (entries or {section: table}).items():
