@@ -395,4 +395,4 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
 
     def ground(self) -> Json:
         """What a run that begins now stands on (app.ground)."""
-        return ground(self.archive, self.upkeep, unread=len(self.unread), captured=self.recovery.captured)
+        return ground(self.archive, self.upkeep, self.config, unread=len(self.unread), captured=self.recovery.captured)

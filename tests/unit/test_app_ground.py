@@ -181,6 +181,20 @@ def test_what_came_after_a_restart(make: Callable[..., Jobs], tmp_path: Path) ->
     assert_best(again, tmp_path)
 
 
+def test_a_configuration_that_has_changed(make: Callable[..., Jobs], tmp_path: Path) -> None:
+    """Of a target on a schedule, too: its new question is not left for the next time."""
+    first = make(refresh="scheduled", schedule="0 3 * * *")
+    embed(first)
+    run(first)
+    assert runs(first) == 0
+    first.close()
+    again = make(refresh="scheduled", schedule="0 3 * * *", questions=["Why tomatoes?"])
+    embed(again)
+    assert runs(again) == 1
+    assert "Why tomatoes?" in (again.engine.config.output_dir / PROJECT[1:] / "README.md").read_text()
+    assert runs(again) == 0
+
+
 def test_a_request_for_once_says_what_it_was_made_without(house: Jobs) -> None:
     made = house.engine.run_target(Target(PROJECT), lambda _: None)
     assert any("made without messages that are not indexed by meaning yet" in text for text in made["warnings"])
