@@ -6,12 +6,14 @@ ReconstituteError
 │   ├── SourceBusy            the record is being written, or the database is locked
 │   ├── ModelUnavailable      the model server is down, or does not have the model
 │   └── DaemonUnreachable     nothing answers on the control socket
+│       └── ServesAnother     a service answers there, but keeps another archive
 ├── Skip                      this one item is unusable: quarantine it with the reason, go on
 │   ├── BadRecord             a record of OpenCode's that cannot be read
 │   ├── BadInput              a text the embedder cannot take
 │   ├── BadReply              a model's reply that cannot be used; it is told what was wrong
 │   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
 │   └── BadRequest            a request file or a control call that makes no sense
+│       └── NotRecorded       nothing is recorded of the path it names
 └── Stop                      going on would lose or damage something: end with this message
     ├── ConfigError           the configuration is wrong
     ├── SourceMissing         OpenCode's directory is not there, or its layout is not known
@@ -56,6 +58,10 @@ class DaemonUnreachable(Retry):
     exit_code = 69  # EX_UNAVAILABLE
 
 
+class ServesAnother(DaemonUnreachable):
+    """A service answers on the control socket, but keeps another archive than the caller means."""
+
+
 class Skip(ReconstituteError):  # noqa: N818
     """One item is unusable; the rest goes on."""
 
@@ -89,6 +95,12 @@ class BadRequest(Skip):
     """A request file or a control call that makes no sense."""
 
     exit_code = 64  # EX_USAGE
+
+
+class NotRecorded(BadRequest):
+    """Nothing is recorded of a path; the message names those that are near it."""
+
+    exit_code = 4  # as of commands that find nothing
 
 
 class Stop(ReconstituteError):  # noqa: N818

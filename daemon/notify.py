@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 
 SEND_SECONDS = 1.0
+"""How long READY and the like wait for room in the reader's queue; a status or a ping waits for none."""
 _log = logging.getLogger(__name__)
 
 
@@ -54,11 +55,11 @@ class Notifier:
 
     def status(self, text: str) -> bool:
         """One line for ``systemctl status``; ids and counts only."""
-        return self._send(*_status(text))
+        return self._send(*_status(text), wait_s=0.0)
 
     def watchdog(self) -> bool:
         """The work was proven to go on."""
-        return self._send("WATCHDOG=1")
+        return self._send("WATCHDOG=1", wait_s=0.0)
 
     def extend(self, seconds: float) -> bool:
         """Start-up, or stopping, goes on and needs up to this much longer from now."""
@@ -72,14 +73,14 @@ class Notifier:
         """Shutting down has begun."""
         return self._send("STOPPING=1", *_status(status))
 
-    def _send(self, *lines: str) -> bool:
+    def _send(self, *lines: str, wait_s: float = SEND_SECONDS) -> bool:
         if not self._address or not lines:
             return False
         message = "\n".join(lines)
         try:
             if self._native is not None:
                 return self._native(message)
-            _datagram(self._address, message)
+            _datagram(self._address, message, wait_s)
         except OSError as error:
             if not self._has_failed:
                 _log.warning("systemd does not hear us at NOTIFY_SOCKET: %s", error.strerror or error)
@@ -102,13 +103,15 @@ def _native() -> Callable[[str], bool] | None:
     return lambda message: bool(daemon.notify(message))
 
 
-def _datagram(address: str, message: str) -> None:
+def _datagram(address: str, message: str, wait_s: float) -> None:
     """Send to a path, or with a leading ``@`` to an abstract socket.
 
     Raises:
-        OSError: nobody listens there, or its queue stays full for SEND_SECONDS.
+        OSError: nobody listens there, or its queue stays full for `wait_s`.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.settimeout(SEND_SECONDS)
-        target = "\0" + address[1:] if address.startswith("@") else address
-        sender.sendto(message.encode("utf-8", "replace"), target)
+        sender.settimeout(wait_s)
+        # Connected, so that waiting waits: to poll, a socket that is not has room always, and Python would try again
+        # and again without a pause.
+        sender.connect("\0" + address[1:] if address.startswith("@") else address)
+        sender.send(message.encode("utf-8", "replace"))

@@ -3,7 +3,7 @@
 Guarantees: the folder was not there or was empty; every file is made anew beneath its descriptor, never through a link
 and never over something; what was written is read back and compared; a name that another one already took here, or that
 must not be made, is answered with the reason and passed over. When the disk fails or is full the error says how far it
-came, and the file it failed at is not left half written. Modes are the user's own umask. Before the first file nothing
+came, and the file it failed at is not left half written. Modes are the process's umask. Before the first file nothing
 is made.
 """
 

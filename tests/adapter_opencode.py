@@ -58,12 +58,14 @@ class ScriptedOpenCode(FakeOpenCode):
 
 
 @contextmanager
-def adapter(url: str, *, keep_minutes: float = 10, seconds: float = 30, host: str = "127.0.0.1") -> Iterator[Adapter]:
-    """A running adapter in front of the OpenCode server at `url`."""
+def adapter(
+    url: str, *, keep_minutes: float = 10, seconds: float = 30, host: str = "127.0.0.1", **more: Any
+) -> Iterator[Adapter]:
+    """A running adapter in front of the OpenCode server at `url`; `more` are further keys of [adapter]."""
     config = msgspec.convert(
         {
             "opencode": {"server_url": url},
-            "adapter": {"host": host, "port": 0, "prompt_seconds": seconds, "session_minutes": keep_minutes},
+            "adapter": {"host": host, "port": 0, "prompt_seconds": seconds, "session_minutes": keep_minutes, **more},
         },
         Config,
     )

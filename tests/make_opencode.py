@@ -217,3 +217,20 @@ class Database2:
 
     def close(self) -> None:
         self.connection.close()
+
+
+def one_written_file(data_dir: Path, name: str, content: str) -> JsonStore:
+    """A store with one session, `ses_NAME` in /work/NAME, whose message `msg_NAME` wrote a.txt there."""
+    store, ids = JsonStore(data_dir), (f"msg_{name}", f"ses_{name}")
+    store.session(session(ids[1], directory=f"/work/{name}"))
+    wrote = {
+        "status": "completed",
+        "input": {"filePath": f"/work/{name}/a.txt", "content": f"{content}\n"},
+        "output": "Wrote file successfully.",
+        "title": "a.txt",
+        "metadata": {"exists": False},
+        "time": {"start": T0 + 100, "end": T0 + 200},
+    }
+    parts = text(f"prt_{name}_1", *ids, f"a {content}"), tool(f"prt_{name}_2", *ids, "write", wrote)
+    store.message(assistant(*ids), *parts)
+    return store

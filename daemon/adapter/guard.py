@@ -1,13 +1,15 @@
-"""Who may ask: on a loopback address, only what names this machine, and no page of another site through a browser.
+"""Who may ask, before a body is read: the right host, an origin that the user named, the token, and no body too large.
 
 A page whose name is made to lead to 127.0.0.1 has its own name in the Host header (DNS rebinding); a page of any site
-may send a form, and has its own address in the Origin header. Both are refused before the body is read. Pages of this
-machine get the headers that a browser wants, so that Ollama's browser client works.
+may send a form, and has its own address in the Origin header. Pages and programs that show pages are let in by
+`adapter.origins` alone, and get the headers that a browser wants, so that Ollama's browser client works.
 """
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,9 +17,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.adapter.shapes import line
+from daemon.config import Adapter
 
-_APPS = ("app", "file", "tauri", "vscode-webview", "vscode-file")
-"""Schemes of programs on this machine that show pages; no website has one. Ollama lets the same ones in."""
+BODY_BYTES = 32 << 20
 _ALLOWED = {
     "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
     "access-control-allow-headers": "authorization, content-type, user-agent, accept, x-requested-with",
@@ -41,8 +43,9 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """ASGI around ASGI; `local`: it listens on loopback, so the Host header has to name this machine."""
 
-    def __init__(self, app: ASGIApp, *, local: bool) -> None:
-        self._app, self._local = app, local
+    def __init__(self, app: ASGIApp, config: Adapter, *, local: bool) -> None:
+        self._app, self._token, self._local = app, config.token, local
+        self._origins = [_pattern(origin) for origin in config.origins]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -50,20 +53,39 @@ class Guard:
             return
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
+        allowing = {"access-control-allow-origin": origin, "vary": "Origin"} if origin else {}
         if self._local and not is_loopback(_name_of(f"//{host}")):
-            await _refusal(f"the host {host!r} is not this machine; use http://127.0.0.1")(scope, receive, send)
-        elif origin and not self._is_ours(origin, host):
-            await _refusal(f"pages of {origin} may not use this server")(scope, receive, send)
+            refusal = _refusal(403, f"the host {host!r} is not this machine; use http://127.0.0.1")
+            allowing = {}
+        elif origin and not any(one.fullmatch(origin.lower()) for one in self._origins):
+            refusal = _refusal(403, f"pages of {origin} may not use this server; adapter.origins names those that may")
+            allowing = {}
         elif origin and scope["method"] == "OPTIONS":
-            await Response(status_code=204, headers=_ALLOWED | _allowing(origin))(scope, receive, send)
+            refusal = Response(status_code=204, headers=_ALLOWED)  # a browser sends no token yet
+        elif not self._is_known(headers.get("authorization", "")):
+            refusal = _refusal(401, "send Authorization: Bearer TOKEN, with the token that adapter.token has")
+        elif _length(headers.get("content-length", "")) > BODY_BYTES:
+            refusal = _refusal(413, f"the body is larger than {BODY_BYTES >> 20} MB")
         else:
-            await self._app(scope, receive, _with_headers(send, _allowing(origin)) if origin else send)
+            await self._app(scope, receive, _with_headers(send, allowing) if origin else send)
+            return
+        refusal.headers.update(allowing)
+        await refusal(scope, receive, send)
 
-    def _is_ours(self, origin: str, host: str) -> bool:
-        if origin.partition("://")[0] in _APPS:
-            return True
-        is_same = not self._local and urlsplit(origin).netloc == host
-        return origin.startswith(("http://", "https://")) and (is_same or is_loopback(_name_of(origin)))
+    def _is_known(self, authorization: str) -> bool:
+        kind, _, given = authorization.partition(" ")
+        right = hmac.compare_digest(given.strip().encode(), self._token.encode())
+        return not self._token or (kind.lower() == "bearer" and right)
+
+
+def _pattern(origin: str) -> re.Pattern[str]:
+    """An origin as the configuration has it: `*` stands for anything but a slash, alone for every origin."""
+    return re.compile(".*" if origin == "*" else re.escape(origin.lower().rstrip("/")).replace(r"\*", "[^/]*"))
+
+
+def _length(text: str) -> int:
+    """What a Content-Length says; 0 without one, then the bytes are counted as they come."""
+    return int(text[:20]) if text.isdecimal() else 0
 
 
 def _name_of(address: str) -> str:
@@ -73,12 +95,10 @@ def _name_of(address: str) -> str:
         return ""
 
 
-def _allowing(origin: str) -> dict[str, str]:
-    return {"access-control-allow-origin": origin, "vary": "Origin"}
-
-
-def _refusal(message: str) -> Response:
-    return Response(line({"error": message}), status_code=403, media_type="application/json")
+def _refusal(status: int, message: str) -> Response:
+    """Hangs up too: what follows is the body that nobody reads."""
+    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if status == 401 else {})
+    return Response(line({"error": message}), status, headers, media_type="application/json")
 
 
 def _with_headers(send: Send, more: dict[str, str]) -> Send:

@@ -26,12 +26,12 @@ from daemon.adapter.asked import Asked
 from daemon.adapter.catalog import Catalog, UnknownModel
 from daemon.adapter.delivery import Deliveries, Event, Lines, Piece, in_thread
 from daemon.adapter.exchange import Exchange, HungUp, Said, Unanswered
+from daemon.adapter.guard import BODY_BYTES
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode_server import OpenCodeServer
 from daemon.errors import BadReply, BadRequest, ContextLost, ReconstituteError, Retry
 from daemon.model import Json
 
-BODY_BYTES = 32 << 20
 READ_SECONDS = 30.0
 _ELSEWHERE = "models are OpenCode's: add or remove them there, with opencode auth login or in opencode.json"
 _REFUSED = {

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import uvicorn
 
 from daemon.adapter.catalog import Catalog
+from daemon.adapter.connection import Connection
 from daemon.adapter.guard import Guard, is_loopback
 from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
@@ -50,8 +51,8 @@ class Adapter:
         port = self._socket.getsockname()[1]
         self.url = f"http://{f'[{self._config.host}]' if ':' in self._config.host else self._config.host}:{port}"
         config = uvicorn.Config(
-            Guard(self._routes.application(), local=self.is_local),
-            http="h11",
+            Guard(self._routes.application(), self._config, local=self.is_local),
+            http=Connection,
             ws="none",
             loop="none",
             lifespan="off",
@@ -112,8 +113,8 @@ async def _serve(config: Config, say: Say, warn: Say) -> int:
     try:
         await adapter.start()
         say(f"listening on {adapter.url}")
-        if not adapter.is_local:
-            warn(f"{adapter.url} can be reached from other machines, and asks nobody who he is")
+        if not adapter.is_local and not config.adapter.token:
+            warn(f"{adapter.url} can be reached from other machines, and asks nobody who he is; set adapter.token")
         # A thread that nobody waits for: OpenCode may not answer for long.
         threading.Thread(target=_tell, args=(config, adapter, say, warn), name="adapter-tell", daemon=True).start()
         await ended.wait()

@@ -18,6 +18,7 @@ from daemon import log
 from daemon.app import targets
 from daemon.app.answers import AnswerCalls
 from daemon.app.files import FileCalls
+from daemon.app.ground import ground, missing
 from daemon.app.indexing import Indexing
 from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
@@ -35,6 +36,7 @@ from daemon.ingest import Intake, Taken, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
+from daemon.recall.candidates import finish
 from daemon.recall.catalog import Catalog
 from daemon.reconstitute import Reconstitution
 
@@ -74,6 +76,9 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._doubted: set[str] = set()
         self._broken: dict[str, IndexBroken] = {}
         self._embedding = threading.Lock()
+        self.grounds: dict[str, Json] = {}
+        """By target: what its last run stood on (app.ground)."""
+
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
         self.archive = Archive(config.archive_dir)
@@ -114,7 +119,8 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
             raise Interrupted("the daemon is stopping; ask again when it runs, what was done until now is kept")
 
     def close(self) -> None:
-        """Let go of everything, indexes before the archive."""
+        """Let go of everything, indexes before the archive; questions that are still under way get a moment to end."""
+        finish(_MOMENT_S)
         self.sources.close()
         self.recovery.close()
         self.upkeep.close()
@@ -323,7 +329,8 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
         with self.alone(target.path, progress), self.answerer() as who:
-            return Reconstitution(
+            stood = self.grounds[target.path] = self.ground()
+            result = Reconstitution(
                 self.archive,
                 self.searching(),
                 self.recorded,
@@ -333,4 +340,12 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 pages=self.config.limits.pages,
                 spare_mb=self.config.limits.free_mb,
                 forbidden=(self.config.opencode_dir, self.config.archive_dir),
+                ground=stood,
             ).run(target, progress, at=at)
+        if stood["pending"] and target.refresh == "once":
+            result["warnings"].append(f"made without {', '.join(missing(stood))}; a later run may tell more")
+        return result
+
+    def ground(self) -> Json:
+        """What a run that begins now stands on (app.ground)."""
+        return ground(self.archive, self.upkeep, self.config, unread=len(self.unread), captured=self.recovery.captured)

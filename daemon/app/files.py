@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from daemon.app.changes import changes
 from daemon.archive import Archive
+from daemon.archive.unknown import is_touched, unknown
 from daemon.control.protocol import FileContent, Progress, Take, silent
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
@@ -47,6 +48,7 @@ class FileCalls:
         warnings = self.current(progress)
         rows = self.recorded.rows(prefix) if until is None else self._rows_at(prefix, until)
         found = list(_with_disk(rows, progress))
+        warnings += [] if found else [self._unknown(prefix)]
         unreadable = sum(disk is Disk.UNREADABLE for _, disk in found)
         if unreadable:
             warnings.append(f"{redact(prefix)}: {unreadable} of its files cannot be read on the disk, so not compared")
@@ -55,10 +57,20 @@ class FileCalls:
         clean = lru_cache(maxsize=None)(redact)
         return {
             "path": redact(prefix),
+            "known": bool(rows),
             "files": [_file(row, disk, clean) for row, disk in found],
             "hints": [redact(hint) for hint in self.recorded.hints(prefix)],
             "warnings": [redact(warning) for warning in warnings],
         }
+
+    def _unknown(self, path: str, *, is_file: bool = False) -> str:
+        """What is said of a path that nothing was found of; `is_file`: a file's was looked for, not a folder's."""
+        rows = self.recorded.rows(path)
+        if is_file and rows and all(row.path != path for row in rows):
+            return f"{path}: is a folder; `reconstitute files {path}` lists what is recorded beneath it"
+        if rows:
+            return f"{path}: nothing was recorded of it by then; leave out --at, or give a later time"
+        return unknown(self.archive, path)
 
     def _rows_at(self, prefix: str, until: int) -> list[Row]:
         rows = (_row(history.until(until)) for history in self.recorded.histories(prefix, until))
@@ -69,6 +81,7 @@ class FileCalls:
         file = _checked(path)
         warnings = self.current(progress)
         history = self.recorded.history(file)
+        warnings += [] if history.revisions else [self._unknown(file, is_file=True)]
         title = lru_cache(maxsize=None)(self._title)
         revisions = [_revision(revision, title(revision.session_id)) for revision in history.revisions]
         answer = {
@@ -96,6 +109,7 @@ class FileCalls:
         warnings = self.current(progress)
         history = self.recorded.history(file).until(until)
         latest = history.latest
+        warnings += [] if latest is not None else [self._unknown(file, is_file=True)]
         data = None if latest is None else _data(latest)
         shown = data if data is None or raw else _redacted(data)
         answer: Json = {
@@ -144,6 +158,8 @@ class FileCalls:
             else:
                 skipped.append({"path": history.path, "reason": choice})
                 only_deleted += history.deleted and not deleted
+        if not chosen and not skipped:
+            warnings.append(self._unknown(prefix))
         # Where names clash, what is there now comes before what was deleted, and all of those before mere parts.
         chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
         for number, (history, revision) in enumerate(chosen, start=1):
@@ -160,6 +176,7 @@ class FileCalls:
 
     def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
         """See control.protocol.Service."""
+        warnings = []
         if remove:
             if not old or new:
                 raise BadRequest("alias: to take one back, name the old folder alone")
@@ -167,8 +184,10 @@ class FileCalls:
                 raise BadRequest(f"{old!r}: is no alias; `reconstitute alias --list` shows those there are")
         elif old or new:
             self._add_alias(_checked(old), _checked(new))
+            if not is_touched(self.archive, _checked(old)):
+                warnings.append(redact(unknown(self.archive, _checked(old))))
         pairs = sorted(self.recorded.aliases().items())
-        return {"aliases": [{"old": redact(old), "new": redact(new)} for old, new in pairs]}
+        return {"aliases": [{"old": redact(old), "new": redact(new)} for old, new in pairs], "warnings": warnings}
 
     def _add_alias(self, old: str, new: str) -> None:
         if old in (new, "/") or new == "/":

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine, Interrupted
+from daemon.app.ground import is_better
 from daemon.app.loops import MODEL_S, Loop
 from daemon.disk_space import is_full
 from daemon.errors import ArchiveCorrupt, BadRequest, ReconstituteError, Retry
@@ -27,6 +28,12 @@ _BESIDE_S = 300.0
 """What a step of a run may take beside its one call of the model, whose time is the configuration's."""
 
 _LOOK_S = 600.0
+_AGAIN_S = 1.0
+"""From one look for targets whose pages could be better by now to the next."""
+
+_AGAIN_SHARE = 10.0
+"""The least rest before such a run, as a multiple of what the last one took."""
+
 _SETTLE_S = 1.0
 """A continuous target waits this long for more, so that a burst of messages is one run."""
 
@@ -58,6 +65,12 @@ class JobLoop(Loop):
 
         self._configured = {target.path for target in targets.configured(engine.config)}
         self._targets = targets.known(engine.archive, engine.config)
+        self._took: dict[str, float] = {}
+        self._compared = time.monotonic()
+        for path in self._targets:
+            last = engine.archive.target_get(path, "last") or {}
+            if "ground" in last:
+                engine.grounds[path] = last["ground"]
 
     @property
     def queued(self) -> int:
@@ -108,7 +121,19 @@ class JobLoop(Loop):
                 self._run_target(target)
             return 0.0
         self._look_for_model()
+        self._look_for_better_ground()
         return 0.3
+
+    def _look_for_better_ground(self) -> None:
+        """A target's pages that were made before something had come are made again when it has (app.ground)."""
+        if time.monotonic() - self._compared < _AGAIN_S:
+            return
+        self._compared, now = time.monotonic(), self._engine.ground()
+        for path in list(self._targets):
+            was = self._engine.grounds.get(path)
+            if was is not None and is_better(now, was):
+                self._engine.grounds[path] = now  # the run notes its own
+                self.enqueue(path, max(_SETTLE_S, _AGAIN_SHARE * self._took.get(path, 0.0)))
 
     def _next(self) -> str | None:
         """Who has waited longest: one that is due again and again does not hold up the others."""
@@ -249,6 +274,7 @@ class JobLoop(Loop):
         try:
             self._engine.take(everything=False)
             result = self._engine.run_target(target, self._sign)
+            self._took[target.path] = time.monotonic() - began
         except (Interrupted, ArchiveCorrupt):
             raise
         except Exception as error:

@@ -18,7 +18,7 @@ from daemon.app.beat import Beat
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.unindexed import MOST
 from daemon.disk_space import is_full
-from daemon.embed import Embedder
+from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken, ReconstituteError
 from daemon.index import LexicalIndex
 from daemon.vectors import Vector
@@ -328,11 +328,9 @@ class EmbedLoop(Loop):
         return 0.0 if done.messages or is_more else 2.0
 
     def _load(self) -> None:
-        """Have a model on this machine read its file, 0.4 s, before a question waits for it; a server's is its own."""
+        """Have model and index in memory before a question waits for them."""
         self._is_loaded = True
-        embedder = self._engine.upkeep.embedder
-        if isinstance(embedder, Considerate):
-            embedder.embed(["."])
+        self._engine.upkeep.load()
 
     def _asked(self) -> bool:
         self.sign()
@@ -349,9 +347,10 @@ class Considerate:
     One text alone is a question that somebody waits for: it goes first.
     """
 
-    def __init__(self, embedder: Embedder, calm: threading.Event) -> None:
+    def __init__(self, embedder: Builtin, calm: threading.Event) -> None:
         """`calm`: set while there is nothing to give way to."""
         self._embedder = embedder
+        self.load = embedder.load
         self._calm = calm
 
     @property

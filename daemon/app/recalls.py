@@ -12,6 +12,7 @@ from typing import Any
 
 from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
+from daemon.archive.unknown import is_touched, unknown
 from daemon.config import Config
 from daemon.control.protocol import Progress, TakeText, silent
 from daemon.exports import Export
@@ -65,6 +66,7 @@ class RecallCalls:
             catalog=self.catalog,
             indexed_kb=self.config.limits.indexed_kb,
             on_failure=self.index_failed,
+            prepare=self.upkeep.load,
         )
 
     def noting(self) -> Notes:
@@ -86,6 +88,9 @@ class RecallCalls:
         question, odd = read(call, arguments)
         behind = self.look(match=question.match if isinstance(question, asked.Recall) else "")
         answer = self._answer(question, here)
+        path = getattr(question, "path", "")
+        if path.startswith("/") and not (answer.get("results") or answer.get("sessions")):
+            odd = [*odd, *([] if is_touched(self.archive, path) else [unknown(self.archive, path)])]
         answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]
         return answer
 

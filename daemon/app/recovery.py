@@ -26,6 +26,8 @@ class Recovery:
         )
         self.evidence = Evidence(archive, self._capture, config.opencode_dir, config.limits.record_mb)
         self.files = Files(archive)
+        self.captured = 0
+        """Objects captured so far."""
 
     def capture(self, within_s: float, progress: Callable[[int, int], None]) -> Captured:
         """Bring older archives up to what this version draws from records, then capture what is queued.
@@ -34,7 +36,9 @@ class Recovery:
             DiskFull: the disk is nearly full.
         """
         self.evidence.renew(progress)
-        return self._capture.run(within_s, progress)
+        done = self._capture.run(within_s, progress)
+        self.captured += done.trees + done.files
+        return done
 
     def close(self) -> None:
         """Let go of OpenCode's snapshot files."""

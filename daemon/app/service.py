@@ -163,7 +163,7 @@ class Daemon:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._asked_to_end)
-        server = Server(self._engine, self._config.socket_path)
+        server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
         self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
@@ -207,8 +207,9 @@ class Daemon:
         last_ping, last_look = 0.0, time.monotonic()
         while True:
             now = time.monotonic()
-            if interval is not None and now - last_ping >= interval and await asyncio.to_thread(self._is_able):
-                self._notifier.watchdog()
+            is_due = interval is not None and now - last_ping >= interval
+            # A ping that was not taken is tried again in two seconds.
+            if is_due and await asyncio.to_thread(self._is_able) and self._notifier.watchdog():
                 last_ping = now
             if self._config.watch.enabled and now - last_look >= 2.0:
                 last_look = now

@@ -1,13 +1,19 @@
 """The command line.
 
 Guarantees: an error of ours is one line on stderr (thing: cause; fix) and its own exit code, never a traceback; Ctrl-C
-ends with 130; a reader that goes away (``| head``) is no error; nothing heavy is loaded before a command needs it.
+ends with 130; a reader that goes away (``| head``) is no error; nothing heavy is loaded before a command needs it; a
+process ends with its command's exit code, whatever its threads are doing; what it writes others cannot read, and it
+leaves no core file.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import resource
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
@@ -22,8 +28,10 @@ FAULT = 70
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the answer is the exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Run one command; the answer is the exit code. Without `arguments` it is the process's own, which then ends."""
+    if arguments is None:
+        _keep_private()
+        _end(main(sys.argv[1:]))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A title that this terminal's encoding does not have is shown as an escape, not as a crash.
@@ -36,6 +44,24 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = BROKEN_PIPE
     return code
+
+
+def _keep_private() -> None:
+    """What this process writes is for its user alone, and it leaves no core: a core is a dump of every transcript."""
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end(code: int) -> NoReturn:
+    """End the process now.
+
+    Not by returning: the interpreter's end unwinds a thread that comes back from native code (a model, an index)
+    through frames of C++, which abort the process. Whatever has to be closed has been closed by its context.
+    """
+    logging.shutdown()
+    with suppress(OSError, ValueError):  # a reader of stderr that has gone away, or a stream that is closed
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line

@@ -18,8 +18,8 @@ from daemon.cli.settings import Settings
 def command(settings: Settings, *, host: str, port: int | None, opencode: str) -> int:
     """Let any client of Ollama use the models you have in OpenCode. Runs until Ctrl-C.
 
-    It needs a running `opencode serve`. Tools work with every model. There is no password: by default only this
-    machine can ask.
+    It needs a running `opencode serve`. Tools work with every model. By default only this machine can ask, without a
+    password; adapter.token sets one.
 
     \b
     Examples:

@@ -28,6 +28,8 @@ def command(settings: Settings, *, old: str, new: str, remove: bool, only_list: 
     before, after = (absolute(path) if path else "" for path in (old, new))
     answer = settings.ask(lambda service: service.alias(before, after, remove=remove))
     aliases = answer.get("aliases") or []
+    for warning in answer.get("warnings") or ():
+        terminal.note(warning)
     if as_json:
         terminal.data(aliases)
         return

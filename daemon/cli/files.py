@@ -12,7 +12,7 @@ import click
 
 from daemon.cli import terminal
 from daemon.cli.progress import progress
-from daemon.cli.settings import Settings, absolute
+from daemon.cli.settings import NOTHING, Settings, absolute
 
 COLOURS = {"verified": "green", "proven": "green", "stale": "yellow", "partial": "yellow", "lost": "red"}
 FIELDS = ("path", "grade", "evidence", "sha256", "size", "deleted", "disk", "last_change", "note")
@@ -33,12 +33,12 @@ _MEANINGS = {
 @click.option("--lost", is_flag=True, help="Only what is missing or differs on the disk, most recoverable first.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON: a list, one entry a file.")
 @click.pass_obj
-def command(settings: Settings, *, path: str, at: str, lost: bool, as_json: bool) -> None:
+def command(settings: Settings, *, path: str, at: str, lost: bool, as_json: bool) -> int:
     """List the recorded files at or beneath PATH (this folder when none is given), each with its grade.
 
     PATH need not exist any more. Nothing is written. The grades: verified (two independent kinds of evidence agree),
     proven (every byte follows from evidence), stale (may have changed since), partial (some lines known), lost (nothing
-    known).
+    known). Ends with 4 when nothing is recorded at or beneath PATH.
 
     \b
     Examples:
@@ -50,27 +50,20 @@ def command(settings: Settings, *, path: str, at: str, lost: bool, as_json: bool
     with progress(brief=True) as step:
         answer = settings.ask(lambda service: service.files(place, at=at, lost=lost, progress=step))
     files = answer.get("files") or []
+    known = files or answer.get("known")
     for warning in answer.get("warnings") or ():
         terminal.note(warning)
     if as_json:
         terminal.data([{name: file.get(name) for name in FIELDS} for file in files])
-    elif not files:
-        terminal.say(_nothing(place, lost=lost))
-    elif lost:
+    elif not files and known:
+        terminal.say(f"Nothing recorded at or beneath {terminal.line(place)} is missing on the disk or differs.")
+    elif files and lost:
         _show_lost(files, place)
-    else:
+    elif files:
         _show_folders(files)
     for hint in answer.get("hints") or ():
         terminal.note(hint)
-
-
-def _nothing(place: str, *, lost: bool) -> str:
-    shown = terminal.line(place)
-    if lost:
-        return f"Nothing recorded at or beneath {shown} is missing on the disk or differs."
-    return (
-        f"No session has touched a file at or beneath {shown}. Was it called otherwise then? reconstitute alias OLD NEW"
-    )
+    return 0 if known else NOTHING
 
 
 def _show_folders(files: list[dict[str, Any]]) -> None:

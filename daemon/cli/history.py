@@ -39,11 +39,9 @@ def command(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: 
         terminal.note(warning)
     if as_json:
         terminal.data(answer)
-    elif not revisions:
-        terminal.note(f"{path!r}: no session has touched it; `reconstitute files` lists those that one has")
-    elif lines:
+    elif revisions and lines:
         _show_lines(answer.get("lines") or [])
-    else:
+    elif revisions:
         _show(answer, revisions)
     return 0 if revisions else NOTHING
 

@@ -121,8 +121,6 @@ def files(settings: Settings, /, *, path: str, as_json: bool, **given: Any) -> i
             _show_touching(session)
         if found and answer.get("total", 0) > len(found):
             terminal.say(terminal.dim(f"{len(found)} of {answer['total']}; --limit shows more"))
-        if not found:
-            terminal.say(f"No session touched {terminal.line(path)}.")
     return 0 if found else NOTHING
 
 

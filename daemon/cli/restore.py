@@ -1,6 +1,6 @@
 """``reconstitute restore``: recorded files, byte for byte, into a new folder.
 
-The service finds the contents; this process writes them, so that they are the user's own, under the user's own umask,
+The service finds the contents; this process writes them, so that they are the user's own, readable for nobody else,
 wherever the user may write. What is written and why something is not is said for every file.
 """
 
@@ -71,7 +71,7 @@ def command(settings: Settings, *, path: str, to: str, at: str, deleted: bool, g
     if as_json:
         terminal.data({"written": writing.written, "skipped": skipped})
     else:
-        _show(writing.written, skipped, folder.path, place)
+        _show(writing.written, skipped, folder.path)
     if not writing.written:
         return NOTHING
     is_whole = len(skipped) == answer.get("deleted", 0) and all(w["grade"] in _CERTAIN for w in writing.written)
@@ -121,7 +121,7 @@ class _Writing:
         )
 
 
-def _show(written: list[dict[str, Any]], skipped: list[dict[str, str]], folder: Path, place: str) -> None:
+def _show(written: list[dict[str, Any]], skipped: list[dict[str, str]], folder: Path) -> None:
     if written:
         grades = [f"{n} {g}" for g in (*_CERTAIN, "stale", "partial") if (n := sum(w["grade"] == g for w in written))]
         size = terminal.size(sum(entry["size"] for entry in written))
@@ -129,8 +129,6 @@ def _show(written: list[dict[str, Any]], skipped: list[dict[str, str]], folder: 
         terminal.say(f"Wrote {terminal.count(len(written), 'file')} ({', '.join(grades)}), {size}, into {where}.")
     else:
         terminal.say("Nothing was written.")
-    if not written and not skipped:
-        terminal.note(f"{place!r}: no session had touched a file there; `reconstitute files /` lists all that one has")
     alike = Counter(entry["reason"] for entry in skipped)
     several = {reason: number for reason, number in alike.items() if number > _FEW}
     for reason, number in several.items():

@@ -15,7 +15,7 @@ import click
 
 from daemon.cli import terminal, unit
 from daemon.cli.settings import Settings
-from daemon.errors import OutputRefused
+from daemon.errors import DaemonUnreachable, OutputRefused, ServesAnother
 
 SECONDS = 150
 """More than the unit's TimeoutStartSec: `enable --now` returns when the daemon is ready."""
@@ -46,7 +46,8 @@ def install(settings: Settings, force: bool) -> int:
     from daemon.config import ENVIRONMENT  # noqa: PLC0415
 
     settings.load()  # a service that cannot start is not worth installing
-    chosen = ["--config", os.path.abspath(settings.config)] if settings.config else []
+    named = settings.config or os.environ.get("RECONSTITUTE_CONFIG")  # the service does not see the environment
+    chosen = ["--config", os.path.abspath(named)] if named else []
     changed = _write(unit.place(), unit.text([*unit.installation(), *chosen, "run"]), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
@@ -70,7 +71,8 @@ def install(settings: Settings, force: bool) -> int:
 
 
 @command.command()
-def status() -> int:
+@click.pass_obj
+def status(settings: Settings) -> int:
     """Show whether the service runs, since when, and its last lines.
 
     \b
@@ -95,7 +97,25 @@ def status() -> int:
     terminal.say(f"process {facts.get('MainPID', '-')}, memory {used}, restarts {facts.get('NRestarts', '-')}")
     if facts.get("ActiveState") == "failed":
         terminal.say(f"It failed ({terminal.plain(facts.get('Result', '?'))}). The reason: {_journal()}")
+    _compare(settings)
     return 0
+
+
+def _compare(settings: Settings) -> None:
+    """Say where the service that answers is not the one that this command's configuration means."""
+    from daemon.control.client import Client  # noqa: PLC0415 - each command loads what it needs
+
+    config = settings.load()
+    try:
+        differing = Client(config.socket_path, config).status().get("differs")
+    except ServesAnother as error:
+        terminal.note(error)
+    except DaemonUnreachable as error:
+        terminal.say(f"It does not answer: {terminal.plain(error)}")
+    else:
+        if differing:
+            keys = ", ".join(map(str, differing))
+            terminal.note(f"it works with another configuration than this command's: {keys}; restart it with yours")
 
 
 @command.command()

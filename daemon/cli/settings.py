@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from daemon.errors import DaemonUnreachable
+from daemon.errors import DaemonUnreachable, ServesAnother
 
 if TYPE_CHECKING:
     from daemon.config import Config
@@ -65,17 +65,23 @@ class Settings:
         log.setup(msgspec.structs.replace(config.log, level=level), redact_value)
 
     def ask(self, call: Callable[[Service], T]) -> T:
-        """The answer of the running daemon; with none running, of an engine in this process (design section 9).
+        """The answer of the running daemon; with none running for this archive, of an engine in this process.
 
         Raises:
             ArchiveLocked: somebody has the archive and does not answer.
+            ConfigError: the daemon has this archive, but works with other settings.
             ReconstituteError: whatever the call raises.
         """
         config = self.load()
         from daemon.control.client import Client  # noqa: PLC0415
 
         try:
-            return call(Client(config.socket_path))
+            return call(Client(config.socket_path, config))
+        except ServesAnother as error:
+            from daemon.cli import terminal  # noqa: PLC0415
+
+            terminal.note(f"{error}; this command does the work itself")
+            unreachable: DaemonUnreachable = error
         except DaemonUnreachable as error:
             # Broken off in the middle, it may still hold the archive: then the lock says so.
             unreachable = error

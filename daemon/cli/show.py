@@ -73,9 +73,7 @@ def _is_text(content: bytes) -> bool:
 
 def _say_nothing(answer: dict[str, Any], path: str) -> None:
     if not answer.get("known"):
-        fix = "`reconstitute files` lists those that one has"
-        terminal.note(f"{path!r}: no session had touched it{' by then' if answer.get('at') else ''}; {fix}")
-        return
+        return  # a warning says so, and what is near
     when = terminal.moment(answer.get("time"))
     reason = f"was deleted {when}" if answer.get("deleted") else "nothing is known of its content"
     last = answer.get("last")

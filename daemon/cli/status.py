@@ -39,6 +39,7 @@ def command(settings: Settings, as_json: bool) -> None:
     terminal.say(_headline(answer))
     sections: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
         "Disk": _disk,
+        "Settings": _settings,
         "Archive": _archive,
         "Sources": _sources,
         "Waiting": _waiting,
@@ -69,6 +70,12 @@ def _disk(answer: dict[str, Any]) -> Iterator[str]:
         works = ", ".join(_WORKS.get(work, str(work)) for work in disk.get("paused") or ())
         yield f"full since {terminal.moment(disk.get('since'))}: {disk.get('reason', '')}"
         yield f"  waiting for room: {works}; goes on by itself, nothing is lost"
+
+
+def _settings(answer: dict[str, Any]) -> Iterator[str]:
+    if answer.get("differs"):
+        keys = ", ".join(map(str, answer["differs"]))
+        yield f"the running service works with another configuration than this command's: {keys}; restart it with yours"
 
 
 def _archive(answer: dict[str, Any]) -> Iterator[str]:

@@ -119,6 +119,14 @@ class Adapter(Section, frozen=True):
         "127.0.0.1"
     )
     port: Annotated[int, Meta(ge=0, le=65535, description="its port; 0: any free one")] = 11435
+    token: Annotated[
+        str,
+        Meta(pattern="^[!-~]*$", description="asked of every client (Authorization: Bearer TOKEN); empty: of none"),
+    ] = ""
+    origins: Annotated[
+        list[Annotated[str, Meta(pattern=r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$")]],
+        Meta(description='pages and programs that may ask from a browser: "http://localhost:*", "app://*"; none else'),
+    ] = []
     prompt_seconds: Annotated[float, Meta(gt=0, le=86400, description="how long one reply may take")] = 300
     session_minutes: Annotated[
         float, Meta(ge=0, le=1440, description="a client's session is kept this long for its next turn; 0: never")

@@ -1,8 +1,9 @@
 """The caller's side of the control socket: the Service protocol, answered by the running daemon.
 
-Guarantees: an error of the daemon's is raised here as the same type; whoever does not answer raises DaemonUnreachable;
-no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as dead. What the
-caller's own Take or Progress raises comes out as it is.
+Guarantees: it names the archive, sources and settings that it means, and a service with others does not answer
+(control.identity); an error of the daemon's is raised here as the same type; whoever does not answer raises
+DaemonUnreachable; no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as
+dead. What the caller's own Take or Progress raises comes out as it is.
 
 It speaks with the standard library alone: a command against a running daemon is to be over within a quarter of a
 second, its interpreter's start included, and loading httpx was more than half of that.
@@ -19,12 +20,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from daemon.control import identity
 from daemon.control.protocol import FileContent, Progress, Take, TakeText, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
+
+if TYPE_CHECKING:
+    from daemon.config import Config
 
 CONNECT_SECONDS = 5.0
 STATUS_SECONDS = 15.0
@@ -38,8 +43,14 @@ _OK = 200
 class Client:
     """Implements control.protocol.Service over the socket at `socket_path`; each call is a connection of its own."""
 
-    def __init__(self, socket_path: Path) -> None:
+    def __init__(self, socket_path: Path, config: Config | None = None) -> None:
+        """`config` is what the caller means to be answered from; None is whatever the service there has.
+
+        With it, each call may raise ServesAnother (the service keeps another archive) or ConfigError (it has this
+        archive, and settings that the answer depends on are others).
+        """
         self._path = socket_path
+        self._config = config
 
     def status(self) -> Json:
         """As Service.status.
@@ -90,7 +101,8 @@ class Client:
             DaemonUnreachable: nothing answers at the socket, or no longer.
         """
         body = {"path": path, "questions": questions, "at": at, "output": output}
-        return self._follow("/reconstitute", body, progress)
+        # An output directory that is named does not depend on the configuration's.
+        return self._follow("/reconstitute", body, progress, without=("output",) if output else ())
 
     def files(self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent) -> Json:
         """As Service.files."""
@@ -131,10 +143,17 @@ class Client:
             return self._read(self._all(response))
 
     def _follow(
-        self, path: str, body: Json, progress: Progress, key: str = "", take: Callable[[Any], None] | None = None
+        self,
+        path: str,
+        body: Json,
+        progress: Progress,
+        key: str = "",
+        take: Callable[[Any], None] | None = None,
+        *,
+        without: tuple[str, ...] = (),
     ) -> Json:
         """The result of a stream; what stands in it under `key` goes to `take`."""
-        with self._calling("POST", path, SILENCE_SECONDS, body) as response:
+        with self._calling("POST", path, SILENCE_SECONDS, body, without=without) as response:
             while line := self._line(response):
                 if not line.strip():
                     continue
@@ -151,16 +170,22 @@ class Client:
         raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")
 
     @contextmanager
-    def _calling(self, method: str, path: str, seconds: float, body: Json | None) -> Iterator[HTTPResponse]:
+    def _calling(
+        self, method: str, path: str, seconds: float, body: Json | None, *, without: tuple[str, ...] = ()
+    ) -> Iterator[HTTPResponse]:
         """The response to one call, when it is a good one."""
         connection = _Connection(self._path, seconds)
+        headers = {}
+        if self._config is not None:
+            named = identity.meaning(self._config, path.split("/")[1], without=without)
+            headers[identity.HEADER] = identity.header(named)
         # Escapes carry what UTF-8 cannot: a lone surrogate from a file name.
         content = None if body is None else json.dumps(body, ensure_ascii=True).encode()
         try:
             with self._failures_named():
                 with suppress(BrokenPipeError, ConnectionResetError):
                     # A daemon that refuses answers before it has read all; if it is gone, reading says so.
-                    connection.request(method, path, body=content)
+                    connection.request(method, path, body=content, headers=headers)
                 response = connection.getresponse()
             with response:
                 if response.status != _OK:

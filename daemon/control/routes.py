@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from daemon.control import answering
+from daemon.config import Config
+from daemon.control import answering, identity
 from daemon.control.protocol import Progress, Service, Take, TakeText
 from daemon.errors import BadRequest, ReconstituteError
 from daemon.model import Json
@@ -101,15 +103,47 @@ class Alias(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remove: bool = False
 
 
-def application(service: Service) -> Starlette:
-    async def status(_request: Request) -> Response:
-        return await answering.answer("/status", service.status)
+_Call = Callable[[Request], Awaitable[Response]]
 
-    async def search(request: Request) -> Response:
-        body = await answering.body(request, Search)
-        call = partial(service.search, body.query, mode=body.mode, limit=body.limit, context=body.context)
-        return await answering.answer("/search", call)
 
+def application(service: Service, config: Config | None = None) -> Starlette:
+    """The calls of `service`; `config` is what it works with, None refuses no caller (control.identity)."""
+
+    async def status(request: Request) -> Response:
+        differing = identity.differences(config, request.headers.get(identity.HEADER))
+        return await answering.answer(
+            "/status", lambda: service.status() | ({"differs": differing} if differing else {})
+        )
+
+    calls = _about_recall(service) | _about_targets(service) | _about_files(service)
+    routes = [Route("/status", status, methods=["GET"])]
+    routes += [Route(where, _checked(call, config), methods=["POST"]) for where, call in calls.items()]
+    known = ", ".join(f"{next(iter(r.methods or ()))} {r.path}" for r in routes).replace("HEAD", "GET")
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        code = error.status_code if isinstance(error, HTTPException) else 500
+        reason = BadRequest(f"{request.method} {request.url.path}: not a call of this daemon; it takes {known}")
+        return answering.respond(answering.error_bytes(reason), code)
+
+    async def explain(_request: Request, error: Exception) -> Response:
+        return answering.respond(
+            answering.error_bytes(error), getattr(error, "status", None) or answering.status_of(error)
+        )
+
+    return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
+
+
+def _checked(call: _Call, config: Config | None) -> _Call:
+    """`call`, for callers that mean the settings of `config`."""
+
+    async def checked(request: Request) -> Response:
+        identity.check(config, request.headers.get(identity.HEADER))
+        return await call(request)
+
+    return checked
+
+
+def _about_targets(service: Service) -> dict[str, _Call]:
     async def index(request: Request) -> Response:
         await answering.body(request, Index)
         return answering.stream("/index", service.index)
@@ -128,31 +162,15 @@ def application(service: Service) -> Starlette:
         body = await answering.body(request, Trajectories)
         return await answering.answer("/trajectories", partial(service.trajectories, body.path, started=body.started))
 
-    routes = [
-        Route("/status", status, methods=["GET"]),
-        Route("/search", search, methods=["POST"]),
-        *_about_recall(service),
-        Route("/index", index, methods=["POST"]),
-        Route("/reconstitute", reconstitute, methods=["POST"]),
-        Route("/trajectories", trajectories, methods=["POST"]),
-        *_about_files(service),
-    ]
-    known = ", ".join(f"{next(iter(r.methods or ()))} {r.path}" for r in routes).replace("HEAD", "GET")
-
-    async def refuse(request: Request, error: Exception) -> Response:
-        code = error.status_code if isinstance(error, HTTPException) else 500
-        reason = BadRequest(f"{request.method} {request.url.path}: not a call of this daemon; it takes {known}")
-        return answering.respond(answering.error_bytes(reason), code)
-
-    async def explain(_request: Request, error: Exception) -> Response:
-        return answering.respond(
-            answering.error_bytes(error), getattr(error, "status", None) or answering.status_of(error)
-        )
-
-    return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
+    return {"/index": index, "/reconstitute": reconstitute, "/trajectories": trajectories}
 
 
-def _about_recall(service: Service) -> list[Route]:
+def _about_recall(service: Service) -> dict[str, _Call]:
+    async def search(request: Request) -> Response:
+        body = await answering.body(request, Search)
+        call = partial(service.search, body.query, mode=body.mode, limit=body.limit, context=body.context)
+        return await answering.answer("/search", call)
+
     async def recall(request: Request) -> Response:
         name = request.path_params["call"]
         body = await answering.body(request, Recall)
@@ -167,11 +185,10 @@ def _about_recall(service: Service) -> list[Route]:
 
         return answering.stream_text("/export", call)
 
-    calls = {"/recall/{call}": recall, "/export": export}
-    return [Route(where, call, methods=["POST"]) for where, call in calls.items()]
+    return {"/search": search, "/recall/{call}": recall, "/export": export}
 
 
-def _about_files(service: Service) -> list[Route]:
+def _about_files(service: Service) -> dict[str, _Call]:
     async def files(request: Request) -> Response:
         body = await answering.body(request, Files)
         return answering.stream(
@@ -205,5 +222,4 @@ def _about_files(service: Service) -> list[Route]:
         body = await answering.body(request, Alias)
         return await answering.answer("/alias", partial(service.alias, body.old, body.new, remove=body.remove))
 
-    calls = {"/files": files, "/history": history, "/content": content, "/restore": restore, "/alias": alias}
-    return [Route(where, call, methods=["POST"]) for where, call in calls.items()]
+    return {"/files": files, "/history": history, "/content": content, "/restore": restore, "/alias": alias}

@@ -22,6 +22,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from daemon.config import Config
 from daemon.control import answering, endpoint
 from daemon.control.protocol import Service
 from daemon.control.routes import application
@@ -36,11 +37,16 @@ _log = logging.getLogger(__name__)
 class Server:
     """Serves one Service at one socket path."""
 
-    def __init__(self, service: Service, socket_path: Path, *, uid: int | None = None) -> None:
-        """`uid` is whose calls are answered: the daemon's own user when not given."""
+    def __init__(
+        self, service: Service, socket_path: Path, *, config: Config | None = None, uid: int | None = None
+    ) -> None:
+        """`uid` is whose calls are answered: the daemon's own user when not given.
+
+        `config` is what the service works with: a call that names other settings is refused (control.identity).
+        """
         self._path = socket_path
         self._uid = os.geteuid() if uid is None else uid
-        self._app = application(service)
+        self._app = application(service, config)
         self._server: uvicorn.Server | None = None
         self._socket: socket.socket | None = None
         self._inode = (0, 0)

@@ -8,12 +8,12 @@ embedded, ask again later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from daemon.errors import BadInput
 from daemon.vectors import Vector
 
-__all__ = ["BadInput", "Embedder", "Vector"]
+__all__ = ["BadInput", "Embedder", "OnThisMachine", "Vector"]
 
 
 class Embedder(Protocol):
@@ -40,3 +40,11 @@ class Embedder(Protocol):
         Raises:
             ModelUnavailable: the server is down or lacks the model; nothing was embedded.
         """
+
+
+@runtime_checkable
+class OnThisMachine(Protocol):
+    """An Embedder whose model is loaded into this process; a server loads its own."""
+
+    def load(self) -> None:
+        """Have the model in memory; harmless when it is."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from daemon.archive import Archive
+from daemon.archive.unknown import is_touched, unknown
 from daemon.exports import Export, jsonl, markdown, messages
 from daemon.exports.opened import Opened, opened
 from daemon.exports.select import select
@@ -44,6 +45,8 @@ def export(
     """
     chosen = select(archive, asked, clock())
     count, warnings, left_out = 0, list[str](), 0
+    if not chosen and asked.path and not is_touched(archive, asked.path):
+        warnings.append(redact(unknown(archive, asked.path)))
     write = _FORMATS[asked.format]
     for number, session_id in enumerate(chosen):
         progress({"phase": "export", "done": number, "total": len(chosen)})

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from daemon import fsio
 from daemon.archive import Archive
-from daemon.embed import Embedder
+from daemon.embed import Embedder, OnThisMachine
 from daemon.errors import BadInput, IndexBroken, Retry
-from daemon.index import LexicalIndex, NotesIndex, SemanticIndex, guard
+from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex, guard
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.drain import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
@@ -86,6 +86,8 @@ class Upkeep:
         self._batch = batch
         self._opening = threading.Lock()
         self._choosing = threading.Lock()
+        self._loading = threading.Lock()
+        self._loaded: tuple[Embedder, SemanticIndex] | None = None
         self._is_closed = False
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lexical_state = "ready"
@@ -221,6 +223,22 @@ class Upkeep:
                 if vector is not None:
                     sample.append((chunk.id, vector))
         return sample
+
+    def load(self) -> None:
+        """Have the model, where it is this machine's, and the open semantic index in memory; once for each.
+
+        On a busy machine that takes seconds. What fails here fails again for whoever asks, and is reported then.
+        """
+        with self._loading:
+            embedder, semantic = self.embedder, self._semantic
+            if semantic is None or (embedder, semantic) == self._loaded:
+                return
+            if isinstance(embedder, OnThisMachine):
+                embedder.load()
+                vector = embedder.embed(["."])[0]
+                if not isinstance(vector, BadInput):
+                    semantic.query(vector, Filters(), 1)  # Chroma reads its graph for the first question
+            self._loaded = (embedder, semantic)
 
     def semantic_drain(self) -> SemanticDrain:
         """The way into the semantic index, opened if it was not."""

@@ -46,9 +46,9 @@ class Asking:
         config, deadline = self._load(), time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                return call(Client(config.socket_path))
+                return call(Client(config.socket_path, config))
             except DaemonUnreachable:
-                pass  # none runs, or it broke off: then the lock says so
+                pass  # none runs for this archive, or it broke off: then the lock says so
             with self._engine:
                 if given_up.is_set():
                     raise Retry("the call was cancelled; call again")

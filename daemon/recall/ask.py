@@ -8,7 +8,8 @@ The steps, each in a module of its own: where to look (filters), what the indexe
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
@@ -17,7 +18,7 @@ from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall import answers, group, hints, rank
 from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import Candidates
+from daemon.recall.candidates import MODEL_LATE, Candidates
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.crowd import Wanted, spread
 from daemon.recall.expand import Expansion, expand
@@ -45,13 +46,16 @@ _LEAST_LOOK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a question is answered from. `model` names the embedder; `budget_s` bounds the searching."""
+    """What a question is answered from. `model` names the embedder; `budget_s` bounds the searching, which begins when
+    `prepare` has loaded what searching by meaning needs.
+    """
 
     archive: Archive
     candidates: Candidates
     catalog: Catalog
     model: str
     budget_s: float = BUDGET_S
+    prepare: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -148,6 +152,8 @@ class _Asking:
         looked = _Looked()
         if self._scope.emptied_by:
             return looked
+        if self._asked.match in {"hybrid", "semantic"}:
+            self._prepare()
         for relevance, filters in self._scope.rounds:
             if looked.rounds and (len(looked.finds) >= self._asked.results or self._is_over()):
                 break
@@ -159,6 +165,7 @@ class _Asking:
 
     def _fall_back(self, looked: _Looked) -> None:
         """No text has the words: what is near in meaning, where meaning can be asked at all."""
+        self._prepare()
         try:
             for relevance, filters in self._scope.rounds[:1]:
                 self._round(looked, "semantic", filters, relevance)
@@ -169,6 +176,15 @@ class _Asking:
             looked.states["semantic"] = "failed"
         else:
             looked.fallback = "semantic" if looked.finds else ""
+
+    def _prepare(self) -> None:
+        """Load what searching by meaning needs; that is none of the time that searching may take."""
+        began = time.monotonic()
+        with suppress(Exception):  # the question meets the same failure, and reports it
+            self._room.prepare()
+        waited = time.monotonic() - began
+        self._began += waited
+        self._deadline += waited
 
     def _round(self, looked: _Looked, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
@@ -292,9 +308,9 @@ class _Asking:
     ) -> list[str]:
         said, aside = [*self._scope.warnings, *looked.warnings], self._room.catalog.aside.now()
         if looked.late:
-            said.append(
-                f"searching was ended after {self._room.budget_s:g} s: {'; '.join(looked.late)}; narrower filters help"
-            )
+            is_index = any(MODEL_LATE not in late for late in looked.late)  # a model knows no filters
+            fix = "narrower filters help" if is_index else "ask again in a moment"
+            said.append(f"searching was ended after {self._room.budget_s:g} s: {'; '.join(looked.late)}; {fix}")
         if looked.fallback:
             said.append("nothing was found by words; what follows was found by meaning")
         farther = sum(find.relevance in {"project", "global"} for find in page)

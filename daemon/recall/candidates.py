@@ -31,6 +31,9 @@ _OF_NAMES = 20
 as words are indexed first."""
 _DEEPEST_MEANING = 200
 """Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
+MODEL_LATE = "has not embedded the question yet"
+"""Of a model that is late: a server may be loading it."""
+
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 
 
@@ -203,7 +206,8 @@ class Candidates:
         found.states[question.index] = "used"
         if not question.is_done:
             found.states[question.index] = "late"
-            found.late.append(_LABELS[question.index] + (" to the end" if own.lists else ""))
+            why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
+            found.late.append(_LABELS[question.index] + why)
         return []
 
     def _by_words(
@@ -277,7 +281,9 @@ class Candidates:
         # Before the index, which is not open without its model: the model says best what is wrong with it.
         vector = self._vectors.get(text)
         if vector is None:
+            found.waits_for = self._embedder.name
             made = self._embedder.embed([text])[0]
+            found.waits_for = ""
             if isinstance(made, BadInput):
                 raise made
             vector = self._vectors[text] = made
@@ -313,6 +319,14 @@ class Candidates:
         return Facts(documents, frequencies, is_exact=asked.is_exact, is_worded=is_worded, neighbours=pairs)
 
 
+def finish(within_s: float) -> bool:
+    """Wait for questions that were given up at their deadline, before what they read is closed; whether all ended."""
+    until = time.monotonic() + within_s
+    for question in list(_UNDER_WAY):
+        question.join(max(0.0, until - time.monotonic()))
+    return not any(question.is_alive() for question in _UNDER_WAY)
+
+
 class _LexicalFailed(ReconstituteError):  # noqa: N818 - says which
     """On its way through the semantic index, which did not fail and must not be mended for it."""
 
@@ -329,11 +343,17 @@ class _Question(threading.Thread):
         self.is_done = False
 
     def run(self) -> None:
+        _UNDER_WAY.add(self)
         try:
             self._question(self.found)
         except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
             self.error = error
+        finally:
+            _UNDER_WAY.discard(self)
         self.is_done = True
+
+
+_UNDER_WAY = set[_Question]()
 
 
 def _left(deadline: float | None) -> float | None:

@@ -31,6 +31,7 @@ class Found:
     states: dict[str, str] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
     facts: Facts = field(default_factory=lambda: Facts(0, {}))
+    waits_for: str = ""  # the model that is embedding the question
     is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
 
     def ids(self, name: str) -> list[str]:

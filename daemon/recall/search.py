@@ -87,13 +87,16 @@ class Recall:
         on_failure: Callable[[str, Exception], None] = lambda _index, _error: None,
         catalog: Catalog | None = None,
         budget_s: float = BUDGET_S,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
+        """`prepare` loads what a question by meaning needs; it is called before such a question's time begins."""
         self._archive = archive
         self._candidates = partial(Candidates, lexical, semantic, embedder, on_failure, self._is_behind)
         self._embedder = embedder
         self._indexed_kb = indexed_kb
         self._catalog = catalog or Catalog(archive)
         self._budget_s = budget_s
+        self._prepare = prepare
 
     def _is_behind(self) -> bool:
         """Words are indexed first; only while they are indexed anew does more wait for them than for meaning."""
@@ -127,7 +130,8 @@ class Recall:
             BadRequest: an empty or overlong query, filters that make no sense, a bad regular expression.
             ReconstituteError: nothing could be searched.
         """
-        room = Room(self._archive, self._candidates(), self._catalog, self._embedder.name, self._budget_s)
+        model, budget_s = self._embedder.name, self._budget_s
+        room = Room(self._archive, self._candidates(), self._catalog, model, budget_s, self._prepare)
         return answer(room, asked, here, time.time_ns() // 1_000_000 if now is None else now)
 
     # -- order ---------------------------------------------------------------------------------------------------

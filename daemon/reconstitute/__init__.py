@@ -8,7 +8,6 @@ outside the output directory, and never the files themselves.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +16,9 @@ from pathlib import Path
 
 from daemon import config
 from daemon.archive import Archive
+from daemon.archive.unknown import unknown
 from daemon.chat import ChatModel
-from daemon.errors import BadRequest
+from daemon.errors import NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Target
@@ -70,10 +70,14 @@ class Reconstitution:
         pages: int = 5000,
         spare_mb: int = 200,
         forbidden: Sequence[Path] = (),
+        ground: Json | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """`pages` bounds one tree, which leaves `spare_mb` of the disk free; no page goes into a `forbidden` directory
         (the records' own).
+
+        `ground` says what a run stands on besides its evidence; it is kept with the run. What was looked up while
+        something of it was `pending` is looked up anew the next time.
 
         `notes` is where what was found out goes to be found again, by this target and others. `clock` (epoch ms) only
         dates the record of the last run and trajectories, never a page.
@@ -87,6 +91,7 @@ class Reconstitution:
         self._most_pages = pages
         self._spare_bytes = spare_mb << 20
         self._forbidden = tuple(forbidden)
+        self._ground = ground or {"pending": {}}
         self._clock = clock
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
@@ -101,7 +106,8 @@ class Reconstitution:
         A target that is kept up to date (`refresh` is not ``once``) and has no evidence yet gets a page that says so.
 
         Raises:
-            BadRequest: not an absolute path; `at` is no moment; or nothing is recorded of it (what is near is named).
+            BadRequest: not an absolute path, or `at` is no moment.
+            NotRecorded: nothing is recorded of it; what is near is named.
             OutputRefused: the output directory is not ours to write to, or one of records.
         """
         path = output.normal(target.path)
@@ -142,6 +148,7 @@ class Reconstitution:
         result |= self._told(case, asked, findings)
         entry = output.entry(renderer, root, Path(result["output"]))
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
+        last["ground"] = self._ground
         self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
         if root == self._output_root:
             result["warnings"] += output.publish_targets(self._archive, root, self._spare_bytes)
@@ -171,7 +178,9 @@ class Reconstitution:
             histories=histories,
             files=files,
             questions=of(target, [file.relative for file in files]),
-            searches=Searches(self._archive, self._recall, path, scope, target.at),
+            searches=Searches(
+                self._archive, self._recall, path, scope, target.at, is_early=bool(self._ground["pending"])
+            ),
         )
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -219,7 +228,7 @@ class Reconstitution:
             progress({"phase": "quote", "done": number, "total": len(case.questions)})
             found.append(extractor.answer(question, case.searches.ranks(question)))
         answers = {finding.question.id: _to_json(finding) for finding in found}
-        warnings = list(case.searches.warnings)
+        warnings = [*case.searches.warnings, *self._ground["pending"]]
         value = {"key": key, "answers": answers, "warnings": warnings}
         if stored != value:
             self._archive.target_put(case.path, name, value)
@@ -231,28 +240,20 @@ class Reconstitution:
         """What is to be said where nothing is recorded of a target that is kept up to date.
 
         Raises:
-            BadRequest: it is not kept up to date.
+            NotRecorded: it is not kept up to date.
         """
         if files or scope.sessions:
             return []
         message = self._nothing(path, target.at)
         if target.refresh == "once":
-            raise BadRequest(message)
+            raise NotRecorded(message)
         return [message]
 
     def _nothing(self, path: str, until: int | None) -> str:
         """Why there is nothing to reconstitute, and which paths a person may have meant."""
         if until is not None and (self._files.rows(path) or self._sessions_beneath(path)):
             return f"{path}: nothing was recorded of it by that time; leave out --at, or give a later one"
-        directories = sorted({session.directory for session in self._archive.sessions() if session.directory})
-        name = path.rsplit("/", 1)[-1]
-        near = sorted(
-            directories,
-            key=lambda d: (d.rsplit("/", 1)[-1] != name, -len(os.path.commonpath([d, path]) if d[0] == "/" else ""), d),
-        )
-        if not near:
-            return f"{path}: nothing is recorded at all yet; run `reconstitute index` where OpenCode was used"
-        return f"{path}: no recorded session touched or names it; sessions ran in {', '.join(near[:5])}"
+        return unknown(self._archive, path)
 
     def _sessions_beneath(self, path: str) -> bool:
         return any(is_beneath(session.directory, path) for session in self._archive.sessions())

@@ -27,9 +27,20 @@ VERSION = "2"
 class Searches:
     """The questions' searches over one target's scope; `warnings` gathers what recall said."""
 
-    def __init__(self, archive: Archive, recall: Recall, path: str, scope: Scope, moment: int | None = None) -> None:
-        """`moment` (epoch ms): nothing that was said later is looked at."""
-        self._moment = moment
+    def __init__(
+        self,
+        archive: Archive,
+        recall: Recall,
+        path: str,
+        scope: Scope,
+        moment: int | None = None,
+        *,
+        is_early: bool = False,
+    ) -> None:
+        """`moment` (epoch ms): nothing that was said later is looked at. `is_early`: the indexes have not everything
+        yet, so no answer is kept, nor taken from an earlier time.
+        """
+        self._moment, self._is_early = moment, is_early
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
         self._known = {message_id for one in scope.sessions for message_id in one.messages}
         self._is_over = False
@@ -38,12 +49,12 @@ class Searches:
     def ranks(self, question: Question) -> dict[str, int]:
         """The best place in recall, from 0, of each message of the scope, over the question's queries."""
         key = digest(self._scope.fingerprint.encode(), dumps([self._path, question.queries, self._moment, VERSION]))
-        stored: dict[str, int] | None = self._archive.cache_get(_KIND, key)
+        stored: dict[str, int] | None = None if self._is_early else self._archive.cache_get(_KIND, key)
         if stored is not None:
             return stored
         said = len(self.warnings)
         ranks = self._search(question)
-        if not self._is_over and len(self.warnings) == said and not self.warnings:
+        if not self._is_early and not self._is_over and len(self.warnings) == said and not self.warnings:
             self._archive.cache_put(_KIND, key, ranks, _KEPT_S)
         return ranks
 

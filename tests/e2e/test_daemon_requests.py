@@ -39,7 +39,7 @@ BAD = {
     "climbs.txt": ("/home/../etc\n", "climbs"),
     "root.txt": ("/\n", "the root is no target"),
     "nothing.txt": ("# only a remark\n", "names no path"),
-    "unknown.txt": ("/home/dev/never/heard/of\n", "no recorded session touched"),
+    "unknown.txt": ("/home/dev/never/heard/of\n", "no session touched it"),
     "time.toml": (f'path = "{PROJECT}"\nat = "yesteryear"\n', "yesteryear"),
     "huge.txt": ("/home/dev/garden\n" * 5000, "larger than 64 KiB"),
 }

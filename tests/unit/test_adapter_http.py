@@ -215,24 +215,54 @@ def test_a_page_of_another_site_is_refused(client: Client, opencode: ScriptedOpe
     assert opencode.requests == []
 
 
+NAMED = ["http://localhost:3000", "app://*", "http://[::1]:*", "https://nas.home"]
+
+
 @pytest.mark.parametrize(
-    "origin", ["http://localhost:3000", "https://127.0.0.1", "app://obsidian.md", "http://[::1]:5173"]
+    "origin", ["http://localhost:3000", "app://obsidian.md", "http://[::1]:5173", "HTTPS://nas.home", "http://[::1]:1"]
 )
-def test_a_page_of_this_machine_gets_what_its_browser_wants(client: Client, origin: str) -> None:
-    asked = client.http.options("/api/chat", headers={"origin": origin, "access-control-request-method": "POST"})
-    assert asked.status_code == 204
-    assert "POST" in asked.headers["access-control-allow-methods"]
-    answer = client.http.get("/api/tags", headers={"origin": origin})
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
+def test_a_page_that_is_named_gets_what_its_browser_wants(opencode: ScriptedOpenCode, origin: str) -> None:
+    with adapter(opencode.url, origins=NAMED, token="sesame") as served, Client(served.url) as client:
+        asked = client.http.options("/api/chat", headers={"origin": origin, "access-control-request-method": "POST"})
+        assert asked.status_code == 204
+        assert "POST" in asked.headers["access-control-allow-methods"]
+        assert "authorization" in asked.headers["access-control-allow-headers"]
+        answer = client.http.get("/api/tags", headers={"origin": origin, "authorization": "Bearer sesame"})
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
 
 
-def test_on_another_address_the_name_is_free_and_other_pages_are_not(opencode: ScriptedOpenCode) -> None:
-    with adapter(opencode.url, host="0.0.0.0") as served, Client(served.url) as client:
+@pytest.mark.parametrize("named", [[], NAMED])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://localhost:3001",
+        "http://localhost",
+        "https://127.0.0.1",
+        "appx://a",
+        "http://[::1]:1/x",
+        "https://nas.homes",
+    ],
+)
+def test_a_page_that_nobody_named_is_refused_wherever_it_is(
+    opencode: ScriptedOpenCode, origin: str, named: list[str]
+) -> None:
+    with adapter(opencode.url, origins=named) as served, Client(served.url) as client:
+        assert client.http.get("/api/tags", headers={"origin": origin}).status_code == 403
+        assert client.http.options("/api/chat", headers={"origin": origin}).status_code == 403
+
+
+def test_on_another_address_the_name_is_free_and_pages_are_still_to_be_named(opencode: ScriptedOpenCode) -> None:
+    with adapter(opencode.url, host="0.0.0.0", origins=["https://nas.home"]) as served, Client(served.url) as client:
         assert not served.is_local
         mine = {"host": "nas.home:11435"}
         assert client.http.get("/", headers=mine).status_code == 200
-        assert client.http.get("/", headers=mine | {"origin": "http://nas.home:11435"}).status_code == 200
-        assert client.http.get("/", headers=mine | {"origin": "http://evil.example"}).status_code == 403
+        assert client.http.get("/", headers=mine | {"origin": "http://nas.home:11435"}).status_code == 403
+        assert client.http.get("/", headers=mine | {"origin": "https://nas.home"}).status_code == 200
+
+
+def test_with_a_star_every_page_may_ask(opencode: ScriptedOpenCode) -> None:
+    with adapter(opencode.url, origins=["*"]) as served, Client(served.url) as client:
+        assert client.http.get("/", headers={"origin": "https://any.example"}).status_code == 200
 
 
 def test_an_address_of_ipv6_is_served_and_written_with_its_brackets(opencode: ScriptedOpenCode) -> None:

@@ -368,12 +368,12 @@ def test_an_alias_joins_the_histories_of_two_folders_until_it_is_taken_back(work
     workshop.write("old/a", "text\n")
     old, new = workshop.path("old"), workshop.path("new")
     assert workshop.engine.files(new)["files"] == []
-    assert workshop.engine.alias(old, new) == {"aliases": [{"old": old, "new": new}]}
-    assert workshop.engine.alias() == {"aliases": [{"old": old, "new": new}]}
+    assert workshop.engine.alias(old, new) == {"aliases": [{"old": old, "new": new}], "warnings": []}
+    assert workshop.engine.alias() == {"aliases": [{"old": old, "new": new}], "warnings": []}
     found = workshop.engine.files(new)["files"]
     assert [(file["path"], file["size"]) for file in found] == [(f"{new}/a", 5)]
     assert workshop.content("new/a")[0] == b"text\n"
-    assert workshop.engine.alias(old, remove=True) == {"aliases": []}
+    assert workshop.engine.alias(old, remove=True) == {"aliases": [], "warnings": []}
     assert workshop.engine.files(new)["files"] == []
 
 

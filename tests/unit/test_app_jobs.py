@@ -179,8 +179,8 @@ def test_of_several_paths_a_bad_one_does_not_stop_the_others(make: Callable[...,
     jobs.runs()
     bad, good = result(jobs, "done", "both.txt")["result"]["results"]
     assert bad["target"] == "/home/dev/never"
-    assert (bad["error"]["type"], bad["error"]["exit_code"]) == ("BadRequest", 64)
-    assert "no recorded session touched" in bad["error"]["message"]
+    assert (bad["error"]["type"], bad["error"]["exit_code"]) == ("NotRecorded", 4)
+    assert "no session touched it" in bad["error"]["message"]
     assert (good["target"], "error" in good) == (PROJECT, False)
     assert jobs.loop.failed_jobs == 1
 
@@ -203,7 +203,7 @@ def test_a_request_of_which_every_path_is_bad_has_failed_and_says_why_of_each(ma
     jobs.drop("one.txt", "/home/dev/never\n")
     jobs.runs()
     error = result(jobs, "failed", "none.txt")["error"]
-    assert error["type"] == "BadRequest"
+    assert error["type"] == "NotRecorded"
     assert "/home/dev/never" in error["message"]
     assert "/home/dev/ever" in error["message"]
     assert "/home/dev/never" in result(jobs, "failed", "one.txt")["error"]["message"]

@@ -97,11 +97,25 @@ def test_files_lost_of_deleted_ones_says_that_restore_must_be_told(cli: Cli) -> 
     assert cli("files", "/x", "--lost").stdout.splitlines()[-1].endswith("--to NEW-FOLDER --deleted")
 
 
-@pytest.mark.parametrize(("words", "says"), [([], "alias OLD NEW"), (["--lost"], "missing on the disk or differs")])
-def test_nothing_recorded_is_said_and_is_an_empty_list_in_json(cli: Cli, words: list[str], says: str) -> None:
-    cli.service.files_answer["files"] = []
-    assert says in cli("files", "/x", *words).stdout
-    assert cli("files", "/x", *words, "--json").stdout == "[]\n"
+UNKNOWN = "/x: no session touched it or anything beneath it"
+
+
+@pytest.mark.parametrize("words", [[], ["--lost"]])
+def test_of_an_unknown_path_the_services_word_is_given_and_it_ends_with_4(cli: Cli, words: list[str]) -> None:
+    cli.service.files_answer |= {"files": [], "known": False, "warnings": [UNKNOWN]}
+    for more in ([], ["--json"]):
+        done = cli("files", "/x", *words, *more)
+        assert (done.returncode, done.stdout) == (4, "[]\n" if more else "")
+        assert UNKNOWN in done.stderr
+
+
+def test_nothing_lost_is_said_of_a_known_path_alone(cli: Cli) -> None:
+    cli.service.files_answer |= {"files": [], "known": True}
+    done = cli("files", "/x", "--lost")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Nothing recorded at or beneath /x is missing on the disk or differs.\n",
+    )
 
 
 def test_grades_are_coloured_on_a_terminal_only(cli: Cli) -> None:
@@ -152,10 +166,10 @@ def test_history_by_lines_names_the_message_of_each(cli: Cli) -> None:
 
 
 def test_a_file_that_no_session_touched_ends_with_4(cli: Cli) -> None:
-    cli.service.history_answer["revisions"] = []
+    cli.service.history_answer |= {"revisions": [], "warnings": [UNKNOWN]}
     done = cli("history", "/x")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "no session has touched it; `reconstitute files`" in done.stderr
+    assert UNKNOWN in done.stderr
 
 
 # -- show ----------------------------------------------------------------------------------------------------------------
@@ -198,8 +212,7 @@ LAST = {"time": 1_780_000_000_000, "grade": "proven", "size": 3, "sha256": "ab" 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"known": False}, "no session had touched it; `reconstitute files`"),
-        ({"known": False, "at": 5}, "no session had touched it by then;"),
+        ({"known": False, "warnings": [UNKNOWN]}, UNKNOWN),
         ({"deleted": True, "last": LAST}, "what it held before (proven): the same command with --at 1780000000000"),
         ({"deleted": True, "note": "gone"}, "was deleted 2026-05-28"),
         ({"grade": "lost", "note": "only a failed edit"}, "nothing is known of its content; only a failed edit"),
@@ -257,9 +270,7 @@ def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
     assert "and 10 more left out" in done.stderr
     assert not (cli.home / "back2").exists()
     cli.service.skipped = []
-    done = cli("restore", "/home/ada/shop", "--to", "back2")
-    assert done.returncode == 4
-    assert "no session had touched a file there" in done.stderr
+    assert cli("restore", "/home/ada/shop", "--to", "back2").returncode == 4
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,19 @@ def test_a_full_queue_is_not_waited_for_long(tmp_path: Path) -> None:
         assert time.monotonic() - began < 5
 
 
+def test_waiting_for_a_reader_takes_no_processor_time(heard: tuple[socket.socket, str]) -> None:
+    notifier = Notifier({"NOTIFY_SOCKET": heard[1]})
+    while notifier.watchdog():
+        pass
+    used, began = time.thread_time(), time.monotonic()
+    assert not notifier.ready()
+    assert time.monotonic() - began > 0.5  # it did wait for room
+    assert time.thread_time() - used < 0.2
+    began = time.monotonic()
+    assert not notifier.status("following OpenCode")
+    assert time.monotonic() - began < 0.5  # the control socket is answered by the same thread
+
+
 @pytest.mark.parametrize(
     ("variables", "interval"),
     [

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_service import ScriptedService, serving
 
 from daemon.cli import unit
+from daemon.config import load
 
 ROOT = Path(__file__).parents[2]
 
@@ -248,3 +250,35 @@ def test_a_user_manager_is_asked_to_reload_enable_and_restart_only_what_changed(
     assert questions("install") == ["show", "is-active", "daemon-reload", "enable"]
     assert questions("uninstall") == ["show", "disable", "daemon-reload"]
     assert not place.exists()
+
+
+def _with_a_manager(tmp_path: Path) -> dict[str, str]:
+    """An environment in which a user manager answers."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "systemctl").write_text(SYSTEMCTL)
+    (tmp_path / "bin" / "systemctl").chmod(0o755)
+    return {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ASKED": str(tmp_path / "asked")}
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("variable", "says"),
+    [
+        ("RECONSTITUTE_ARCHIVE_DIR", "keeps the archive"),
+        ("RECONSTITUTE_OPENCODE_DIR", "another configuration than this command's: opencode.data_dir"),
+        ("RECONSTITUTE_OUTPUT_DIR", "another configuration than this command's: output.dir"),
+        ("", ""),
+    ],
+)
+def test_service_status_says_what_the_service_does_not_share(tmp_path: Path, variable: str, says: str) -> None:
+    with serving(ScriptedService(), tmp_path / "reconstitute" / "control.sock", config=load()):
+        done = service("status", **_with_a_manager(tmp_path), **({variable: "/elsewhere"} if variable else {}))
+    assert done.returncode == 0
+    assert says in done.stderr
+    assert bool(done.stderr) == bool(says)
+
+
+def test_a_configuration_of_the_environment_is_the_services_too(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text("")
+    assert service("install", RECONSTITUTE_CONFIG=str(tmp_path / "my.toml")).returncode == 0
+    assert f"--config {tmp_path / 'my.toml'} run" in place.read_text()

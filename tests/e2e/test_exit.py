@@ -1,0 +1,149 @@
+"""Commands without a service end with their own exit code, whatever native code is still at work, and on a busy machine.
+
+Faults are put in by a sitecustomize.py of the command's process: the libraries and their threads are real.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.make_opencode import one_written_file
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+BUSY = """
+    # The model's and the index's own native code, again and again, in a thread that nobody waits for: as a question
+    # whose time is over while the machine is busy.
+    import threading, time
+    from daemon.app import engine
+    from daemon.embed.builtin import Builtin
+
+    def work(model, texts):
+        while True:
+            model.embed([f"{texts} {time.monotonic()}"])
+
+    def close(self, closed=engine.Engine.close):
+        model = Builtin()
+        model.embed(["."])
+        for number in range(4):
+            threading.Thread(target=work, args=(model, number), daemon=True).start()
+        time.sleep(0.05)
+        closed(self)
+
+    engine.Engine.close = close
+"""
+
+SLOW_LOAD = """
+    # Loading the model takes longer than a question may.
+    import time
+    from daemon.embed.builtin import Builtin
+    from daemon.recall import search, ask
+    search.Recall.__init__.__kwdefaults__["budget_s"] = 0.8
+
+    def load(self, loaded=Builtin._load):
+        time.sleep(1.5)
+        loaded(self)
+
+    Builtin._load = load
+"""
+
+SLOW_MODEL = """
+    # The model is there, and slow to embed the question.
+    import time
+    from daemon.embed.builtin import Builtin
+    from daemon.recall import search
+    search.Recall.__init__.__kwdefaults__["budget_s"] = 0.8
+
+    def embed(self, texts, embedded=Builtin.embed):
+        until = time.monotonic() + 1.5 * (list(texts) == ["kingfisher"])
+        found = embedded(self, texts)
+        while time.monotonic() < until:
+            embedded(self, texts)
+        return found
+
+    Builtin.embed = embed
+"""
+
+COMMANDS = {
+    "recall": (["recall", "kingfisher"], 0),
+    "recall --match semantic": (["recall", "kingfisher", "--match", "semantic"], 0),
+    "recall --match smart": (["recall", "absent", "--match", "smart"], 4),
+    "search": (["search", "kingfisher"], 0),
+    "recall-sessions": (["recall-sessions"], 0),
+    "files": (["files", "/work/shop"], 0),
+    "history": (["history", "/work/unknown"], 4),
+    "show": (["show", "/work/shop/a.txt"], 0),
+    "export": (["export", "--format", "jsonl"], 0),
+    "status": (["status"], 0),
+    "index": (["index"], 0),
+    "run --once": (["run", "--once"], 0),
+    ":path": (["/work/shop"], 0),
+    "an error": (["files", "/work/shop", "--at", "never"], 64),
+}
+
+
+class Place:
+    """An archive, and commands over it in processes of their own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        one_written_file(root / "opencode", "shop", "kingfisher")
+
+    def run(self, fault: str, *words: str) -> subprocess.CompletedProcess[str]:
+        injected = self.root / f"fault-{abs(hash((fault, words)))}"
+        injected.mkdir(exist_ok=True)
+        (injected / "sitecustomize.py").write_text(textwrap.dedent(fault))
+        environment = {
+            **os.environ, "PYTHONPATH": f"{injected}:{CHECKOUT}", "PYTHONFAULTHANDLER": "",
+            "RECONSTITUTE_OPENCODE_DIR": str(self.root / "opencode"),
+            "RECONSTITUTE_ARCHIVE_DIR": str(self.root / "archive"),
+            "RECONSTITUTE_OUTPUT_DIR": str(self.root / "output"),
+            "RECONSTITUTE_EMBEDDING_URL": "http://127.0.0.1:9", "RECONSTITUTE_CHAT_URL": "http://127.0.0.1:9",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "daemon.cli", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    made = Place(tmp_path_factory.mktemp("exit"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(made.root))
+        assert made.run("", "index").returncode == 0
+    return made
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_ends_with_its_code_while_native_threads_are_at_work(place: Place, name: str) -> None:
+    words, code = COMMANDS[name]
+    done = place.run(BUSY, *words)
+    assert (done.returncode, "terminate called" in done.stderr) == (code, False), done.stderr
+
+
+def test_a_model_that_loads_slowly_takes_none_of_the_questions_time(place: Place) -> None:
+    done = place.run(SLOW_LOAD, "recall", "kingfisher", "--json")
+    assert done.returncode == 0
+    assert '"semantic": "used"' in done.stdout
+    assert "searching was ended" not in done.stdout + done.stderr
+
+
+def test_a_model_that_is_late_is_said_to_be_late(place: Place) -> None:
+    done = place.run(SLOW_MODEL, "recall", "kingfisher")
+    assert done.returncode == 0
+    assert "has not embedded the question yet; ask again in a moment" in done.stderr
+    assert "narrower filters" not in done.stderr
+
+
+def test_many_commands_at_once_on_a_busy_machine_all_end_well(place: Place, tmp_path: Path) -> None:
+    """Each with an archive of its own, as it is first made; more of them than there are processors."""
+    places = [Place(tmp_path / str(number)) for number in range(6)]
+    with ThreadPoolExecutor(len(places)) as crowd:
+        done = list(crowd.map(lambda one: one.run(SLOW_MODEL, "recall", "kingfisher"), places))
+    assert [(one.returncode, one.stderr) for one in done if one.returncode] == []
