@@ -170,7 +170,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         """
         with self._taking:
             total = Taken()
-            for source in self.sources.refresh():
+            for source in self.sources.refresh(anew=everything):
                 whole = everything or source.name in self._unread or source.name in self._doubted
                 self._doubted.discard(source.name)
                 try:

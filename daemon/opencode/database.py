@@ -41,7 +41,8 @@ class Database:
         self._limit = record_mb << 20
         self._clock = clock
         self.name = f"db:{connection.path}"
-        self._version: tuple[int, int, int] | None = None
+        self._version: tuple[int, int] | None = None
+        self._replaced = connection.replaced
         self._last_row: dict[str, tuple[int, Any]] = {"message": _NO_ROW, "part": _NO_ROW}
         self._counts = {"session": 0, "message": 0}
         self._events: dict[str, int] = {}
@@ -69,7 +70,11 @@ class Database:
         if not self._connection.columns("part") or not self._connection.columns("message"):
             self._version = version
             return None
-        first = self._version is None or version[1:] != self._version[1:]
+        first = self._version is None or self._connection.replaced != self._replaced
+        if first:
+            self._replaced = self._connection.replaced
+            self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
+            self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
         told = self._told()
         is_less = self._has_less()
         found = told.union(*(self._added(table) for table in self._last_row), self._altered())

@@ -38,12 +38,17 @@ class Sources:
         """What the last refresh found, oldest generation first."""
         return sorted(self._found.values(), key=lambda source: (source.generation, source.name))
 
-    def refresh(self) -> list[Source]:
+    def refresh(self, *, anew: bool = False) -> list[Source]:
         """Look again. What cannot be used is named in `troubles`, by place; the rest goes on.
+
+        With `anew` every database is opened again first: a full scan trusts no connection that is already open.
 
         Cheap enough for every look: a file's tables may come after the file, and newer ones beside older ones, without
         an event that would tell.
         """
+        if anew:
+            for connection in self._connections.values():
+                connection.close()
         troubles: dict[str, str] = {}
         if not self.data_dir.is_dir():
             troubles[str(self.data_dir)] = (
