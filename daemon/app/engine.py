@@ -28,7 +28,7 @@ from daemon.control.protocol import Progress
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
-from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
+from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy, SourceMissing
 from daemon.ingest import Drained, Intake, Taken, Upkeep
 from daemon.model import Json, Target
 from daemon.opencode import Source
@@ -44,6 +44,9 @@ _AT_ONCE, _IN_A_HURRY = 500, 50
 _LONG_S = 3600.0
 _MOMENT_S = 0.5
 """A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
+
+_LOCKED_S = 5.0
+"""A database that is locked for longer than this is reported as a trouble."""
 
 
 class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
@@ -71,6 +74,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._ended = threading.Condition()
         self._unread: dict[str, str] = {}
         self._failures = 0
+        self._locked: dict[str, float] = {}
+        """Since when a source could not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
         self._doubted: set[str] = set()
         self._broken: dict[str, IndexBroken] = {}
@@ -81,7 +86,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         try:
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
-            self.sources = Sources(config.opencode_dir, config.limits.record_mb)
+            first, *further = config.opencode_dirs
+            self.sources = Sources(first, config.limits.record_mb, further=further, databases=config.databases)
             self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
                 self.archive,
@@ -177,8 +183,12 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
                     taken = self._take_from(source, everything=whole, patient=patient, words=words, progress=progress)
                 except (SourceMissing, Retry, OSError) as error:
                     self._unread[source.name] = str(error)
-                    self.report(source.name, error)
+                    since = self._locked.setdefault(source.name, time.monotonic())
+                    # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.
+                    if not isinstance(error, SourceBusy) or time.monotonic() - since > _LOCKED_S:
+                        self.report(source.name, error)
                     continue
+                self._locked.pop(source.name, None)
                 self._unread.pop(source.name, None)
                 self._postponed[source.name] = taken.postponed
                 total += taken
@@ -379,5 +389,5 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 who=who,
                 notes=self.noting(),
                 pages=self.config.limits.pages,
-                forbidden=(self.config.opencode_dir, self.config.archive_dir),
+                forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
             ).run(target, progress, at=at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -84,6 +85,13 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
             yield "  of unknown type, archived but not searchable: " + ", ".join(
                 f"{count} {kind}" for kind, count in sorted(unknown.items())
             )
+    here = os.environ.get("OPENCODE_DB", "")
+    followed = [row.get("name", "").partition(":")[2] for row in sources]
+    if here not in ("", ":memory:") and not any(name == here or name.endswith(f"/{here}") for name in followed):
+        yield (
+            f"OPENCODE_DB is {here} in this shell, and the service does not follow it; name it in opencode.databases, "
+            f"or type again: reconstitute service install"
+        )
 
 
 def _cut(text: str, indent: int) -> str:

@@ -42,7 +42,7 @@ class _Files:
     wal_size: int
 
     def are_others(self, opened: _Files) -> bool:
-        """Whether one of the `opened` files is no longer at its path; a file that is new beside them is none of them."""
+        """Whether one of the `opened` files is no longer at its path; one that is new beside them does not count."""
         return any(was not in (None, now) for was, now in zip(opened.identities, self.identities, strict=True))
 
     def are_outdated(self, now: _Files) -> bool:
@@ -64,6 +64,7 @@ class Connection:
         self._lock = threading.RLock()
         self._open: sqlite3.Connection | None = None
         self._files: _Files | None = None  # as they were opened, also after closing
+        self._real = str(path)  # SQLite keeps the other two files where a link leads to
         self._columns: dict[str, frozenset[str]] = {}
         self._opened = 0
         self._locked_until = 0.0
@@ -95,6 +96,7 @@ class Connection:
         return connection
 
     def _opening(self) -> sqlite3.Connection:
+        self._real = os.path.realpath(self.path)
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
@@ -109,10 +111,10 @@ class Connection:
         return connection
 
     def _look(self) -> _Files:
-        stats = []
+        stats: list[os.stat_result | None] = []
         for suffix in _SUFFIXES:
             try:
-                stats.append(os.stat(f"{self.path}{suffix}"))
+                stats.append(os.stat(f"{self._real if suffix else self.path}{suffix}"))
             except FileNotFoundError:
                 stats.append(None)
             except OSError as error:

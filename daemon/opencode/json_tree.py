@@ -38,6 +38,7 @@ class JsonTree:
         self._owners: dict[str, str] = {}  # message id -> session id, for hints and for parts without a message
         self._orphans: dict[str, set[str]] = {}
         self._unlisted = ""  # why a project's folder could not be listed
+        self._closed: dict[str, str] = {}  # path that we may not read -> its session's id, or "" for all sessions
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -67,10 +68,13 @@ class JsonTree:
 
     def touched(self) -> Iterable[str] | None:
         """See Source."""
+        opened = {path: session_id for path, session_id in list(self._closed.items()) if _may_read(path)}
+        for path in opened:
+            del self._closed[path]
         with self._lock:
             hinted, self._hinted = self._hinted, set()
             unsure, self._unsure = self._unsure, False
-        return None if unsure else hinted
+        return None if unsure or "" in opened.values() else hinted.union(opened.values())
 
     # -- listing -------------------------------------------------------------------------------------------------
 
@@ -101,6 +105,7 @@ class JsonTree:
                 entries = list(_entries(project.path))
             except BadRecord as error:
                 self._unlisted = str(error)
+                self._closed[project.path] = ""
                 continue
             for entry in entries:
                 session_id = entry.name.removesuffix(".json")
@@ -114,6 +119,7 @@ class JsonTree:
             known = {entry.name.removesuffix(".json") for folder in folders for entry in _entries(folder.path)}
             parts = list(_entries(self.storage / "part"))
         except BadRecord:
+            self._closed |= {folder.path: "" for folder in folders if not _may_read(folder.path)}
             return  # which parts have lost their message cannot be told; the unreadable folder is named elsewhere
         orphans: dict[str, set[str]] = {}
         for entry in parts:
@@ -139,25 +145,34 @@ class JsonTree:
     def messages(self, session_id: str) -> dict[str, Unit]:
         """See Source."""
         units: dict[str, Unit] = {}
-        for entry in _entries(self.storage / "message" / session_id):
+        folder = self.storage / "message" / session_id
+        if not _may_read(folder):
+            self._closed[str(folder)] = session_id
+        for entry in _entries(folder):
             message_id = entry.name.removesuffix(".json")
             if entry.name.endswith(".json"):
                 self._owners[message_id] = session_id
-                units[message_id] = self._unit(message_id, entry)
+                units[message_id] = self._unit(session_id, message_id, entry)
         for message_id in self._orphans.get(session_id, ()):
             if message_id not in units and any(_entries(self.storage / "part" / message_id)):
-                units[message_id] = self._unit(message_id, None)
+                units[message_id] = self._unit(session_id, message_id, None)
         return units
 
-    def _unit(self, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
+    def _unit(self, session_id: str, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
         folder = self.storage / "part" / message_id
+        closed: list[str] = []
         try:
-            stats = [(e.name, _stat(e)) for e in _entries(folder) if e.name.endswith(".json")]
+            files = [e for e in _entries(folder) if e.name.endswith(".json")]
+            stats = [(e.name, _stat(e)) for e in files]
         except BadRecord:
+            files, closed = [], [str(folder)]
             stats = [("unreadable", (folder.lstat().st_mtime_ns, 0, 0))]  # told when the message is read
         if entry is not None:
+            files.append(entry)
             stats.append(("", _stat(entry)))
-        total = hashlib.sha256()
+        closed += [e.path for e in files if not _may_read(e.path)]
+        self._closed |= dict.fromkeys(closed, session_id)
+        total = hashlib.sha256(b"".join(os.fsencode(path) + b"\n" for path in closed))
         for name, (mtime_ns, size, inode) in sorted(stats):
             total.update(f"{name}\0{mtime_ns}\0{size}\0{inode}\n".encode("utf-8", "surrogatepass"))
         changed = max((mtime for _, (mtime, _, _) in stats), default=0) // 1_000_000
@@ -171,6 +186,8 @@ class JsonTree:
     def read_session(self, session_id: str) -> Session:
         """See Source."""
         path = self._files.get(session_id) or self._locate(session_id)
+        if path is not None and not _may_read(path):
+            self._closed[path] = session_id
         if path is None and self._unlisted:
             raise BadRecord(f"session {session_id}: its record may be where we cannot look: {self._unlisted}")
         if path is None:
@@ -280,6 +297,19 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         return  # a folder that is not there holds nothing; a missing storage/ is told apart in `sessions`
     except OSError as error:
         raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
+
+
+def _may_read(path: str | Path) -> bool:
+    """Whether a file or folder can be read as far as its permissions go; one that is not there can."""
+    if os.access(path, os.R_OK, effective_ids=True):
+        return not os.path.isdir(path) or os.access(path, os.X_OK, effective_ids=True)
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # a folder above it is closed
+    return False
 
 
 def _holds_something(folder: str) -> bool:

@@ -248,3 +248,15 @@ def test_a_user_manager_is_asked_to_reload_enable_and_restart_only_what_changed(
     assert questions("install") == ["show", "is-active", "daemon-reload", "enable"]
     assert questions("uninstall") == ["show", "disable", "daemon-reload"]
     assert not place.exists()
+
+
+@pytest.mark.parametrize("value", ["mine.db", "/home/dev/my data/100%.db", '/home/dev/$x/a"b.db', "/home/dev/ü.db"])
+def test_the_unit_has_the_database_that_the_shell_names(place: Path, value: str) -> None:
+    done = service("install", OPENCODE_DB=value)
+    assert done.returncode == 0, done.stderr
+    written = place.read_text()
+    assert unit.is_untouched(written)
+    (line,) = [line for line in written.splitlines() if "OPENCODE_DB" in line]
+    assert line.startswith("Environment=")
+    if shutil.which("systemd-analyze"):
+        assert "OPENCODE_DB" not in verify(place, place.parents[3])
