@@ -29,7 +29,7 @@ from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.errors import IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy, SourceMissing
-from daemon.ingest import Drained, Intake, Taken, Upkeep
+from daemon.ingest import Drained, Intake, Taken, Upkeep, events
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
@@ -84,6 +84,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
         self.archive = Archive(config.archive_dir)
         try:
+            events.set_apart(self.archive)
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
             first, *further = config.opencode_dirs

@@ -21,6 +21,7 @@ from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged, superseded
 from daemon.archive.files import FileRecords
 from daemon.archive.objects import Objects
+from daemon.archive.session_records import SessionRecords
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
 from daemon.vectors import Vector
@@ -50,6 +51,7 @@ class Archive:
             migrate.bring_up_to_date(self._store)
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
             self.files = FileRecords(self._store)
+            self.beside = SessionRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
             self._quarantine_changes = 0

@@ -5,13 +5,14 @@ Reasoning is folded. The only HTML is our own ``<details>``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from daemon import records
 from daemon.exports.form import iso, pretty
 from daemon.exports.inert import code, fence, heading
 from daemon.exports.opened import Opened
 from daemon.exports.said import Item, Said, Text, Thought, ToolCall
+from daemon.model import Json
 
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
@@ -31,8 +32,24 @@ def pieces(opened: Opened) -> Iterator[str]:
     ]
     yield f"# {heading(session.title) or code(session.id)}\n\n"
     yield "".join(f"- {name}: {value}\n" for name, value in facts if value) + "\n"
+    yield _todos(opened.todos())
     for said in opened.said():
         yield from _message(said)
+
+
+def _todos(items: Sequence[Json]) -> str:
+    """The todo list in its last state; what is done is ticked."""
+    lines = [
+        f"- [{'x' if item.get('status') == 'completed' else ' '}] {code(records.text(item.get('content')))}"
+        f"{_facts(item)}\n"
+        for item in items
+    ]
+    return f"**Todo list**\n\n{''.join(lines)}\n" if lines else ""
+
+
+def _facts(item: Json) -> str:
+    told = [records.text(item.get(name)) for name in ("status", "priority")]
+    return "".join(f" · {code(fact)}" for fact in told if fact)
 
 
 def _message(said: Said) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
 from daemon.model import Json, Part, Session
-from daemon.opencode import DATABASE, Problem, Reading, RevertMark, Unit, projects, reverts
+from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit, projects, reverts
 from daemon.opencode.connection import Connection
 from daemon.opencode.journal import Journal
 
@@ -246,6 +246,19 @@ class Database:
         if not records.text(row.get("revert")):
             return []
         return reverts.pending(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
+
+    def todos(self, session_id: str) -> TodoList | None:
+        """See Source. An empty one, too: OpenCode removes the rows of a list that was emptied."""
+        names = sorted(self._connection.columns("todo") - {"session_id"})
+        session = self._session_row(session_id)
+        if not names or session is None:
+            return None
+        sql = f"SELECT {', '.join(map(_quoted, names))} FROM todo WHERE session_id = ?"  # noqa: S608
+        rows = self._connection.rows(sql, (session_id,))
+        items = [{n: _text(v) if isinstance(v, bytes) else v for n, v in zip(names, row, strict=True)} for row in rows]
+        items.sort(key=lambda item: records.integer(item.get("position")))
+        times = [records.integer(item.get("time_updated")) for item in items]
+        return TodoList(tuple(items), max(times, default=records.integer(session.get("time_updated"))))
 
     def projects(self) -> list[Json]:
         """See Source."""

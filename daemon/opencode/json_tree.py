@@ -16,7 +16,7 @@ from pathlib import Path
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, Unit, projects, record_file, reverts
+from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, projects, record_file, reverts
 from daemon.opencode.identifiers import time_of
 
 
@@ -61,6 +61,8 @@ class JsonTree:
                 case ("part", message_id, *_):
                     owner = self._owners.get(message_id) or self._owner_of_parts(message_id)
                     self._hinted.add(owner) if owner else None
+                case ("todo", name, *_):
+                    self._hinted.add(name.removesuffix(".json"))
                 case ("session_diff" | "todo" | "project" | "share" | "migration", *_):
                     pass
                 case _:
@@ -248,6 +250,14 @@ class JsonTree:
         """See Source. The tree tells only a pending one; its record was touched when it was made."""
         session = self.read_session(session_id)
         return reverts.pending(records.load_object(session.raw).get("revert"), session.updated)
+
+    def todos(self, session_id: str) -> TodoList | None:
+        """See Source."""
+        path = self.storage / "todo" / f"{session_id}.json"
+        if not os.path.lexists(path):
+            return None
+        _, items = record_file.load(path, self._limit, self._clock, records.load_objects)
+        return TodoList(tuple(items), path.lstat().st_mtime_ns // 1_000_000)
 
     def projects(self) -> list[Json]:
         """See Source."""
