@@ -13,6 +13,7 @@ from daemon.exports.inert import code, fence, heading
 from daemon.exports.opened import Opened
 from daemon.exports.said import Item, Said, Text, Thought, ToolCall
 from daemon.model import Json
+from daemon.transcript.shapes import partial_output, patches
 
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
@@ -98,6 +99,10 @@ def _call(item: ToolCall) -> str:
         if value:
             shown = fence(value, "text") if isinstance(value, str) else fence(pretty(value), "json")
             text += f"{'Result' if name == 'output' else 'Error'}:\n\n{shown}\n"
+    if partial := partial_output(item.state):
+        text += f"Output until then:\n\n{fence(partial, 'text')}\n"
+    for file, patch in patches(item.state):
+        text += f"Changed {code(file or 'a file')}:\n\n{fence(patch, 'diff')}\n"
     if item.state.get("attachments"):
         text += f"Attachments:\n\n{fence(pretty(item.state['attachments']), 'json')}\n"
     return text

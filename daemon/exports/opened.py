@@ -60,8 +60,7 @@ class Opened:
     def replayed(self) -> Iterator[list[OllamaMessage]]:
         """Each message as entries of Ollama's ``messages[]``."""
         for message, _, _ in self._messages():
-            # What is archived is the replay of all parts; where some may be left out it is made anew.
-            entries = self.archive.replay(message.id) if self.asked.deleted else replay(message)
+            entries = replay(message)  # not the archived one, which an older version may have made
             yield entries if self.asked.raw else clean_replay(message, entries)
 
     def _messages(self) -> Iterator[tuple[Message, int | None, tuple[str, ...]]]:

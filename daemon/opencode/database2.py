@@ -24,6 +24,9 @@ _EVENTS = frozenset({"agent-switched", "model-switched", "location-switched", "i
 """Rows that are no messages but records of their session. OpenCode 1.15.13 writes some, 1.18.33 drops them again."""
 
 
+_SHAPE = 2
+"""Of the messages that are made of these rows; raise it when more is drawn from a row, so that all are read again."""
+
 TYPE = "type2"
 """The field of a message record that says which type its row has."""
 
@@ -70,7 +73,7 @@ class Database2(Database):
         )
         found: dict[str, Unit] = {}
         for message_id, type_, seq, told, size in self._connection.rows(sql, (session_id,)):
-            stamp = hashlib.sha256(f"{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
+            stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
             is_event = is_session_event(_text(message_id), _text(type_))
             found[_text(message_id)] = Unit(stamp, records.integer(told), is_event)
         return found
@@ -150,9 +153,10 @@ def _parts(row: Json, message_id: str, session_id: str, type_: str) -> Iterator[
     for number, data in enumerate(_contents(row, type_)):
         raw = records.dumps(data | ids | {"id": f"{message_id}.{number:04d}"})
         yield records.part(raw, message_id, session_id)
-    patch = _patch(row) if type_ == "assistant" else None
-    if patch is not None:  # its name sorts behind the numbers, so what comes before may still grow
-        yield records.part(records.dumps(patch | ids | {"id": f"{message_id}.patch"}), message_id, session_id)
+    # Their names sort behind the numbers, so what comes before may still grow.
+    for name, more in (("about", _about(row, type_)), ("patch", _patch(row) if type_ == "assistant" else None)):
+        if more is not None:
+            yield records.part(records.dumps(more | ids | {"id": f"{message_id}.{name}"}), message_id, session_id)
 
 
 def _contents(row: Json, type_: str) -> Iterator[Json]:
@@ -173,6 +177,15 @@ def _contents(row: Json, type_: str) -> Iterator[Json]:
             yield from _assistant(row)
         case _:
             yield {"type": type_ or "unknown", "data": row}
+
+
+def _about(row: Json, type_: str) -> Json | None:
+    """What a synthetic text is said to be about, or what a skill is called, as a text of its own."""
+    if type_ not in ("synthetic", "skill"):
+        return None
+    words = dict.fromkeys(records.text(row.get(name)).strip() for name in ("name", "skill", "description"))
+    said = [word for word in words if word and word != records.text(row.get("text")).strip()]
+    return {"type": "text", "text": "\n".join(said), "synthetic": True} if said else None
 
 
 def _listed(value: Any) -> list[Any]:
