@@ -129,6 +129,8 @@ def _reject_relative(config: Config, path: Path, origin: dict[str, str]) -> None
     places |= {"output.dir": config.output.dir, "watch.requests_dir": config.watch.requests_dir or "/"}
     places |= {f"targets[{n}].path": target.path for n, target in enumerate(config.targets)}
     places |= {f"opencode.data_dirs[{n}]": text for n, text in enumerate(config.opencode.data_dirs)}
+    named = enumerate(config.opencode.databases)
+    places |= {f"opencode.databases[{n}]": text for n, text in named if text.startswith("~")}
     if any("\0" in name or not name for name in config.opencode.databases):
         raise ConfigError(f"{path}: opencode.databases: an empty name, or one with a NUL; name a file")
     for key, text in places.items():

@@ -250,15 +250,18 @@ class Database:
     def todos(self, session_id: str) -> TodoList | None:
         """See Source. An empty one, too: OpenCode removes the rows of a list that was emptied."""
         names = sorted(self._connection.columns("todo") - {"session_id"})
-        session = self._session_row(session_id)
-        if not names or session is None:
+        if not names:
             return None
         sql = f"SELECT {', '.join(map(_quoted, names))} FROM todo WHERE session_id = ?"  # noqa: S608
         rows = self._connection.rows(sql, (session_id,))
         items = [{n: _text(v) if isinstance(v, bytes) else v for n, v in zip(names, row, strict=True)} for row in rows]
         items.sort(key=lambda item: records.integer(item.get("position")))
-        times = [records.integer(item.get("time_updated")) for item in items]
-        return TodoList(tuple(items), max(times, default=records.integer(session.get("time_updated"))))
+        if not items:
+            session = self._session_row(
+                session_id
+            )  # the rows of a deleted session go with it: its list was not emptied
+            return None if session is None else TodoList((), records.integer(session.get("time_updated")))
+        return TodoList(tuple(items), max(records.integer(item.get("time_updated")) for item in items))
 
     def projects(self) -> list[Json]:
         """See Source."""

@@ -172,7 +172,9 @@ class JsonTree:
         if entry is not None:
             files.append(entry)
             stats.append(("", _stat(entry)))
-        closed += [e.path for e in files if not _may_read(e.path)]
+        closed += [
+            e.path for e in files if not os.access(e.path, os.R_OK, effective_ids=True) and not _may_read(e.path)
+        ]
         self._closed |= dict.fromkeys(closed, session_id)
         total = hashlib.sha256(b"".join(os.fsencode(path) + b"\n" for path in closed))
         for name, (mtime_ns, size, inode) in sorted(stats):
@@ -254,6 +256,8 @@ class JsonTree:
     def todos(self, session_id: str) -> TodoList | None:
         """See Source."""
         path = self.storage / "todo" / f"{session_id}.json"
+        if not _may_read(path):
+            self._closed[str(path)] = session_id
         if not os.path.lexists(path):
             return None
         _, items = record_file.load(path, self._limit, self._clock, records.load_objects)

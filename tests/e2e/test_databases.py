@@ -111,10 +111,28 @@ def gone_for_a_while(path: Path, writer: Writer) -> None:
     os.rename(away, path)
 
 
+def moved_behind_a_link(path: Path, writer: Writer) -> None:
+    writer.close()
+    moved = path.parents[1] / path.name
+    os.rename(path, moved)
+    drop(*aside(path))
+    path.symlink_to(moved)
+
+
+def wal_removed_behind_a_link(path: Path, writer: Writer) -> None:
+    moved_behind_a_link(path, writer)
+    moved = path.resolve()
+    with Writer(path) as other:
+        other.say(f"between{path.stem[9:]}")
+        other.checkpoint("FULL")
+        other.kill()
+    drop(*aside(moved))
+
+
 FAULTS: tuple[Callable[[Path, Writer], None], ...] = (
     renamed_over, copied_over_in_place, restored_without_ending_the_writer, wal_and_shm_removed, wal_removed,
     shm_removed, wal_truncated, wal_truncated_by_a_checkpoint, removed_and_recreated_at_once, closed, killed,
-    begun_anew, gone_for_a_while,
+    begun_anew, gone_for_a_while, moved_behind_a_link, wal_removed_behind_a_link,
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.opencode.watch import Watch
 from tests.daemon_process import until
-from tests.make_opencode import JsonStore, session, text, user
+from tests.make_opencode import JsonStore, assistant, session, text, tool, user
 
 NOBODY = 65534
 
@@ -38,7 +38,7 @@ def place() -> Iterator[Path]:
 
 CLOSED = [
     "part/msg_1", "part/msg_1/prt_1.json", "message/ses_1", "message/ses_1/msg_1.json", "session/pid",
-    "session/pid/ses_1.json", "part", "message", "session", "",
+    "session/pid/ses_1.json", "part", "message", "session", "todo/ses_1.json", "todo", "",
 ]  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_what_was_closed_is_read_when_its_permissions_change(place: Path, closed
     store = JsonStore(place / "opencode")
     store.session(session("ses_1", title="Here"))
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
+    store.raw("todo/ses_1.json", '[{"content": "Dig"}]')
     path = store.storage / closed
     usual = path.stat().st_mode & 0o777
     if path.is_file() and mode:
@@ -65,6 +66,7 @@ def test_what_was_closed_is_read_when_its_permissions_change(place: Path, closed
         assert kept is not None
         assert kept.title == "Here"
         assert engine.archive.quarantined() == {}
+        assert engine.archive.beside.todos("ses_1") == [{"content": "Dig"}]
         assert {row["state"] for row in engine.status()["sources"]} == {"ok"}
 
 
@@ -86,3 +88,23 @@ def test_a_folder_that_becomes_readable_is_watched(place: Path) -> None:
     store.message(user("msg_2", "ses_1"))
     until(lambda: any((hint or "").endswith("msg_2.json") for hint in hints))
     watch.stop()
+
+
+@pytest.mark.parametrize("closed", ["tool-output", "tool-output/tool_1"])
+def test_a_long_output_waits_until_it_may_be_read(place: Path, closed: str) -> None:
+    store = JsonStore(place / "opencode")
+    path = place / "opencode" / "tool-output" / "tool_1"
+    path.parent.mkdir()
+    path.write_text("a long output")
+    os.utime(path, (1, 1))
+    state = {"status": "completed", "input": {"command": "make"}, "output": "…", "metadata": {"outputPath": str(path)}}
+    store.session(session("ses_1"))
+    store.message(assistant("msg_1", "ses_1"), tool("prt_1", "msg_1", "ses_1", "bash", state))
+    (place / "opencode" / closed).chmod(0)
+    tables = {"opencode": {"data_dir": str(place / "opencode")}, "archive": {"dir": str(place / "archive")}}
+    with Engine(msgspec.convert(tables, Config)) as engine:
+        engine.take(everything=True, patient=False, words=False)
+        assert engine.archive.objects.spill(str(path)) is None
+        (place / "opencode" / closed).chmod(0o700)
+        engine.take(everything=False, patient=False, words=False)
+        assert engine.archive.objects.spill(str(path)) is not None
