@@ -86,7 +86,8 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
                 f"{count} {kind}" for kind, count in sorted(unknown.items())
             )
     here = os.environ.get("OPENCODE_DB", "")
-    followed = [row.get("name", "").partition(":")[2] for row in sources]
+    rows = [row for row in sources if not str(row.get("state")).startswith("not followed")]
+    followed = [str(row.get("name")).removeprefix("db:").removeprefix("db2:") for row in rows]
     if here not in ("", ":memory:") and not any(name == here or name.endswith(f"/{here}") for name in followed):
         yield (
             f"OPENCODE_DB is {here} in this shell, and the service does not follow it; name it in opencode.databases, "

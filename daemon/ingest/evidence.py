@@ -112,19 +112,20 @@ class Evidence:
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
         self._capture.want(batch, trees)
 
-    def of_todos(self, batch: Batch, source: Source, session_id: str, now: int) -> None:
-        """The session's todo list as its source has it now; what cannot be read is kept aside, and read again."""
+    def of_todos(self, batch: Batch, source: Source, session_id: str, now: int) -> bool:
+        """The session's todo list as its source has it now; False while it is being written."""
         place = f"todo list of {session_id}"
         try:
             todos = source.todos(session_id)
         except SourceBusy:
-            return  # it is being written, and is read at the next look
+            return False
         except BadRecord as error:
             batch.quarantine(source.name, place, {"reason": str(error), "time": now})
-            return
+            return True
         batch.release(source.name, place)
         if todos is not None:
             self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)
+        return True
 
     def of_projects(self, source: Source) -> None:
         """Which folders belong to one project, for telling renamed and cloned ones."""

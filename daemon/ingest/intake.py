@@ -173,8 +173,7 @@ class Intake:
         self._forget(visit, marks.keys() - units.keys() - {""})
         session = self._archive.session(session_id) or visit.session
         if session is not None:
-            self._evidence.of_session(visit.batch, source, session, partial(self._peek, visit))
-            self._evidence.of_todos(visit.batch, source, session_id, self._now())
+            self._beside_messages(visit, session)
         if len(visit.batch):
             self._archive.commit(visit.batch)
         self._figures.setdefault(source.name, {})[session_id] = (len(units), kept)
@@ -187,9 +186,14 @@ class Intake:
                 visit.batch.release(visit.name, f"message {message_id}")
                 visit.taken.removed += visit.batch.forget_message_source(message_id, visit.name, self._now())
 
+    def _beside_messages(self, visit: _Visit, session: Session) -> None:
+        self._evidence.of_session(visit.batch, visit.source, session, partial(self._peek, visit))
+        if not self._evidence.of_todos(visit.batch, visit.source, visit.session_id, self._now()):
+            visit.taken.postponed.add(visit.session_id)
+
     def _is_left_out(self, visit: _Visit, session: Session | None) -> bool:
         """Whether a session that is not archived is ours, or one of which this source has nothing but events."""
-        if (session is None or session.raw == b"{}") and all(unit.is_event for unit in visit.units.values()):
+        if session is not None and session.raw == b"{}" and all(unit.is_event for unit in visit.units.values()):
             return True
         return is_own(session, self._read_messages(visit))
 

@@ -85,13 +85,12 @@ class Connection:
             return self._open
         for _ in range(_SWAPS):
             self.close()
-            connection = self._opening()
+            connection = self._open = self._opening()
             before, files = files, self._look()
             if not files.are_others(before):
                 break
-        if self._files is not None and files.are_others(self._files):
-            self.replaced += 1
-        self._open, self._files = connection, files
+        self.replaced += self._files is not None and files.are_others(self._files)
+        self._files = files
         self._opened += 1
         return connection
 

@@ -233,3 +233,19 @@ def test_a_todo_list_is_the_one_of_the_store_that_changed_last(tmp_path: Path, d
         put(database, ITEMS[1:], 10 * T0)
         engine.take(everything=True, patient=False)
         assert plain(engine.archive.beside.todos("ses_1")) == ITEMS[1:]
+
+
+def test_what_is_being_written_beside_no_message_is_looked_at_again(tmp_path: Path) -> None:
+    store = JsonStore(tmp_path / "opencode")
+    record, listed = store.raw("session/pid/ses_1.json", "{"), store.raw("todo/ses_2.json", "[")
+    store.session(session("ses_2"))
+    store.message(user("msg_2", "ses_2"))
+    with opened(tmp_path) as engine:
+        engine.take(everything=True)
+        assert engine.is_waiting
+        record.write_text(json.dumps(session("ses_1")))
+        listed.write_text(json.dumps(ITEMS))
+        engine.take(everything=False)
+        assert not engine.is_waiting
+        assert {one.id for one in engine.archive.sessions()} == {"ses_1", "ses_2"}
+        assert engine.archive.beside.todos("ses_2") == ITEMS
