@@ -53,6 +53,18 @@ def load_object(raw: bytes) -> Json:
     return value
 
 
+def load_objects(raw: bytes) -> list[Json]:
+    """JSON bytes that must be an array; what in it is no object is left out.
+
+    Raises:
+        BadRecord: not JSON, or JSON of another kind.
+    """
+    value = loads(raw)
+    if not isinstance(value, list):
+        raise BadRecord(f"JSON, but a {type(value).__name__} where an array belongs")
+    return [item for item in value if isinstance(item, dict)]
+
+
 def dumps(value: Any) -> bytes:
     """A value as compact JSON bytes; keys sorted, so equal values give equal bytes."""
     try:

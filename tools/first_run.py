@@ -56,7 +56,9 @@ def main() -> int:
 def configuration() -> tuple[Config, bool]:
     """The user's, or one for the sample when there are no records."""
     config = load()
-    if any(config.opencode_dir.glob("opencode*.db")) or (config.opencode_dir / "storage").is_dir():
+    folders = config.opencode_dirs
+    stores = [*config.databases, *(folder / "storage" for folder in folders)]
+    if any(store.exists() for store in stores) or any(any(folder.glob("opencode*.db")) for folder in folders):
         return config, False
     cache = CHECKOUT / ".cache" / "first-run"
     if not (cache / "opencode").is_dir():

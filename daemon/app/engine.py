@@ -31,8 +31,8 @@ from daemon.disk_space import DiskSpace, is_full
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
-from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceMissing
-from daemon.ingest import Intake, Taken, Upkeep
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy, SourceMissing
+from daemon.ingest import Intake, Taken, Upkeep, events
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
@@ -45,6 +45,9 @@ _SEVERAL_FAILURES = 3
 _LONG_S = 3600.0
 _MOMENT_S = 0.5
 """A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
+
+_LOCKED_S = 5.0
+"""A database that is locked for longer than this is reported as a trouble."""
 
 
 class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
@@ -72,6 +75,8 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._ended = threading.Condition()
         self._unread: dict[str, str] = {}
         self._failures = 0
+        self._locked: dict[str, float] = {}
+        """Since when a source could not be read, by its name; monotonic seconds."""
         self._postponed: dict[str, set[str]] = {}
         self._doubted: set[str] = set()
         self._broken: dict[str, IndexBroken] = {}
@@ -84,9 +89,11 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.archive = Archive(config.archive_dir)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
+            events.set_apart(self.archive)
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
-            self.sources = Sources(config.opencode_dir, config.limits.record_mb)
+            first, *further = config.opencode_dirs
+            self.sources = Sources(first, config.limits.record_mb, further=further, databases=config.databases)
             self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
                 self.archive,
@@ -189,7 +196,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         with self._taking:
             total = Taken()
             full: DiskFull | None = None
-            for source in self.sources.refresh():
+            for source in self.sources.refresh(anew=everything):
                 whole = everything or source.name in self._unread or source.name in self._doubted
                 self._doubted.discard(source.name)
                 try:
@@ -200,8 +207,12 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                     continue
                 except (SourceMissing, Retry, OSError) as error:
                     self._unread[source.name] = str(error)
-                    self.report(source.name, error)
+                    since = self._locked.setdefault(source.name, time.monotonic())
+                    # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.
+                    if not isinstance(error, SourceBusy) or time.monotonic() - since > _LOCKED_S:
+                        self.report(source.name, error)
                     continue
+                self._locked.pop(source.name, None)
                 self._unread.pop(source.name, None)
                 self._postponed[source.name] = taken.postponed
                 total += taken
@@ -339,7 +350,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 notes=self.noting(),
                 pages=self.config.limits.pages,
                 spare_mb=self.config.limits.free_mb,
-                forbidden=(self.config.opencode_dir, self.config.archive_dir),
+                forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
                 ground=stood,
             ).run(target, progress, at=at)
         if stood["pending"] and target.refresh == "once":

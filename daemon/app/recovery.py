@@ -15,16 +15,18 @@ class Recovery:
     """Built once by the engine, over its archive; close it before that."""
 
     def __init__(self, archive: Archive, config: Config) -> None:
-        self._snapshots = Snapshots(config.opencode_dir)
+        first, *further = config.opencode_dirs
+        self._snapshots = Snapshots(first, *further)
         self._capture = Capture(
             archive,
             self._snapshots,
-            data_dir=config.opencode_dir,
+            data_dir=first,
+            further=further,
             capture_mb=config.archive.capture_mb,
             capture_gb=config.archive.capture_gb,
             free_mb=config.limits.free_mb,
         )
-        self.evidence = Evidence(archive, self._capture, config.opencode_dir, config.limits.record_mb)
+        self.evidence = Evidence(archive, self._capture, first, config.limits.record_mb, further)
         self.files = Files(archive)
         self.captured = 0
         """Objects captured so far."""

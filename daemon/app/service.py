@@ -101,7 +101,8 @@ class Daemon:
         self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
         # In the order in which they are waited for at the end: a job may need the intake.
         self._loops: tuple[Loop, ...] = (self._jobs, self._intake, self._words, self._embed, self._views)
-        self._watch = Watch(config.opencode_dir, config.requests_dir, self._hint)
+        first, *further = config.opencode_dirs
+        self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
         self._scheduler = Scheduler()
         self._engine.on_taken = self._taken
         self._intake.on_looked = self._words.wake

@@ -17,6 +17,7 @@ from daemon.opencode.discover import Sources
 from daemon.redact import redact
 
 _SHOWN = 5
+_NOT_FOLLOWED = "not followed; if OpenCode writes to it, name it in opencode.databases"
 
 
 class StatusCall:
@@ -65,8 +66,11 @@ class StatusCall:
             }
             for source in found
         ]
-        return rows + [
+        rows += [
             {"name": name, "kind": "unreadable", "state": trouble} for name, trouble in self.sources.troubles.items()
+        ]
+        return rows + [
+            {"name": str(path), "kind": "SQLite (OpenCode)", "state": _NOT_FOLLOWED} for path in self.sources.unfollowed
         ]
 
     def _target(self, target: Target) -> Json:

@@ -23,6 +23,7 @@ from daemon.archive.files import FileRecords
 from daemon.archive.messages import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import OwnRecords
+from daemon.archive.session_records import SessionRecords
 from daemon.archive.store import Store
 from daemon.errors import DiskFull
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
@@ -54,6 +55,7 @@ class Archive(OwnRecords):
             migrate.bring_up_to_date(self._store)
             self._count()
             self.files = FileRecords(self._store)
+            self.beside = SessionRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
             self._quarantine_changes = 0

@@ -157,6 +157,32 @@ class Batch:
         self.enqueue(message.id, message.created, hash_)
         self._enqueue_readers(message.session_id, message.id)
 
+    def message_ids(self, session_id: str) -> list[str]:
+        """In conversation order, as they will be after the commit."""
+        ids: list[str] = records.loads(self.get(keys.session_order(session_id)) or b"[]")
+        return ids
+
+    def drop_message(self, message_id: str) -> None:
+        """It never was a message: its record goes, and the indexes follow. The session's other messages move up."""
+        state = self._load(keys.message_state(message_id))
+        if state is None:
+            return
+        order = self.message_ids(state["session"])
+        for other in order:  # their places have changed, and the first one is found by the session's title
+            about = self._load(keys.message_state(other)) or state
+            self.enqueue(other, about["created"], about["hash"])
+        self.put(keys.session_order(state["session"]), records.dumps([i for i in order if i != message_id]))
+        for key in (keys.message_raw, keys.message_state, keys.message_replay):
+            self.delete(key(message_id))
+        self.counts["messages"] -= 1
+
+    def drop_session(self, session_id: str) -> None:
+        """It had nothing but what `drop_message` has taken away."""
+        if self.get(keys.session_meta(session_id)) is not None:
+            self.delete(keys.session_meta(session_id))
+            self.delete(keys.session_order(session_id))
+            self.counts["sessions"] -= 1
+
     def keep_source(self, message_id: str, source: str) -> None:
         """Another source, no newer, has this message too; a tombstone is lifted."""
         state = self._load(keys.message_state(message_id))

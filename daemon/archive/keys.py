@@ -102,6 +102,15 @@ def session_extra(session_id: str) -> bytes:
     return _key("sess", escape(session_id), "extra")
 
 
+def session_event(session_id: str, event_id: str | None = None) -> bytes:
+    """A record of a session that is no message; without an id the prefix of all of them."""
+    return _key("sess", escape(session_id), "event", escape(event_id or ""))
+
+
+def session_todos(session_id: str) -> bytes:
+    return _key("sess", escape(session_id), "todo")
+
+
 def stored_object(object_id: str) -> bytes:
     return OBJECT + _key(escape(object_id))
 

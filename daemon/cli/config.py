@@ -48,6 +48,8 @@ def check(settings: Settings) -> None:
     }
     for name, place in places.items():
         terminal.say(f"  {name:<18} {terminal.plain(place)}")
+    for place in (*config.opencode_dirs[1:], *config.databases):
+        terminal.say(f"  {'also followed':<18} {terminal.plain(place)}")
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
 

@@ -169,7 +169,7 @@ class _File:
         self._place = Path(os.path.realpath(self.name))  # through a link, as the shell's > does
         self._file: IO[bytes] | None = None
         config = settings.load()
-        for folder in (config.opencode_dir, config.archive_dir):
+        for folder in (*config.opencode_dirs, config.archive_dir):
             if self._place.is_relative_to(os.path.realpath(folder)):
                 raise OutputRefused(f"{self.name}: lies beneath {folder}, which is not to be written to; name another")
         try:

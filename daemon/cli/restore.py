@@ -56,7 +56,7 @@ def command(settings: Settings, *, path: str, to: str, at: str, deleted: bool, g
     from daemon.restore import NewFolder  # noqa: PLC0415 - each command loads what it needs
 
     place, config = absolute(path), settings.load()
-    with NewFolder(Path(absolute(to)), (config.opencode_dir, config.archive_dir)) as folder:
+    with NewFolder(Path(absolute(to)), (*config.opencode_dirs, config.archive_dir)) as folder:
         writing = _Writing(folder)
         with progress() as step:
             answer = settings.ask(

@@ -46,9 +46,11 @@ def install(settings: Settings, force: bool) -> int:
     from daemon.config import ENVIRONMENT  # noqa: PLC0415
 
     settings.load()  # a service that cannot start is not worth installing
-    named = settings.config or os.environ.get("RECONSTITUTE_CONFIG")  # the service does not see the environment
+    named = settings.config or os.environ.get("RECONSTITUTE_CONFIG")
     chosen = ["--config", os.path.abspath(named)] if named else []
-    changed = _write(unit.place(), unit.text([*unit.installation(), *chosen, "run"]), force=force)
+    # A service does not see what a shell's profile exports, so the unit says which database OpenCode uses.
+    seen = {name: os.environ[name] for name in ("OPENCODE_DB",) if os.environ.get(name)}
+    changed = _write(unit.place(), unit.text([*unit.installation(), *chosen, "run"], seen), force=force)
     for variable in sorted(set(ENVIRONMENT) & set(os.environ)):
         terminal.note(f"{variable} is set here, but the service does not see it; put {'.'.join(ENVIRONMENT[variable])} "
                   "into the configuration file")  # fmt: skip

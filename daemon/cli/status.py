@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,6 +108,14 @@ def _sources(answer: dict[str, Any]) -> Iterator[str]:
             yield "  of unknown type, archived but not searchable: " + ", ".join(
                 f"{count} {kind}" for kind, count in sorted(unknown.items())
             )
+    here = os.environ.get("OPENCODE_DB", "")
+    rows = [row for row in sources if not str(row.get("state")).startswith("not followed")]
+    followed = [str(row.get("name")).removeprefix("db:").removeprefix("db2:") for row in rows]
+    if here not in ("", ":memory:") and not any(name == here or name.endswith(f"/{here}") for name in followed):
+        yield (
+            f"OPENCODE_DB is {here} in this shell, and the service does not follow it; name it in opencode.databases, "
+            f"or type again: reconstitute service install"
+        )
 
 
 def _cut(text: str, indent: int) -> str:

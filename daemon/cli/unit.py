@@ -10,8 +10,10 @@ import hashlib
 import os
 import re
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
 NAME = "reconstitute.service"
 _SAFE = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
@@ -25,12 +27,13 @@ def template() -> str:
     return files("daemon.cli").joinpath(NAME).read_text(encoding="utf-8")
 
 
-def text(command: list[str]) -> str:
-    """The unit that runs `command`, stamped."""
+def text(command: list[str], environment: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The unit that runs `command` with these variables besides its own, stamped."""
     if set(command[0]) & _NOT_IN_PROGRAM:
         command = ["/bin/sh", "-c", 'exec "$0" "$@"', *command]
     start = "ExecStart=" + " ".join(quote(word) for word in command)
-    body = re.sub(r"^ExecStart=.*$", lambda _: start, template(), flags=re.MULTILINE)
+    lines = [start, *(_setting(name, value) for name, value in environment.items())]
+    body = re.sub(r"^ExecStart=.*$", lambda _: "\n".join(lines), template(), flags=re.MULTILINE)
     digest = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
     return f"# Written by `reconstitute service install`; sha256 of the rest: {digest}\n{body}"
 
@@ -48,6 +51,11 @@ def quote(word: str) -> str:
         return word
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t") + '"'
+
+
+def _setting(name: str, value: str) -> str:
+    """One variable; unlike in a command line, a $ means nothing there (systemd.exec(5), Environment=)."""
+    return "Environment=" + quote(f"{name}={value}").replace("$$", "$")
 
 
 def place() -> Path:

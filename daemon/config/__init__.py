@@ -128,16 +128,23 @@ def _reject_relative(config: Config, path: Path, origin: dict[str, str]) -> None
     places = {"opencode.data_dir": config.opencode.data_dir, "archive.dir": config.archive.dir}
     places |= {"output.dir": config.output.dir, "watch.requests_dir": config.watch.requests_dir or "/"}
     places |= {f"targets[{n}].path": target.path for n, target in enumerate(config.targets)}
+    places |= {f"opencode.data_dirs[{n}]": text for n, text in enumerate(config.opencode.data_dirs)}
+    named = enumerate(config.opencode.databases)
+    places |= {f"opencode.databases[{n}]": text for n, text in named if text.startswith("~")}
+    if any("\0" in name or not name for name in config.opencode.databases):
+        raise ConfigError(f"{path}: opencode.databases: an empty name, or one with a NUL; name a file")
     for key, text in places.items():
         if not text.startswith(("/", "~", "$XDG_DATA_HOME")) or "\0" in text:
             raise ConfigError(f"{blamed(key)}: {key}: {text!r} is relative; write it from / or ~ on")
         if os.path.expanduser(text).startswith("~"):
             raise ConfigError(f"{blamed(key)}: {key}: {text!r}: there is no such user here; write it from / or ~/ on")
-    archive, output, source = config.archive_dir, config.output_dir, config.opencode_dir
-    if archive == source or archive.is_relative_to(source):
-        place = blamed("archive.dir", "opencode.data_dir")
-        raise ConfigError(f"{place}: archive.dir: {archive} is inside OpenCode's directory; choose one outside it")
-    for key, records in (("opencode.data_dir", source), ("archive.dir", archive)):
+    archive, output = config.archive_dir, config.output_dir
+    for source in config.opencode_dirs:
+        if archive.is_relative_to(source):
+            place = blamed("archive.dir", "opencode.data_dir")
+            raise ConfigError(f"{place}: archive.dir: {archive} is inside OpenCode's directory; choose one outside it")
+    sources = [("opencode.data_dir", source) for source in config.opencode_dirs]
+    for key, records in (*sources, ("archive.dir", archive)):
         if output.is_relative_to(records):
             place = blamed("output.dir", key)
             raise ConfigError(f"{place}: output.dir: {output} is inside a directory of records; choose one outside it")

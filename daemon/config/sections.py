@@ -27,6 +27,16 @@ class OpenCode(Section, frozen=True):
     """Where OpenCode keeps its records, which are only ever read, and where its server answers, if one runs."""
 
     data_dir: Annotated[str, Meta(description="OpenCode's data directory")] = "$XDG_DATA_HOME/opencode"
+    data_dirs: Annotated[
+        list[str], Meta(description="further data directories, as other values of XDG_DATA_HOME make them")
+    ] = []
+    databases: Annotated[
+        list[str],
+        Meta(
+            description="further databases, as OPENCODE_DB names them: a path, or a name in data_dir; OPENCODE_DB "
+            "itself and each opencode*.db of a data directory are followed anyway"
+        ),
+    ] = []
     server_url: Annotated[
         str, Meta(pattern="^https?://", description="`opencode serve`, for chat.provider = opencode and the adapter")
     ] = "http://127.0.0.1:4096"
@@ -208,6 +218,24 @@ class Config(Section, frozen=True):
     def opencode_dir(self) -> Path:
         """OpenCode's data directory, absolute."""
         return absolute(self.opencode.data_dir)
+
+    @property
+    def opencode_dirs(self) -> tuple[Path, ...]:
+        """All of OpenCode's data directories, absolute; `opencode_dir` first."""
+        return tuple(dict.fromkeys((self.opencode_dir, *map(absolute, self.opencode.data_dirs))))
+
+    @property
+    def databases(self) -> tuple[Path, ...]:
+        """The databases that are followed besides every opencode*.db of a data directory, absolute.
+
+        $OPENCODE_DB is read as OpenCode reads it: a name is one in its data directory; one in memory is not to be had.
+        """
+        named = [*self.opencode.databases, os.environ.get("OPENCODE_DB", "")]
+        return tuple(dict.fromkeys(self._database(name) for name in named if name and name != ":memory:"))
+
+    def _database(self, name: str) -> Path:
+        is_path = name.startswith(("/", "~", "$XDG_DATA_HOME"))
+        return absolute(name if is_path else str(self.opencode_dir / name))
 
     @property
     def archive_dir(self) -> Path:

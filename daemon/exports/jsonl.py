@@ -16,7 +16,7 @@ from daemon.model import Json
 def pieces(opened: Opened) -> Iterator[str]:
     """One line, in pieces."""
     session = opened.session
-    head = {
+    head: Json = {
         "session_id": session.id,
         "project_hash": session.project_id,
         "start_time": iso(session.created),
@@ -29,6 +29,8 @@ def pieces(opened: Opened) -> Iterator[str]:
         "archived": iso(session.archived),
         "deleted": iso(opened.deleted),
     }
+    beside = {"todos": opened.todos(), "events": opened.events()}
+    head |= {name: found for name, found in beside.items() if found}
     yield line(head)[:-1] + ',"messages":['
     comma = ""
     for said in opened.said():

@@ -5,13 +5,15 @@ Reasoning is folded. The only HTML is our own ``<details>``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from daemon import markdown, records
 from daemon.exports.form import iso, pretty
 from daemon.exports.opened import Opened
 from daemon.exports.said import Item, Said, Text, Thought, ToolCall
 from daemon.markdown import code, inline
+from daemon.model import Json
+from daemon.transcript.shapes import partial_output, patches
 
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
@@ -31,8 +33,24 @@ def pieces(opened: Opened) -> Iterator[str]:
     ]
     yield f"# {inline(session.title) or code(session.id)}\n\n"
     yield "".join(f"- {name}: {value}\n" for name, value in facts if value) + "\n"
+    yield _todos(opened.todos())
     for said in opened.said():
         yield from _message(said)
+
+
+def _todos(items: Sequence[Json]) -> str:
+    """The todo list in its last state; what is done is ticked."""
+    lines = [
+        f"- [{'x' if item.get('status') == 'completed' else ' '}] {code(records.text(item.get('content')))}"
+        f"{_facts(item)}\n"
+        for item in items
+    ]
+    return f"**Todo list**\n\n{''.join(lines)}\n" if lines else ""
+
+
+def _facts(item: Json) -> str:
+    told = [records.text(item.get(name)) for name in ("status", "priority")]
+    return "".join(f" · {code(fact)}" for fact in told if fact)
 
 
 def _message(said: Said) -> Iterator[str]:
@@ -81,6 +99,10 @@ def _call(item: ToolCall) -> str:
         if value:
             shown = _block(value, "text") if isinstance(value, str) else _block(pretty(value), "json")
             text += f"{'Result' if name == 'output' else 'Error'}:\n\n{shown}\n"
+    if partial := partial_output(item.state):
+        text += f"Output until then:\n\n{_block(partial, 'text')}\n"
+    for file, patch in patches(item.state):
+        text += f"Changed {code(file or 'a file')}:\n\n{_block(patch, 'diff')}\n"
     if item.state.get("attachments"):
         text += f"Attachments:\n\n{_block(pretty(item.state['attachments']), 'json')}\n"
     return text

@@ -9,8 +9,9 @@ from typing import Any
 from daemon import records
 from daemon.archive import Archive
 from daemon.exports import Export
+from daemon.exports.form import iso
 from daemon.exports.said import Clean, Said, said
-from daemon.model import Message, OllamaMessage, Session
+from daemon.model import Json, Message, OllamaMessage, Session
 from daemon.redact import redact_value
 from daemon.transcript.clean import clean_replay
 from daemon.transcript.replay import replay
@@ -37,11 +38,29 @@ class Opened:
         for message, deleted, gone in self._messages():
             yield said(message, results=self.asked.shows, clean=self._clean, deleted=deleted, gone=gone)
 
+    def events(self) -> list[Json]:
+        """What happened in it besides messages, such as a change of the model: ``{id, type, timestamp, data}``."""
+        return [
+            self._clean(
+                {
+                    "id": event["id"],
+                    "type": event["type"],
+                    "timestamp": iso(records.integer(records.table(event["time"]).get("created"))),
+                    "data": event["data"],
+                }
+            )
+            for event in self.archive.beside.events(self.session.id)
+        ]
+
+    def todos(self) -> list[Json]:
+        """Its todo list in its last state, as recorded."""
+        items: list[Json] = self._clean(self.archive.beside.todos(self.session.id))
+        return items
+
     def replayed(self) -> Iterator[list[OllamaMessage]]:
         """Each message as entries of Ollama's ``messages[]``."""
         for message, _, _ in self._messages():
-            # What is archived is the replay of all parts; where some may be left out it is made anew.
-            entries = self.archive.replay(message.id) if self.asked.deleted else replay(message)
+            entries = replay(message)  # not the archived one, which an older version may have made
             yield entries if self.asked.raw else clean_replay(message, entries)
 
     def _messages(self) -> Iterator[tuple[Message, int | None, tuple[str, ...]]]:

@@ -8,7 +8,8 @@ index has it.
 from daemon.ingest.capture import Capture, Captured
 from daemon.ingest.drain import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
 from daemon.ingest.evidence import Evidence
-from daemon.ingest.intake import Intake, Taken
+from daemon.ingest.intake import Intake
+from daemon.ingest.taken import Taken
 from daemon.ingest.upkeep import Chosen, Upkeep
 
 __all__ = [

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,6 +79,7 @@ class Capture:
         snapshots: Snapshots,
         *,
         data_dir: Path,
+        further: Sequence[Path] = (),
         capture_mb: int = 8,
         capture_gb: int = 8,
         free_mb: int = 0,
@@ -87,7 +88,7 @@ class Capture:
         self._archive = archive
         self._objects = archive.objects
         self._snapshots = snapshots
-        self._spills = data_dir / "tool-output"
+        self._spills = [folder / "tool-output" for folder in (data_dir, *further)]
         self._most, self._total, self._free_mb = capture_mb << 20, capture_gb << 30, free_mb
         self._limits = f"limits:{capture_mb}:{capture_gb}"
         self._too_large = f"larger than archive.capture_mb = {capture_mb}"
@@ -313,11 +314,13 @@ class Capture:
     def _spill(self, path: str, entry: Json) -> bool:
         """One wanted spilled output; False where it may come yet or is being written."""
         try:
-            raw, changed = _read_spill(self._spills, _spill_name(path), self._most)
+            raw, changed = _first_spill(self._spills, _spill_name(path), self._most)
         except FileNotFoundError:
             if self._may_come(entry):
                 return False
             reason = "gone: no such file in tool-output"
+        except PermissionError:
+            return False  # it may be read again when the permissions of the file or its folder have changed
         except OSError as error:
             reason = f"cannot be read: {error.strerror}"
         else:
@@ -345,6 +348,23 @@ def _spill_name(path: str) -> str:
     folder, _, name = path.rpartition("/")
     fits = path.startswith("/") and folder.endswith("/tool-output") and name not in ("", ".", "..") and "\0" not in name
     return name if fits else ""
+
+
+def _first_spill(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | None, int]:
+    """As `_read_spill`, from the first of the data directories that has it.
+
+    Raises:
+        OSError: as there; one that tells of a file that is there goes before one that is not.
+    """
+    reason: OSError = FileNotFoundError()
+    for folder in folders:
+        try:
+            return _read_spill(folder, name, most)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            reason = error
+    raise reason
 
 
 def _read_spill(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:

@@ -123,6 +123,9 @@ class LexicalDrain:
         entries = Entries(self._archive, self._indexed_kb)
         made = [entries.of(message_id) for message_id, _, _ in waiting]
         self._index.replace([entry for entry in made if entry is not None])
+        gone = [message_id for (message_id, _, _), entry in zip(waiting, made, strict=True) if entry is None]
+        if gone:
+            self._index.remove(gone)
         self._archive.done(waiting)
         return Drained(messages=len(waiting))
 

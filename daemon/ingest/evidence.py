@@ -6,7 +6,7 @@ this version draws more from records than the one that filled the archive, `rene
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -34,12 +34,14 @@ Progress = Callable[[int, int], None]
 
 
 class Evidence:
-    """Draws file evidence out of records; `data_dir` is OpenCode's, where session_diff files lie."""
+    """Draws file evidence out of records; in `data_dir` and `further`, OpenCode's, session_diff files lie."""
 
-    def __init__(self, archive: Archive, capture: Capture, data_dir: Path, record_mb: int) -> None:
+    def __init__(
+        self, archive: Archive, capture: Capture, data_dir: Path, record_mb: int, further: Sequence[Path] = ()
+    ) -> None:
         self._archive = archive
         self._capture = capture
-        self._data_dir = data_dir
+        self._data_dirs = (data_dir, *further)
         self._record_mb = record_mb
         self._roots: dict[str, str] = {}
         if next(iter(archive.all_message_ids()), None) is None:
@@ -93,7 +95,9 @@ class Evidence:
         diffs: list[Json] = []
         time = 0
         try:
-            diffs, time = session_diffs(self._data_dir, session.id, self._record_mb)
+            # A session belongs to one data directory; in a copy of it, the file that was written last counts.
+            told = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
+            diffs, time = max(told, key=lambda one: one[1])
         except SourceBusy:
             diffs, time = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
@@ -108,6 +112,21 @@ class Evidence:
         batch.session_extra(session.id, extra, found)
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
         self._capture.want(batch, trees)
+
+    def of_todos(self, batch: Batch, source: Source, session_id: str, now: int) -> bool:
+        """The session's todo list as its source has it now; False while it is being written."""
+        place = f"todo list of {session_id}"
+        try:
+            todos = source.todos(session_id)
+        except SourceBusy:
+            return False
+        except BadRecord as error:
+            batch.quarantine(source.name, place, {"reason": str(error), "time": now})
+            return True
+        batch.release(source.name, place)
+        if todos is not None:
+            self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)
+        return True
 
     def of_projects(self, source: Source) -> None:
         """Which folders belong to one project, for telling renamed and cloned ones."""

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self
 
 from daemon import disk_space, log, records
 from daemon.archive import STAGES, Archive, Batch
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
+from daemon.ingest.taken import Taken
 from daemon.ingest.versions import Origin, combine
 from daemon.model import Json, Message, Session, SourceCounts
 from daemon.opencode import Problem, Reading, Source, Unit
@@ -35,27 +35,6 @@ _PATIENCE_S = 5.0
 """A message that never comes to rest is taken in this often, as far as it has got."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(slots=True)
-class Taken:
-    """What one pass over one source did."""
-
-    changed: int = 0
-    removed: int = 0
-    quarantined: int = 0
-    postponed: set[str] = field(default_factory=set)
-    """Sessions with something still being written."""
-    places: set[str] = field(default_factory=set)
-    """Directories of changed sessions and paths of changed files: whom it concerns."""
-
-    def __iadd__(self, other: Taken) -> Self:
-        self.changed += other.changed
-        self.removed += other.removed
-        self.quarantined += other.quarantined
-        self.postponed |= other.postponed
-        self.places |= other.places
-        return self
 
 
 @dataclass(slots=True)
@@ -163,7 +142,7 @@ class Intake:
             self._archive.commit(visit.batch)
             return visit.taken
         session = self._read_session(visit)
-        if visit.session is None and is_own(session, self._read_messages(visit)):
+        if visit.session is None and self._is_left_out(visit, session):
             self._figures.setdefault(source.name, {})[session_id] = (len(units), 0)
             return Taken()
         if session is not None:
@@ -186,7 +165,7 @@ class Intake:
         self._forget(visit, marks.keys() - units.keys() - {""})
         session = self._archive.session(session_id) or visit.session
         if session is not None:
-            self._evidence.of_session(visit.batch, source, session, partial(self._peek, visit))
+            self._beside_messages(visit, session)
         if len(visit.batch):
             self._archive.commit(visit.batch)
         self._figures.setdefault(source.name, {})[session_id] = (len(units), kept)
@@ -198,6 +177,17 @@ class Intake:
             if message_id:
                 visit.batch.release(visit.name, f"message {message_id}")
                 visit.taken.removed += visit.batch.forget_message_source(message_id, visit.name, self._now())
+
+    def _beside_messages(self, visit: _Visit, session: Session) -> None:
+        self._evidence.of_session(visit.batch, visit.source, session, partial(self._peek, visit))
+        if not self._evidence.of_todos(visit.batch, visit.source, visit.session_id, self._now()):
+            visit.taken.postponed.add(visit.session_id)
+
+    def _is_left_out(self, visit: _Visit, session: Session | None) -> bool:
+        """Whether a session that is not archived is ours, or one of which this source has nothing but events."""
+        if session is not None and session.raw == b"{}" and all(unit.is_event for unit in visit.units.values()):
+            return True
+        return is_own(session, self._read_messages(visit))
 
     def _read_session(self, visit: _Visit) -> Session | None:
         """The record at the source; None, and noted, when it cannot be read now. `visit` gets what the archive has."""
@@ -213,14 +203,11 @@ class Intake:
     def _record_session(self, visit: _Visit, session: Session) -> None:
         before = visit.session
         visit.batch.release(visit.name, f"session {visit.session_id}")
-        if session.raw == b"{}":
+        if session.raw == b"{}" and before is not None:
             # No record at the source: made up from the messages, or a session that is just being made or deleted. What
             # the archive has says more, and the source has deleted it.
-            if before is not None:
-                visit.batch.forget_session_source(visit.session_id, visit.name, self._now())
-                return
-            if not visit.units:
-                return
+            visit.batch.forget_session_source(visit.session_id, visit.name, self._now())
+            return
         visit.session = session
         if visit.batch.session(session, visit.name, visit.source.generation):
             visit.taken.changed += 1
@@ -258,6 +245,11 @@ class Intake:
             raise
         except Exception as error:  # noqa: BLE001 - a record of a shape nobody foresaw must not stop all the others
             reading = _unforeseen(message_id, error)
+        if reading.event:
+            self._archive.beside.put_event(visit.batch, visit.session_id, message_id, reading.event)
+            visit.batch.release(visit.name, f"message {message_id}")
+            visit.batch.mark(visit.name, visit.session_id, message_id, unit.stamp)
+            return True
         if visit.patient and reading.message is not None and self._is_moving(reading.message, unit):
             visit.taken.postponed.add(visit.session_id)
             return False

@@ -19,10 +19,14 @@ JSON_TREE, DATABASE, DATABASE_2 = 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A message as a source lists it: its stamp, and when it or one of its parts last changed (epoch ms)."""
+    """A message as a source lists it: its stamp, and when it or one of its parts last changed (epoch ms).
+
+    `is_event`: no message, but a record of its session that is listed among them, such as a change of the model.
+    """
 
     stamp: str
     changed: int
+    is_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,22 @@ class Reading:
     """What reading one message gave.
 
     `message` is None when nothing usable was there. `orphan` says that only its parts are left: OpenCode's clean-up
-    after a revert removes the message and leaves the parts (formats section 5).
+    after a revert removes the message and leaves the parts (formats section 5). `event` is the record where the unit is
+    no message: ``{id, sessionID, type, time, data}``, `data` as it was written.
     """
 
     message: Message | None
     problems: tuple[Problem, ...] = ()
     orphan: bool = False
+    event: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TodoList:
+    """A session's todo list as it stands, in order, each item as recorded; `time`: when it changed (epoch ms)."""
+
+    items: tuple[Json, ...]
+    time: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +133,13 @@ class Source(Protocol):
 
     def reverts(self, session_id: str) -> list[RevertMark]:
         """The session's reverts in order, as far as this source tells; most tell only the one that is pending.
+
+        Raises:
+            BadRecord, SourceBusy: as `read_session`.
+        """
+
+    def todos(self, session_id: str) -> TodoList | None:
+        """The session's todo list; None where this source knows of none.
 
         Raises:
             BadRecord, SourceBusy: as `read_session`.

@@ -3,6 +3,9 @@
 Never writes, never checkpoints, never holds a read transaction open between calls: every query is fetched whole.
 ``mode=ro`` and nothing else: ``immutable=1`` reads stale data, and a read-write open deletes the user's WAL at close.
 Columns are selected by name and may be missing: they grow with every version.
+
+A database is three files. SQLite keeps reading the ones it has opened, also when somebody has put others in their
+place, and reports no error. So every query first compares the files at these paths with those that we opened.
 """
 
 from __future__ import annotations
@@ -10,24 +13,61 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from daemon.errors import SourceBusy, SourceMissing
 
+_SUFFIXES = ("", "-wal", "-shm")
+_LOCKED_REST_S = 1.0
+"""A locked database is not asked again for this long, so that the other sources are not kept waiting."""
+
+_SWAPS = 3
+"""How often opening begins again because a file was replaced meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The database file, its WAL and its shared memory: (device, inode) of each, None where there is no such file.
+
+    `written` is the database file's (mtime, size), which checkpoints change; the WAL otherwise only grows.
+    """
+
+    identities: tuple[tuple[int, int] | None, ...]
+    written: tuple[int, int]
+    wal_size: int
+
+    def are_others(self, opened: _Files) -> bool:
+        """Whether one of the `opened` files is no longer at its path; one that is new beside them does not count."""
+        return any(was not in (None, now) for was, now in zip(opened.identities, self.identities, strict=True))
+
+    def are_outdated(self, now: _Files) -> bool:
+        """Whether what a connection to these files keeps in memory may differ from what is `now` there."""
+        if self.identities != now.identities or self.written != now.written:
+            return True
+        return now.wal_size < self.wal_size  # cut off: the shared memory may still promise what was behind
+
 
 class Connection:
-    """Opens on first use, and again when the file has been replaced."""
+    """Opens on first use, and again whenever one of the three files has been replaced or rewritten.
 
-    def __init__(self, path: Path, busy_ms: int = 5000) -> None:
+    `replaced` counts how often other files have been found: nothing learned from the former ones holds any more.
+    """
+
+    def __init__(self, path: Path, busy_ms: int = 200) -> None:
         self.path = path
         self._busy_ms = busy_ms
         self._lock = threading.RLock()
         self._open: sqlite3.Connection | None = None
-        self._identity: tuple[int, int] | None = None
+        self._files: _Files | None = None  # as they were opened, also after closing
+        self._real = str(path)  # SQLite keeps the other two files where a link leads to
         self._columns: dict[str, frozenset[str]] = {}
+        self._opened = 0
+        self._locked_until = 0.0
         self.replaced = 0
 
     def close(self) -> None:
@@ -39,38 +79,73 @@ class Connection:
             self._columns = {}
 
     def _connect(self) -> sqlite3.Connection:
-        try:
-            stat = os.stat(self.path)
-        except OSError:
-            self.close()
-            raise SourceMissing(f"{self.path}: the database is gone; nothing is concluded from that") from None
-        identity = (stat.st_dev, stat.st_ino)
-        if self._open is not None and identity == self._identity:
+        files = self._look()
+        if self._open is not None and self._files is not None and not self._files.are_outdated(files):
+            self._files = files
             return self._open
-        if self._open is not None:
-            self.replaced += 1
-        self.close()
+        for _ in range(_SWAPS):
+            self.close()
+            connection = self._open = self._opening()
+            before, files = files, self._look()
+            if not files.are_others(before):
+                break
+        self.replaced += self._files is not None and files.are_others(self._files)
+        self._files = files
+        self._opened += 1
+        return connection
+
+    def _opening(self) -> sqlite3.Connection:
+        self._real = os.path.realpath(self.path)
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
-        connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
-        connection.execute("PRAGMA query_only=1")
-        connection.text_factory = bytes  # what is stored may not be valid UTF-8, and a message must not be lost for it
-        self._open, self._identity = connection, identity
+        try:
+            connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
+            connection.execute("PRAGMA query_only=1")
+            connection.text_factory = bytes  # what is stored may not be UTF-8, and a message must not be lost for it
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # only now the other two are opened
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _look(self) -> _Files:
+        stats: list[os.stat_result | None] = []
+        for suffix in _SUFFIXES:
+            try:
+                stats.append(os.stat(f"{self._real if suffix else self.path}{suffix}"))
+            except FileNotFoundError:
+                stats.append(None)
+            except OSError as error:
+                self.close()
+                raise SourceMissing(
+                    f"{self.path}{suffix}: cannot be read: {error.strerror}; check the permissions of its folder"
+                ) from None
+        database, wal, _ = stats
+        if database is None:
+            self.close()
+            raise SourceMissing(f"{self.path}: the database is gone; nothing is concluded from that")
+        return _Files(
+            tuple((stat.st_dev, stat.st_ino) if stat else None for stat in stats),
+            (database.st_mtime_ns, database.st_size),
+            wal.st_size if wal else 0,
+        )
 
     def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of one short query; texts come as bytes.
 
         Raises:
-            SourceBusy: locked longer than the busy timeout, or OpenCode is just creating it.
+            SourceBusy: locked longer than the busy timeout or a moment ago, or OpenCode is just creating it.
             SourceMissing: gone, not a database, or unreadable.
         """
         with self._lock:
+            if time.monotonic() < self._locked_until:
+                raise SourceBusy(f"{self.path}: database is locked; trying again later")
             try:
                 return self._connect().execute(sql, arguments).fetchall()
             except sqlite3.OperationalError as error:
                 if "locked" in str(error) or "busy" in str(error):
+                    self._locked_until = time.monotonic() + _LOCKED_REST_S
                     raise SourceBusy(f"{self.path}: {error}; trying again later") from None
                 self.close()
                 if "no such column" in str(error):
@@ -94,7 +169,7 @@ class Connection:
         """All tables, sorted."""
         return sorted(name.decode() for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
-    def data_version(self) -> tuple[int, int, int]:
-        """Changes when another connection has committed, or the file was replaced."""
+    def data_version(self) -> tuple[int, int]:
+        """Changes when another connection has committed, or the files were opened anew."""
         (version,) = self.rows("PRAGMA data_version")[0]
-        return (version, self.replaced, self._identity[1] if self._identity else 0)
+        return (version, self._opened)

@@ -15,7 +15,7 @@ from typing import Any
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
 from daemon.model import Json, Part, Session
-from daemon.opencode import DATABASE, Problem, Reading, RevertMark, Unit, projects, reverts
+from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit, projects, reverts
 from daemon.opencode.connection import Connection
 from daemon.opencode.journal import Journal
 
@@ -41,7 +41,8 @@ class Database:
         self._limit = record_mb << 20
         self._clock = clock
         self.name = f"db:{connection.path}"
-        self._version: tuple[int, int, int] | None = None
+        self._version: tuple[int, int] | None = None
+        self._replaced = connection.replaced
         self._last_row: dict[str, tuple[int, Any]] = {"message": _NO_ROW, "part": _NO_ROW}
         self._counts = {"session": 0, "message": 0}
         self._events: dict[str, int] = {}
@@ -69,7 +70,11 @@ class Database:
         if not self._connection.columns("part") or not self._connection.columns("message"):
             self._version = version
             return None
-        first = self._version is None or version[1:] != self._version[1:]
+        first = self._version is None or self._connection.replaced != self._replaced
+        if first:
+            self._replaced = self._connection.replaced
+            self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
+            self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
         told = self._told()
         is_less = self._has_less()
         found = told.union(*(self._added(table) for table in self._last_row), self._altered())
@@ -241,6 +246,22 @@ class Database:
         if not records.text(row.get("revert")):
             return []
         return reverts.pending(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
+
+    def todos(self, session_id: str) -> TodoList | None:
+        """See Source. An empty one, too: OpenCode removes the rows of a list that was emptied."""
+        names = sorted(self._connection.columns("todo") - {"session_id"})
+        if not names:
+            return None
+        sql = f"SELECT {', '.join(map(_quoted, names))} FROM todo WHERE session_id = ?"  # noqa: S608
+        rows = self._connection.rows(sql, (session_id,))
+        items = [{n: _text(v) if isinstance(v, bytes) else v for n, v in zip(names, row, strict=True)} for row in rows]
+        items.sort(key=lambda item: records.integer(item.get("position")))
+        if not items:
+            session = self._session_row(
+                session_id
+            )  # the rows of a deleted session go with it: its list was not emptied
+            return None if session is None else TodoList((), records.integer(session.get("time_updated")))
+        return TodoList(tuple(items), max(records.integer(item.get("time_updated")) for item in items))
 
     def projects(self) -> list[Json]:
         """See Source."""

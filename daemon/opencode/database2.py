@@ -19,8 +19,16 @@ from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database, _or_null, _telling, _text
 
 _ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
-_BOOKKEEPING = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
-"""Rows that say nothing; they stay in the message record."""
+_MESSAGES = frozenset({*_ROLES, "assistant", "compaction"})
+_EVENTS = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
+"""Rows that are no messages but records of their session. OpenCode 1.15.13 writes some, 1.18.33 drops them again."""
+
+
+_SHAPE = 2
+"""Of the messages that are made of these rows; raise it when more is drawn from a row, so that all are read again."""
+
+TYPE = "type2"
+"""The field of a message record that says which type its row has."""
 
 
 class Database2(Database):
@@ -60,13 +68,14 @@ class Database2(Database):
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT id, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
+            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
             "FROM session_message WHERE session_id = ?"
         )
         found: dict[str, Unit] = {}
-        for message_id, seq, told, size in self._connection.rows(sql, (session_id,)):
-            stamp = hashlib.sha256(f"{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
-            found[_text(message_id)] = Unit(stamp, records.integer(told))
+        for message_id, type_, seq, told, size in self._connection.rows(sql, (session_id,)):
+            stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
+            is_event = is_session_event(_text(message_id), _text(type_))
+            found[_text(message_id)] = Unit(stamp, records.integer(told), is_event)
         return found
 
     def read_message(self, session_id: str, message_id: str) -> Reading:
@@ -93,10 +102,23 @@ class Database2(Database):
     def _reading(self, session_id: str, message_id: str, type_: str, created: int, verbatim: bytes) -> Reading:
         row = records.load_object(verbatim)
         row.setdefault("time", {"created": created})
+        if is_session_event(message_id, type_):
+            return Reading(None, event=session_event(session_id, message_id, type_, row["time"], verbatim))
         head = _head(row, message_id, session_id, type_, created)
         parts = tuple(_parts(row, message_id, session_id, type_))
         raw = records.dumps(head)[:-1] + b',"v2":' + verbatim + b"}"
         return Reading(records.message(raw, parts, session_id))
+
+
+def is_session_event(row_id: str, type_: str) -> bool:
+    """Whether a row of ``session_message`` is no message; of a type that nobody knows yet its id decides."""
+    return type_ in _EVENTS or (type_ not in _MESSAGES and row_id.startswith("evt_"))
+
+
+def session_event(session_id: str, event_id: str, type_: str, time: Any, verbatim: bytes) -> bytes:
+    """The record of such a row, `verbatim` as it was written."""
+    head = records.dumps({"id": event_id, "sessionID": session_id, "type": type_, "time": time})
+    return head[:-1] + b',"data":' + verbatim + b"}"
 
 
 def _head(row: Json, message_id: str, session_id: str, type_: str, created: int) -> Json:
@@ -107,7 +129,7 @@ def _head(row: Json, message_id: str, session_id: str, type_: str, created: int)
         "id": message_id,
         "sessionID": session_id,
         "role": _ROLES.get(type_, "assistant"),
-        "type2": type_,
+        TYPE: type_,
         "time": {"created": records.integer(time.get("created"), created)},
     }
     finished = records.integer(time.get("completed")) or (0 if type_ == "assistant" else head["time"]["created"])
@@ -128,12 +150,13 @@ def _head(row: Json, message_id: str, session_id: str, type_: str, created: int)
 def _parts(row: Json, message_id: str, session_id: str, type_: str) -> Iterator[Part]:
     """The message's content as parts, in order; ids are made from the place, so they stay the same."""
     ids = {"sessionID": session_id, "messageID": message_id}
-    for number, data in enumerate(_contents(row, type_) if type_ not in _BOOKKEEPING else ()):
+    for number, data in enumerate(_contents(row, type_)):
         raw = records.dumps(data | ids | {"id": f"{message_id}.{number:04d}"})
         yield records.part(raw, message_id, session_id)
-    patch = _patch(row) if type_ == "assistant" else None
-    if patch is not None:  # its name sorts behind the numbers, so what comes before may still grow
-        yield records.part(records.dumps(patch | ids | {"id": f"{message_id}.patch"}), message_id, session_id)
+    # Their names sort behind the numbers, so what comes before may still grow.
+    for name, more in (("about", _about(row, type_)), ("patch", _patch(row) if type_ == "assistant" else None)):
+        if more is not None:
+            yield records.part(records.dumps(more | ids | {"id": f"{message_id}.{name}"}), message_id, session_id)
 
 
 def _contents(row: Json, type_: str) -> Iterator[Json]:
@@ -154,6 +177,15 @@ def _contents(row: Json, type_: str) -> Iterator[Json]:
             yield from _assistant(row)
         case _:
             yield {"type": type_ or "unknown", "data": row}
+
+
+def _about(row: Json, type_: str) -> Json | None:
+    """What a synthetic text is said to be about, or what a skill is called, as a text of its own."""
+    if type_ not in ("synthetic", "skill"):
+        return None
+    words = dict.fromkeys(records.text(row.get(name)).strip() for name in ("name", "skill", "description"))
+    said = [word for word in words if word and word != records.text(row.get("text")).strip()]
+    return {"type": "text", "text": "\n".join(said), "synthetic": True} if said else None
 
 
 def _listed(value: Any) -> list[Any]:

@@ -1,17 +1,19 @@
-"""Which sources a data directory holds: the JSON tree and every database, all at once (docs/reliability.md, S1 and S4).
+"""Which sources there are: the JSON trees and every database, all at once (docs/reliability.md, S1 and S4).
 
-Decided by what is really there, not by a version number: other release channels use ``opencode-<channel>.db``, and the
-newer tables stand beside frozen older ones in one file.
+Decided by what is really there, not by a version number: other release channels use ``opencode-<channel>.db``,
+``OPENCODE_DB`` names any file, and the newer tables stand beside frozen older ones in one file.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon.errors import SourceBusy, SourceMissing
-from daemon.opencode import Source
+from daemon.opencode import Source, unfollowed
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
 from daemon.opencode.database2 import Database2
@@ -24,37 +26,64 @@ _REST_S = 5.0
 
 
 class Sources:
-    """All sources of one data directory; `refresh` finds those that have appeared since."""
+    """All sources of the data directories and of `databases` elsewhere; `refresh` finds those that have appeared."""
 
-    def __init__(self, data_dir: Path, record_mb: int) -> None:
-        self.data_dir = data_dir
+    def __init__(
+        self, data_dir: Path, record_mb: int, *, further: Sequence[Path] = (), databases: Sequence[Path] = ()
+    ) -> None:
+        self._data_dirs = (data_dir, *further)
+        self._databases = tuple(databases)
         self._record_mb = record_mb
         self._found: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
+        self._others = unfollowed.Others()
         self.troubles: dict[str, str] = {}
+        self.unfollowed: list[Path] = []
+        """OpenCode's databases beside the followed ones, which nobody has named."""
 
     def current(self) -> list[Source]:
         """What the last refresh found, oldest generation first."""
         return sorted(self._found.values(), key=lambda source: (source.generation, source.name))
 
-    def refresh(self) -> list[Source]:
+    def refresh(self, *, anew: bool = False) -> list[Source]:
         """Look again. What cannot be used is named in `troubles`, by place; the rest goes on.
+
+        With `anew` every database is opened again first: a full scan trusts no connection that is already open.
 
         Cheap enough for every look: a file's tables may come after the file, and newer ones beside older ones, without
         an event that would tell.
         """
+        if anew:
+            for connection in self._connections.values():
+                connection.close()
         troubles: dict[str, str] = {}
-        if not self.data_dir.is_dir():
-            troubles[str(self.data_dir)] = (
-                f"{self.data_dir}: no such directory; OpenCode has not run here yet, or opencode.data_dir is wrong"
-            )
-        if (self.data_dir / "storage").is_dir():
-            self._add(f"json:{self.data_dir / 'storage'}", lambda: JsonTree(self.data_dir / "storage", self._record_mb))
-        for path in sorted(self.data_dir.glob("opencode*.db")):
+        databases: list[Path] = []
+        files: list[Path] = []
+        for folder in self._data_dirs:
+            try:
+                names = sorted(os.listdir(folder))
+                if "storage" in names and (folder / "storage").is_dir():
+                    self._add_tree(folder / "storage")
+            except FileNotFoundError:
+                troubles[str(folder)] = (
+                    f"{folder}: no such directory; OpenCode has not run here yet, or opencode.data_dir is wrong"
+                )
+            except OSError as error:
+                troubles[str(folder)] = f"{folder}: cannot be read: {error.strerror}; check its permissions"
+            else:
+                files += [folder / name for name in names]
+                databases += [folder / name for name in fnmatch.filter(names, "opencode*.db")]
+        # One database may have several names, of which the first counts.
+        followed = {os.path.realpath(path): path for path in reversed((*databases, *self._databases))}
+        for path in sorted(followed.values()):
             self._add_database(path, troubles)
+        self.unfollowed = self._others.among(path for path in files if os.path.realpath(path) not in followed)
         self.troubles = troubles
         return self.current()
+
+    def _add_tree(self, storage: Path) -> None:
+        self._add(f"json:{storage}", lambda: JsonTree(storage, self._record_mb))
 
     def _add(self, name: str, make: Callable[[], Source]) -> None:
         if name not in self._found:

@@ -16,7 +16,7 @@ from pathlib import Path
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, Unit, projects, record_file, reverts
+from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, projects, record_file, reverts
 from daemon.opencode.identifiers import time_of
 
 
@@ -38,6 +38,7 @@ class JsonTree:
         self._owners: dict[str, str] = {}  # message id -> session id, for hints and for parts without a message
         self._orphans: dict[str, set[str]] = {}
         self._unlisted = ""  # why a project's folder could not be listed
+        self._closed: dict[str, str] = {}  # path that we may not read -> its session's id, or "" for all sessions
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -60,6 +61,8 @@ class JsonTree:
                 case ("part", message_id, *_):
                     owner = self._owners.get(message_id) or self._owner_of_parts(message_id)
                     self._hinted.add(owner) if owner else None
+                case ("todo", name, *_):
+                    self._hinted.add(name.removesuffix(".json"))
                 case ("session_diff" | "todo" | "project" | "share" | "migration", *_):
                     pass
                 case _:
@@ -67,10 +70,13 @@ class JsonTree:
 
     def touched(self) -> Iterable[str] | None:
         """See Source."""
+        opened = {path: session_id for path, session_id in list(self._closed.items()) if _may_read(path)}
+        for path in opened:
+            del self._closed[path]
         with self._lock:
             hinted, self._hinted = self._hinted, set()
             unsure, self._unsure = self._unsure, False
-        return None if unsure else hinted
+        return None if unsure or "" in opened.values() else hinted.union(opened.values())
 
     # -- listing -------------------------------------------------------------------------------------------------
 
@@ -101,6 +107,7 @@ class JsonTree:
                 entries = list(_entries(project.path))
             except BadRecord as error:
                 self._unlisted = str(error)
+                self._closed[project.path] = ""
                 continue
             for entry in entries:
                 session_id = entry.name.removesuffix(".json")
@@ -114,6 +121,7 @@ class JsonTree:
             known = {entry.name.removesuffix(".json") for folder in folders for entry in _entries(folder.path)}
             parts = list(_entries(self.storage / "part"))
         except BadRecord:
+            self._closed |= {folder.path: "" for folder in folders if not _may_read(folder.path)}
             return  # which parts have lost their message cannot be told; the unreadable folder is named elsewhere
         orphans: dict[str, set[str]] = {}
         for entry in parts:
@@ -139,25 +147,36 @@ class JsonTree:
     def messages(self, session_id: str) -> dict[str, Unit]:
         """See Source."""
         units: dict[str, Unit] = {}
-        for entry in _entries(self.storage / "message" / session_id):
+        folder = self.storage / "message" / session_id
+        if not _may_read(folder):
+            self._closed[str(folder)] = session_id
+        for entry in _entries(folder):
             message_id = entry.name.removesuffix(".json")
             if entry.name.endswith(".json"):
                 self._owners[message_id] = session_id
-                units[message_id] = self._unit(message_id, entry)
+                units[message_id] = self._unit(session_id, message_id, entry)
         for message_id in self._orphans.get(session_id, ()):
             if message_id not in units and any(_entries(self.storage / "part" / message_id)):
-                units[message_id] = self._unit(message_id, None)
+                units[message_id] = self._unit(session_id, message_id, None)
         return units
 
-    def _unit(self, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
+    def _unit(self, session_id: str, message_id: str, entry: os.DirEntry[str] | None) -> Unit:
         folder = self.storage / "part" / message_id
+        closed: list[str] = []
         try:
-            stats = [(e.name, _stat(e)) for e in _entries(folder) if e.name.endswith(".json")]
+            files = [e for e in _entries(folder) if e.name.endswith(".json")]
+            stats = [(e.name, _stat(e)) for e in files]
         except BadRecord:
+            files, closed = [], [str(folder)]
             stats = [("unreadable", (folder.lstat().st_mtime_ns, 0, 0))]  # told when the message is read
         if entry is not None:
+            files.append(entry)
             stats.append(("", _stat(entry)))
-        total = hashlib.sha256()
+        closed += [
+            e.path for e in files if not os.access(e.path, os.R_OK, effective_ids=True) and not _may_read(e.path)
+        ]
+        self._closed |= dict.fromkeys(closed, session_id)
+        total = hashlib.sha256(b"".join(os.fsencode(path) + b"\n" for path in closed))
         for name, (mtime_ns, size, inode) in sorted(stats):
             total.update(f"{name}\0{mtime_ns}\0{size}\0{inode}\n".encode("utf-8", "surrogatepass"))
         changed = max((mtime for _, (mtime, _, _) in stats), default=0) // 1_000_000
@@ -171,6 +190,8 @@ class JsonTree:
     def read_session(self, session_id: str) -> Session:
         """See Source."""
         path = self._files.get(session_id) or self._locate(session_id)
+        if path is not None and not _may_read(path):
+            self._closed[path] = session_id
         if path is None and self._unlisted:
             raise BadRecord(f"session {session_id}: its record may be where we cannot look: {self._unlisted}")
         if path is None:
@@ -232,6 +253,16 @@ class JsonTree:
         session = self.read_session(session_id)
         return reverts.pending(records.load_object(session.raw).get("revert"), session.updated)
 
+    def todos(self, session_id: str) -> TodoList | None:
+        """See Source."""
+        path = self.storage / "todo" / f"{session_id}.json"
+        if not _may_read(path):
+            self._closed[str(path)] = session_id
+        if not os.path.lexists(path):
+            return None
+        _, items = record_file.load(path, self._limit, self._clock, records.load_objects)
+        return TodoList(tuple(items), path.lstat().st_mtime_ns // 1_000_000)
+
     def projects(self) -> list[Json]:
         """See Source."""
         found: list[Json] = []
@@ -280,6 +311,19 @@ def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         return  # a folder that is not there holds nothing; a missing storage/ is told apart in `sessions`
     except OSError as error:
         raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
+
+
+def _may_read(path: str | Path) -> bool:
+    """Whether a file or folder can be read as far as its permissions go; one that is not there can."""
+    if os.access(path, os.R_OK, effective_ids=True):
+        return not os.path.isdir(path) or os.access(path, os.X_OK, effective_ids=True)
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # a folder above it is closed
+    return False
 
 
 def _holds_something(folder: str) -> bool:

@@ -12,7 +12,6 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord
@@ -64,12 +63,5 @@ def session_diffs(
         raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(told.st_mode):
         raise BadRecord(f"{path}: not a regular file")
-    _, listed = record_file.load(path, record_mb << 20, clock, _array)
-    return [entry for entry in listed if isinstance(entry, dict)], told.st_mtime_ns // 1_000_000
-
-
-def _array(raw: bytes) -> list[Any]:
-    value = records.loads(raw)
-    if not isinstance(value, list):
-        raise BadRecord(f"JSON, but a {type(value).__name__} where an array belongs")
-    return value
+    _, listed = record_file.load(path, record_mb << 20, clock, records.load_objects)
+    return listed, told.st_mtime_ns // 1_000_000

@@ -46,16 +46,16 @@ class Found:
 
 
 class Snapshots:
-    """Every snapshot repository beneath a data directory. One thread at a time."""
+    """Every snapshot repository beneath some data directories. One thread at a time."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._root = data_dir / "snapshot"
+    def __init__(self, *data_dirs: Path) -> None:
+        self._roots = [data_dir / "snapshot" for data_dir in data_dirs]
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         """By real path; where an object was found last stands last, and is asked first."""
 
     def refresh(self) -> None:
         """Look which repositories and alternates there are now."""
-        listed = dict.fromkeys(_object_folders(self._root))
+        listed = dict.fromkeys(path for root in self._roots for path in _object_folders(root))
         for path in self._folders.keys() - listed.keys():
             self._folders.pop(path).close()
         for path in listed:

@@ -11,7 +11,7 @@ import logging
 import os
 import stat
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from watchdog.events import (
@@ -45,18 +45,31 @@ _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
 class Watch:
-    """Watches a data directory and a request directory; `trouble` says why only scans find changes, or is empty."""
+    """Watches data directories, databases elsewhere and a request directory.
+
+    `trouble` says why only scans find changes, or is empty.
+    """
 
     def __init__(
-        self, data_dir: Path, requests_dir: Path, hint: Hint, make: Callable[[], BaseObserver] = Observer
+        self,
+        data_dir: Path,
+        requests_dir: Path,
+        hint: Hint,
+        make: Callable[[], BaseObserver] = Observer,
+        *,
+        further: Sequence[Path] = (),
+        databases: Sequence[Path] = (),
     ) -> None:
-        self._data_dir = data_dir
+        self._data_dirs = (data_dir, *further)
+        self._databases = [path for path in databases if path.parent not in self._data_dirs]
         self._requests_dir = requests_dir
         self._hint = hint
         self._make = make
         self._observer: BaseObserver | None = None
         self._overflow = _Overflow(hint)
         self._roots: dict[str, int] = {}
+        self._closed: list[str] = []
+        """Folders that we may not read: the kernel does not watch them for us."""
         self.trouble = ""
 
     def start(self) -> None:
@@ -66,10 +79,10 @@ class Watch:
         self._roots = {}
         try:
             self._observer = self._make()
-            handler = _Handler(self._hint)
             for place, recursive in self._places():
                 inode = _inode(place)
                 if inode is not None:
+                    handler = _Handler(self._hint, [str(path) for path in self._databases if str(path.parent) == place])
                     self._observer.schedule(handler, place, recursive=recursive, event_filter=list(_RELEVANT))
                     self._roots[place] = inode
             logging.getLogger("watchdog.observers").addHandler(self._overflow)
@@ -81,29 +94,36 @@ class Watch:
         self._check_limit()
 
     def _places(self) -> list[tuple[str, bool]]:
-        return [
-            (str(self._data_dir), False),
-            (str(self._data_dir / "storage"), True),
-            (str(self._requests_dir), False),
-        ]
+        places = [(str(self._requests_dir), False)]
+        for folder in self._data_dirs:
+            places += [(str(folder), False), (str(folder / "storage"), True)]
+        return list(dict.fromkeys((*places, *((str(path.parent), False) for path in self._databases))))
 
     def _check_limit(self) -> None:
-        """Watchdog 7.1.0 starts without a word when the watch table is already full."""
+        """Watchdog 7.1.0 starts without a word when the watch table is full, or where it may not read a folder."""
+        closed: list[str] = []
+        folders = 0
+        for folder in self._data_dirs:
+            walk = os.walk(folder / "storage", onerror=lambda error: closed.append(os.fsdecode(error.filename)))
+            folders += sum(len(dirs) for _, dirs, _ in walk)
+        self._closed = closed
         try:
             allowed = int(_LIMIT.read_text())
         except (OSError, ValueError):
             return  # not a kernel that tells; the periodic scan covers it
-        folders = sum(len(dirs) for _, dirs, _ in os.walk(self._data_dir / "storage"))
         if folders > 0.9 * allowed:
             self.trouble = (
-                f"{self._data_dir}: {folders} folders, and fs.inotify.max_user_watches is {allowed}: changes are found "
-                f"by scanning only; raise it with: sysctl fs.inotify.max_user_watches={folders * 2}"
+                f"{', '.join(map(str, self._data_dirs))}: {folders} folders, and fs.inotify.max_user_watches is "
+                f"{allowed}: changes are found by scanning only; raise it with: "
+                f"sysctl fs.inotify.max_user_watches={folders * 2}"
             )
 
     def stale(self) -> bool:
-        """Whether a watched place has appeared, vanished or been replaced since the start: start again."""
+        """Whether a watched place has appeared, vanished, been replaced or become readable: start again."""
         if self._observer is None:
             return False
+        if any(os.access(folder, os.R_OK | os.X_OK, effective_ids=True) for folder in self._closed):
+            return True
         if any(self._roots.get(place) != _inode(place) for place, _ in self._places()):
             return True
         return not self._observer.is_alive()
@@ -126,13 +146,17 @@ class Watch:
 class _Handler(FileSystemEventHandler):
     """Drains the queue and does nothing else, so that the kernel's queue does not overflow (W2)."""
 
-    def __init__(self, hint: Hint) -> None:
+    def __init__(self, hint: Hint, only: Sequence[str] = ()) -> None:
+        """With `only`, nothing but these files and those whose names begin as theirs do is a hint."""
         self._hint = hint
+        self._only = tuple(only)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         if isinstance(event, FileClosedNoWriteEvent) or not isinstance(event, _RELEVANT):
             return
-        self._hint(os.fsdecode(event.dest_path or event.src_path))
+        path = os.fsdecode(event.dest_path or event.src_path)
+        if not self._only or path.startswith(self._only):
+            self._hint(path)
 
 
 class _Overflow(logging.Handler):

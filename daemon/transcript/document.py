@@ -19,7 +19,7 @@ from daemon.transcript.edits import edits
 from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.paths import paths
 from daemon.transcript.replay import BOOKKEEPING
-from daemon.transcript.shapes import valid_text
+from daemon.transcript.shapes import partial_output, patches, valid_text
 
 RECALL_BEGIN = "<<<reconstitute:recall"
 RECALL_END = "reconstitute:recall>>>"
@@ -110,6 +110,19 @@ def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
         return
     for name in ("output", "error"):
         yield Kind.TOOL_OUTPUT, tool, readable(state.get(name))
+    yield Kind.TOOL_OUTPUT, tool, partial_output(state)
+    given = readable(state.get("input"))
+    for _, patch in patches(state):
+        yield Kind.TOOL_INPUT, tool, _unsaid(patch, given)
+
+
+def _unsaid(patch: str, given: str) -> str:
+    """The lines that a patch adds and removes and that the call's input does not have: most calls say all of them."""
+    lines = [
+        line[1:].strip() for line in patch.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))
+    ]
+    said = {line.strip() for line in given.splitlines()}
+    return "\n".join(line for line in lines if line and line not in said)
 
 
 def readable(value: Any, label: str = "") -> str:

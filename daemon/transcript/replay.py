@@ -16,7 +16,7 @@ from typing import Any
 
 from daemon import records
 from daemon.model import Json, Message, OllamaMessage, Part
-from daemon.transcript.shapes import compact, valid, valid_text
+from daemon.transcript.shapes import compact, partial_output, valid, valid_text
 
 BOOKKEEPING = frozenset({"step-start", "step-finish", "patch", "snapshot"})
 KNOWN_TYPES = BOOKKEEPING | {"text", "reasoning", "tool", "file", "agent", "subtask", "compaction", "retry"}
@@ -139,12 +139,13 @@ def _add_call(making: _Making, part: Part) -> None:
 
 
 def _result(state: Json) -> str:
-    """What the model was shown: the output, also where OpenCode has since pruned it from the prompt, or the error."""
+    """The output, also where OpenCode has since pruned it from the prompt, or what there was of it, and the error."""
+    partial = partial_output(state)
+    if state.get("status") in ("pending", "running"):
+        return f"{partial}\n{INTERRUPTED}" if partial else INTERRUPTED
     for field, status in (("error", "error"), ("output", "completed")):
         if state.get("status") == status:
-            return _as_text(state.get(field))
-    if state.get("status") in ("pending", "running"):
-        return INTERRUPTED
+            return "\n".join(text for text in (partial, _as_text(state.get(field))) if text)
     shown = [_as_text(state[field]) for field in ("output", "error") if state.get(field)]
     return "\n".join(shown) or INTERRUPTED
 

@@ -38,6 +38,25 @@ def valid(value: Any) -> Any:
     return value
 
 
+def partial_output(state: Json) -> str:
+    """What a call that failed, was stopped or still runs had printed until then; empty where it ended by itself."""
+    if state.get("status") == "completed" or state.get("output"):
+        return ""
+    return valid_text(records.text(records.table(state.get("metadata")).get("output")))
+
+
+def patches(state: Json) -> list[tuple[str, str]]:
+    """(file, patch) of each change that a call is recorded to have made, in any version's shape."""
+    metadata = records.table(state.get("metadata"))
+    listed = metadata.get("files")
+    changed = [*(listed if isinstance(listed, list) else []), metadata.get("filediff")]
+    found = [
+        (first_text(item, ("file", "filePath", "path", "relativePath")), first_text(item, ("patch", "diff")))
+        for item in map(records.table, changed)
+    ]
+    return [(valid_text(file), valid_text(patch)) for file, patch in found if patch]
+
+
 def compact(value: Any) -> str:
     """One line of JSON, characters as they are, keys in their own order."""
     return json.dumps(valid(value), ensure_ascii=False, separators=(",", ":"), default=str)

@@ -209,6 +209,10 @@ class OpenCode:
         self._directories[session["id"]] = str(directory)
         return str(session["id"])
 
+    def adopt(self, session: str, directory: str) -> None:
+        """Go on with a session that another process over the same store has made in this directory."""
+        self._directories[session] = directory
+
     def prompt(self, session: str, text: str) -> dict[str, Any]:
         """Say `text` and wait until the turn is finished; returns the last assistant message with its parts."""
         body = {"model": {"providerID": PROVIDER, "modelID": MODEL}, "parts": [{"type": "text", "text": text}]}

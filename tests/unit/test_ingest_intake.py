@@ -247,7 +247,13 @@ def test_opencode_2_and_what_it_imported_are_one_history_in_which_nothing_is_sai
     assert take_all(archive, sources).quarantined == 0
     assert take_all(archive, sources).changed == 0
     sources.close()
-    assert set(archive.all_message_ids()) >= {f"msg_2{letter}" for letter in "abcdefghijklmnops"} | {"msg_1q", "msg_1r"}
+    assert set(archive.all_message_ids()) >= {f"msg_2{letter}" for letter in "adefghijmnops"} | {"msg_1q", "msg_1r"}
+    events = archive.beside.events("ses_2_every_type")
+    assert [(event["id"], event["type"]) for event in events] == [
+        ("msg_2b", "agent-switched"), ("msg_2c", "model-switched"), ("msg_2k", "location-switched"), ("msg_2l", "idle"),
+    ]  # fmt: skip
+    assert events[0]["data"]["agent"] == "build"
+    assert not {event["id"] for event in events} & set(archive.all_message_ids())
     shared = archive.message("msg_2o")
     assert shared is not None
     assert [part.data["text"] for part in shared.parts] == ["The newer text of a shared message."]

@@ -440,7 +440,7 @@ def test_opencode_2_rows_become_the_same_messages_and_parts(tmp_path: Path) -> N
     store.message("msg_4", "ses_1", "idle", 4, {"outcome": "done"})
     (source,) = [s for s in Sources(tmp_path, 64).refresh() if s.generation == 3]
     messages = read_all(source)
-    assert [m.role for m in messages.values()] == ["user", "assistant", "user", "assistant"]
+    assert [m.role for m in messages.values()] == ["user", "assistant", "user"]
     assert [p.type for p in messages["msg_2"].parts] == ["reasoning", "text", "tool", "tool", "hologram", "step-finish"]
     write, failed = messages["msg_2"].parts[2:4]
     assert write.data["state"] == {

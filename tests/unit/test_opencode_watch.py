@@ -234,3 +234,26 @@ def test_a_lost_event_means_look_at_all_until_the_watch_ends(places: Places) -> 
     places.watch.stop()
     complaint.warning("Inotify queue overflowed; reconciling")
     assert places.hints == [None]
+
+
+def test_a_database_elsewhere_is_watched_and_its_neighbours_are_not(places: Places, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    path = elsewhere / "any.file"
+    places.watch = Watch(places.data, places.requests, places.hints.append, databases=[path])
+    places.watch.start()
+    (elsewhere / "diary.txt").write_text("none of our business")
+    database = Database(path)
+    database.session(session("ses_a"))
+    until(lambda: any((hint or "").startswith(f"{path}-wal") for hint in places.hints))
+    places.settle()
+    assert {Path(hint or "").name.split("-")[0] for hint in places.hints} == {"any.file"}
+    database.close()
+
+
+def test_a_further_data_directory_is_watched(places: Places, tmp_path: Path) -> None:
+    store = JsonStore(tmp_path / "further")
+    places.watch = Watch(places.data, places.requests, places.hints.append, further=[tmp_path / "further"])
+    places.watch.start()
+    written = store.session(session("ses_a"))
+    until(lambda: str(written.parent) in places.hints or str(written) in places.hints)

@@ -282,3 +282,15 @@ def test_a_configuration_of_the_environment_is_the_services_too(place: Path, tmp
     (tmp_path / "my.toml").write_text("")
     assert service("install", RECONSTITUTE_CONFIG=str(tmp_path / "my.toml")).returncode == 0
     assert f"--config {tmp_path / 'my.toml'} run" in place.read_text()
+
+
+@pytest.mark.parametrize("value", ["mine.db", "/home/dev/my data/100%.db", '/home/dev/$x/a"b.db', "/home/dev/ü.db"])
+def test_the_unit_has_the_database_that_the_shell_names(place: Path, value: str) -> None:
+    done = service("install", OPENCODE_DB=value)
+    assert done.returncode == 0, done.stderr
+    written = place.read_text()
+    assert unit.is_untouched(written)
+    (line,) = [line for line in written.splitlines() if "OPENCODE_DB" in line]
+    assert line.startswith("Environment=")
+    if shutil.which("systemd-analyze"):
+        assert "OPENCODE_DB" not in verify(place, place.parents[3])

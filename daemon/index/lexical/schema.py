@@ -18,7 +18,7 @@ import tantivy
 from daemon.index import SAID, Entry, number_of, tokens
 from daemon.model import Kind, Section
 
-SCHEMA = 4
+SCHEMA = 5
 """Raised whenever fields or tokens change; an index of another number is rebuilt."""
 
 END = "\0\0"
