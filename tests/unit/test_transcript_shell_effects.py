@@ -190,7 +190,7 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("ls | xargs rm", 0, "", ["unclear ."]),
     ("ls | xargs cat", 0, "", []),
     ("curl -o out.bin http://h/x", 0, "", ["unclear out.bin"]),
-    ("python x.py in.csv", 0, "", ["run . -> x.py", "unclear in.csv"]),
+    ("python x.py in.csv", 0, "", ["run . -> x.py", "unclear in.csv -> x.py"]),
     ("make", 0, "", ["run . -> Makefile"]),
     ("npm run build", 0, "", ["run . -> package.json"]),
     ("cat a > b", 0, "", ["copy a -> b"]),

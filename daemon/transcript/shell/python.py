@@ -135,16 +135,13 @@ class _Reader:
                 self._check_name(node)
         return list(found)
 
-    # -- names ---------------------------------------------------------------------------------------------------
-
     def _bind(self, node: ast.AST) -> None:  # noqa: C901, PLR0912 - every way a name is bound
         if isinstance(node, ast.Import):
             for one in node.names:
                 if one.name not in _MODULES:
                     raise _NotUnderstood
-                self._import(
-                    one.asname or one.name.partition(".")[0], one.name if one.asname else one.name.partition(".")[0]
-                )
+                top = one.name.partition(".")[0]
+                self._import(one.asname or top, one.name if one.asname else top)
         elif isinstance(node, ast.ImportFrom):
             if node.level or node.module not in _MODULES:
                 raise _NotUnderstood
@@ -204,8 +201,6 @@ class _Reader:
             return f"{before}.{node.attr}" if before else ""
         return ""
 
-    # -- what may not be ---------------------------------------------------------------------------------------------
-
     def _check_name(self, node: ast.Name) -> None:
         is_called = id(node) in self._called
         if (node.id in _BUILTINS and not (node.id == "open" and is_called)) or _is_hidden(node.id):
@@ -236,8 +231,6 @@ class _Reader:
             is_plain = name in _HARMLESS.get(module, (name,)) and name not in sys.stdlib_module_names
         if not is_plain or name in _NEVER or (name.startswith("_") and dotted not in _MODULES):
             raise _NotUnderstood
-
-    # -- what is written ---------------------------------------------------------------------------------------------
 
     def _written(self, node: ast.Call) -> Iterator[_Values]:
         """What the paths that a call changes may be."""
@@ -296,8 +289,6 @@ class _Reader:
             if path is None or path == "/" or value.startswith("~"):
                 raise _NotUnderstood
             yield path
-
-    # -- values ------------------------------------------------------------------------------------------------------
 
     def _values(self, node: ast.expr | None, depth: int = 0) -> _Values:  # noqa: PLR0911 - kinds of expressions
         if node is None or depth > _DEEPEST:
