@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from daemon.archive import Archive
+from daemon.files.configured import Configured
 from daemon.files.grade import Grade
 from daemon.files.history import FileHistory, Revision
 from daemon.files.kin import hints
@@ -90,11 +91,13 @@ class Files:
 
     def _world(self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None) -> World:
         wanted = list(prefixes)
-        loader = Loader(self._archive)
+        loader, configured = Loader(self._archive), Configured(self._archive)
         while True:
-            events = loader.events(wanted)
+            events = loader.events(configured.places(loader.events(wanted)))
             pulse()
-            world = replay(events, self._archive.objects, loader.prefixes_read, pulse)
+            world = replay(events, self._archive.objects, loader.prefixes_read, pulse, configured.may_run)
+            if configured.learn(world):
+                world = replay(events, self._archive.objects, loader.prefixes_read, pulse, configured.may_run)
             # What was written through a link to a wanted path is recorded under the link's name.
             more = [
                 link

@@ -67,9 +67,9 @@ def see(track: Track, edit: FileEdit, sight: Sight) -> None:
         _agree(track, edit, sight)
     elif sight.forced:
         _adopt(track, edit, sight, outside=False)
-    elif track.is_certain and _is_normalised(track.whole, sight):
+    elif (track.is_certain or track.is_unconfirmed) and _is_normalised(track.whole, sight):
         return
-    elif track.is_certain:
+    elif track.is_certain or (track.is_unconfirmed and sight.content is None):
         _contradict(track, edit, sight)
     elif sight.content is None:
         _miss(track, edit, sight)
@@ -116,7 +116,7 @@ def _is_normalised(whole: Content | None, sight: Sight) -> bool:
 
 
 def _agree(track: Track, edit: FileEdit, sight: Sight) -> None:
-    if track.is_certain:
+    if track.is_certain or (track.is_unconfirmed and not (sight.is_blind and _may_have_mark(track))):
         if not track.revisions[-1].mode:
             track.revisions[-1].mode = sight.mode
         track.confirm(sight.kind, sight.evidence)
@@ -281,6 +281,11 @@ def read(track: Track, edit: FileEdit) -> None:
             track.put_text(edit, Grade.PROVEN, text, evidence=evidence, note=edit.note, **told)
 
 
+def _may_have_mark(track: Track) -> bool:
+    """Whether a byte order mark may stand before a text in which none would show."""
+    return marks.may_begin_with_one(track.path) and not _had_no_mark(track)
+
+
 def _had_no_mark(track: Track) -> bool:
     """Whether the file was once known to begin without one; what changes a file seldom puts one before it."""
     known = next((r.content for r in reversed(track.revisions) if r.proven and r.whole is not None), None)
@@ -293,6 +298,10 @@ def _range(track: Track, edit: FileEdit, text: str) -> None:
     if (track.is_certain or track.mark_unknown) and not track.is_gone:
         note = f"a read of {edit.note} shows other text"
         track.add(edit, Grade.STALE, track.whole, note=note, outside_change=True)
+        return
+    if track.is_unconfirmed:
+        note = f"a read of {edit.note} shows other text: a formatter ran"
+        track.add(edit, Grade.STALE, track.whole, note=note)
         return
     if track.whole is not None and not track.is_gone:
         return  # whole content that may be stale says more than these lines, and they do not stand in it
@@ -335,7 +344,8 @@ def _is_shown(track: Track, edit: FileEdit, text: str) -> bool:
     is_same = known.removeprefix(matching.BOM) == text if is_exact else matching.shown(known) == text
     if not is_same:
         return False
-    if track.is_certain and is_exact:
+    hides_mark = known.startswith(matching.BOM) or marks.may_begin_with_one(track.path, was_read=True)
+    if is_exact and (track.is_certain or (track.is_unconfirmed and (not hides_mark or _had_no_mark(track)))):
         track.confirm(READ, "confirmed by a read")
         return True
     if is_exact and not track.mark_unknown:

@@ -13,6 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from daemon.archive import Archive
+from daemon.files import formatters
 from daemon.files.history import FileHistory
 from daemon.files.trees import above, is_beneath
 from daemon.files.world import World
@@ -100,6 +101,8 @@ class View:
             waiting += [(to, edit.time) for edit in told if edit.time > after for to in _taken_to(edit, path)]
             # A file that changes what a program is taken to have done changes what is said of the folder it ran in.
             waiting += [(edit.path, after) for edit in told if edit.operation is Operation.RUN and edit.time > after]
+            # A configuration tells whether formatters ran in its folder, before it was seen, too.
+            waiting += [(folder, -1) for folder in formatters.configured_by(path)]
             waiting += [
                 (new, -1) for old, new in files.aliases().items() if is_beneath(old, path) or is_beneath(path, old)
             ]
