@@ -83,6 +83,11 @@ def may_run(edit: FileEdit, settings: Settings = _NONE) -> bool:
     return (extension in _BUILT_IN or is_later) and (settings.is_on or version is None or version < _OPT_IN)
 
 
+def may_follow(path: str, tool: str) -> bool:
+    """Whether any formatter at all could follow a change by this tool: whoever configures one names its extensions."""
+    return tool in TOOLS and _extension(path) != ""
+
+
 def shows_it(edit: FileEdit) -> bool:
     """Whether the text that is recorded with a change is the one after the formatter."""
     return edit.operation is Operation.EDIT and edit.old != ""

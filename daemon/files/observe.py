@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.files import marks, matching, variants
+from daemon.files import formatters, marks, matching, variants
 from daemon.files.changes import MARK_UNKNOWN
 from daemon.files.content import Content
 from daemon.files.grade import ATTACHMENT, DIFF, READ, SNAPSHOT, Grade, certain
@@ -152,7 +152,11 @@ def _contradict(track: Track, edit: FileEdit, sight: Sight) -> None:
             else:
                 _adopt(track, edit, sight, outside=True)
     elif sight.is_news:
-        _adopt(track, edit, sight, outside=True)
+        was_formatted = now.message_id == edit.message_id and formatters.may_follow(track.path, now.tool)
+        if was_formatted:
+            # OpenCode's configuration is seldom recorded: what the end of the very step shows is hardly anybody else's.
+            now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN
+        _adopt(track, edit, sight, outside=not was_formatted)
     elif sight.is_fresh and was_changed and now.operation not in _OBSERVED:
         note = f"{sight.evidence}, taken after it, shows what there was before"
         track.add(edit, Grade.STALE, now.whole, note=note, outside_change=True)
