@@ -178,6 +178,7 @@ def _adopt(track: Track, edit: FileEdit, sight: Sight, *, outside: bool) -> None
         track.add(edit, Grade.LOST, None, note=note, outside_change=outside, mode=sight.mode, blob=blob)
         return
     told: dict[str, Any] = {"evidence": (sight.evidence,), "kinds": kinds, "outside_change": outside}
+    told["appeared"] = sight.content is not None and sight.was == ""
     if sight.is_blind and sight.content is not None:
         track.add(edit, Grade.PARTIAL, sight.content, note=MARK_UNKNOWN, mark_unknown=True, **told)
     else:

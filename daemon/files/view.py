@@ -26,7 +26,8 @@ _MANY = 200
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """One path: its present grade and what speaks for it, its last content, its last change (time in epoch ms).
 
-    For a deleted path `sha256` and `size` are those of the last content it had.
+    For a deleted path `sha256` and `size` are those of the last content it had. `time` is 0 where no record tells of a
+    change, `seen` when the newest record of it was made. A change from outside has no session, and OUTSIDE as its tool.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     size: int | None = None
     deleted: bool = False
     note: str = ""
+    seen: int = 0
     time: int = 0
     session_id: str = ""
     message_id: str = ""
@@ -44,6 +46,9 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the content that `sha256` names: its own, which for a deleted path tells whether it can be had."""
 
 
+OUTSIDE = "outside OpenCode"
+_NOTE, _RULES = "file rows", "2"
+"""Under which rules the kept rows were made; raised whenever a row of the same events becomes another one."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Row)
@@ -65,9 +70,10 @@ class View:
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
         """Make the rows anew that depend on what has changed; answers how many there are of those."""
         outdated = self._archive.files.outdated()
-        if not outdated:
+        is_foreign = self._archive.note(_NOTE) != _RULES
+        if not outdated and not is_foreign:
             return 0
-        prefixes = ["/"] if len(outdated) > _MANY else self._dependent(outdated)
+        prefixes = ["/"] if is_foreign or len(outdated) > _MANY else self._dependent(outdated)
         world = self._build(prefixes, pulse)
         through_links = {world.real(prefix) for prefix in prefixes} - set(prefixes)
         if through_links:
@@ -78,10 +84,12 @@ class View:
             if number % _STEP == 0:
                 pulse()
             if any(is_beneath(path, prefix) for prefix in prefixes):
-                row = _row(world.history(path))
+                row = row_of(world.history(path))
                 if row is not None:
                     rows[path] = _ENCODER.encode(row)
         self._archive.commit_views(prefixes, rows, outdated)
+        if is_foreign:
+            self._archive.set_note(_NOTE, _RULES)
         return len(rows)
 
     def _dependent(self, outdated: Iterable[str]) -> list[str]:
@@ -122,14 +130,15 @@ def _taken_to(edit: FileEdit, path: str) -> Iterable[str]:
             yield posixpath.join(edit.other, posixpath.basename(edit.path)) + rest
 
 
-def _row(history: FileHistory) -> Row | None:
+def row_of(history: FileHistory) -> Row | None:
     """The row of a history; None for a path that a command took away and of which nothing else is known."""
     last = history.latest
     if last is None:
         return None
-    shown = history.last_content
+    shown, changed = history.last_content, history.last_change
     if last.deleted and shown is None and all(r.deleted or not r.evidence for r in history.revisions):
         return None
+    maker = None if changed is None or changed.is_from_outside else changed
     note = "; ".join(dict.fromkeys(r.note for r in reversed(history.revisions[-3:]) if r.note and not last.proven))
     return Row(
         path=history.path,
@@ -139,9 +148,10 @@ def _row(history: FileHistory) -> Row | None:
         size=None if shown is None else shown.size,
         deleted=last.deleted,
         note=note,
-        time=last.time,
-        session_id=last.session_id,
-        message_id=last.message_id,
-        tool=last.tool,
+        seen=last.time,
+        time=0 if changed is None else changed.time,
+        session_id="" if maker is None else maker.session_id,
+        message_id="" if maker is None else maker.message_id,
+        tool=maker.tool if maker is not None else "" if changed is None else OUTSIDE,
         last_grade="" if shown is None else shown.grade.value,
     )

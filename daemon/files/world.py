@@ -65,6 +65,8 @@ class World:
             Operation.REFUSED: self._refused,
             Operation.STEP: lambda _: None,
         }
+        self.programs: list[FileEdit] = []
+        """What ran and may have written files that no record names, oldest first; `path` is the folder it ran in."""
         self._existed: set[str] = set()
         self._doubted = 0  # the number of the last event that may have changed more than is known
 
@@ -271,6 +273,8 @@ class World:
         self._doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
         inner = self._tracks.beneath(path)
+        if self._tracks.is_folder(path):
+            self.programs.append(edit)
         for track in inner:
             if track.is_certain or track.is_unconfirmed:
                 self._doubt(self._tracks.of(track.path), edit)
@@ -293,6 +297,7 @@ class World:
 
         if not programs.may_write(text, beside):
             return
+        self.programs.append(edit)
         self._doubted = self._tracks.number
         for track in self._tracks.changed_beneath(folder):
             if (track.is_certain or track.is_unconfirmed) and track.exists:
