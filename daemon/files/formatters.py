@@ -15,24 +15,15 @@ records nothing of it. These are facts of its versions 1.1.65, 1.14.34, 1.15.13 
 from __future__ import annotations
 
 import posixpath
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-from daemon import records
-from daemon.errors import BadRecord
 from daemon.model import FileEdit, Operation
+from daemon.opencode.configuration import ANY, Settings
 from daemon.transcript.reads import release
 
 AS_WRITTEN = "as written; a formatter may have run"
 FORMATTED = "the diff that was recorded with it shows other lines: a formatter ran after it"
 TOOLS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
 """The tools after which OpenCode formats."""
-CONFIGURATIONS = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
-"""Where a folder has its configuration; OpenCode reads those of the session's folder and of all above it."""
-
 _OPT_IN = (1, 14, 34)
 _WITHOUT_LATER = (1, 1, 65)
 """The last version known to lack the formatters for `_LATER`."""
@@ -44,28 +35,6 @@ _SYSTEMS = ".tf .tfvars .nix"
 _BUILT_IN = frozenset(f"{_WEB} {_TEXT} {_NATIVE} {_SCRIPTS} {_SYSTEMS}".split())
 _LATER = frozenset({".clj", ".cljs", ".cljc", ".edn", ".d"})
 _CHANGES = frozenset({Operation.WRITE, Operation.EDIT, Operation.PATCH})
-_ANY = "*"
-"""In place of an extension: a configuration whose text is not known may name every one."""
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What configurations say of formatters: whether built-in ones are switched on, and extensions added."""
-
-    is_on: bool = False
-    extensions: frozenset[str] = frozenset()
-
-    def __or__(self, other: Settings) -> Settings:
-        return Settings(self.is_on or other.is_on, self.extensions | other.extensions)
-
-    def __bool__(self) -> bool:
-        return self.is_on or bool(self.extensions)
-
-
-UNKNOWN = Settings(is_on=True, extensions=frozenset({_ANY}))
-"""Of a configuration that was there and whose text is not known."""
 _NONE = Settings()
 
 
@@ -74,59 +43,16 @@ def may_run(edit: FileEdit, settings: Settings = _NONE) -> bool:
     if edit.tool not in TOOLS or edit.operation not in _CHANGES:
         return False
     extension = _extension(edit.path)
-    if not extension:
-        return False
-    if settings.extensions & {extension, _ANY}:
+    if settings.extensions & {extension, ANY}:
         return True
     version = release(edit.version)
     is_later = extension in _LATER and (version is None or version > _WITHOUT_LATER)
     return (extension in _BUILT_IN or is_later) and (settings.is_on or version is None or version < _OPT_IN)
 
 
-def may_follow(path: str, tool: str) -> bool:
-    """Whether any formatter at all could follow a change by this tool: whoever configures one names its extensions."""
-    return tool in TOOLS and _extension(path) != ""
-
-
 def shows_it(edit: FileEdit) -> bool:
     """Whether the text that is recorded with a change is the one after the formatter."""
     return edit.operation is Operation.EDIT and edit.old != ""
-
-
-@lru_cache(maxsize=256)
-def settings_in(text: str) -> Settings:
-    """What a configuration says, JSON with comments; one that cannot be read may say anything."""
-    plain = _LAST_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text.removeprefix("\ufeff")))
-    try:
-        formatter = records.table(records.loads(plain.encode("utf-8", "replace"))).get("formatter")
-    except BadRecord:
-        return UNKNOWN
-    if not isinstance(formatter, dict):
-        return Settings(is_on=bool(formatter))
-    return Settings(is_on=True, extensions=frozenset(_listed(formatter.values())))
-
-
-def places(directory: str) -> Iterator[str]:
-    """The paths where the configuration of a session in `directory` may lie."""
-    folder = directory
-    while folder.startswith("/"):
-        yield from (posixpath.join(folder, name) for name in CONFIGURATIONS)
-        if folder == "/":
-            return
-        folder = posixpath.dirname(folder)
-
-
-def configured_by(path: str) -> Iterator[str]:
-    """The folder whose configuration lies at `path`, if that is what it is."""
-    for name in CONFIGURATIONS:
-        if path.endswith(f"/{name}"):
-            yield path.removesuffix(f"/{name}") or "/"
-
-
-def _listed(tables: Iterable[Any]) -> Iterator[str]:
-    for table in tables:
-        extensions = records.table(table).get("extensions")
-        yield from (one for one in (extensions if isinstance(extensions, list) else ()) if isinstance(one, str))
 
 
 def _extension(path: str) -> str:

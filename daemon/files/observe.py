@@ -152,7 +152,7 @@ def _contradict(track: Track, edit: FileEdit, sight: Sight) -> None:
             else:
                 _adopt(track, edit, sight, outside=True)
     elif sight.is_news:
-        was_formatted = now.message_id == edit.message_id and formatters.may_follow(track.path, now.tool)
+        was_formatted = now.message_id == edit.message_id and now.tool in formatters.TOOLS
         if was_formatted:
             # OpenCode's configuration is seldom recorded: what the end of the very step shows is hardly anybody else's.
             now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN

@@ -13,11 +13,11 @@ from functools import lru_cache
 import msgspec
 
 from daemon.archive import Archive
-from daemon.files import formatters
 from daemon.files.history import FileHistory
 from daemon.files.trees import above, is_beneath
 from daemon.files.world import World
 from daemon.model import FileEdit, Operation
+from daemon.opencode.configuration import configured_by
 
 _MANY = 200
 """With more outdated paths everything is made anew: reading all once is cheaper than each with its folders."""
@@ -110,7 +110,7 @@ class View:
             # A file that changes what a program is taken to have done changes what is said of the folder it ran in.
             waiting += [(edit.path, after) for edit in told if edit.operation is Operation.RUN and edit.time > after]
             # A configuration tells whether formatters ran in its folder, before it was seen, too.
-            waiting += [(folder, -1) for folder in formatters.configured_by(path)]
+            waiting += [(folder, -1) for folder in configured_by(path)]
             waiting += [
                 (new, -1) for old, new in files.aliases().items() if is_beneath(old, path) or is_beneath(path, old)
             ]
