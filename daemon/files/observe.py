@@ -14,6 +14,7 @@ from daemon.files import formatters, marks, matching, variants
 from daemon.files.changes import MARK_UNKNOWN
 from daemon.files.content import Content
 from daemon.files.grade import ATTACHMENT, DIFF, READ, SNAPSHOT, Grade, certain
+from daemon.files.history import Revision
 from daemon.files.partial import Fragments, Run
 from daemon.files.track import Track, started
 from daemon.model import FileEdit, Operation
@@ -152,14 +153,21 @@ def _contradict(track: Track, edit: FileEdit, sight: Sight) -> None:
             else:
                 _adopt(track, edit, sight, outside=True)
     elif sight.is_news:
-        was_formatted = now.message_id == edit.message_id and now.tool in formatters.TOOLS
+        was_formatted = now.tool in formatters.TOOLS and _is_of(now, edit)
         if was_formatted:
-            # OpenCode's configuration is seldom recorded: what the end of the very step shows is hardly anybody else's.
+            # The configuration is seldom recorded: what the end of the step or turn shows is hardly anybody else's.
             now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN
         _adopt(track, edit, sight, outside=not was_formatted)
     elif sight.is_fresh and was_changed and now.operation not in _OBSERVED:
         note = f"{sight.evidence}, taken after it, shows what there was before"
         track.add(edit, Grade.STALE, now.whole, note=note, outside_change=True)
+
+
+def _is_of(revision: Revision, edit: FileEdit) -> bool:
+    """Whether a tree is of the end of the step that made a revision, or a recorded diff of the turn that did."""
+    if edit.operation is Operation.SNAPSHOT:
+        return revision.message_id == edit.message_id
+    return revision.session_id == edit.session_id and started(edit) <= revision.time <= edit.time != started(edit)
 
 
 def _miss(track: Track, edit: FileEdit, sight: Sight) -> None:
