@@ -22,6 +22,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
 from daemon.files.disk import Disk, standing
 from daemon.files.grade import Grade
+from daemon.files.view import row_of
 from daemon.model import Json
 from daemon.reconstitute.moment import parse_moment
 from daemon.redact import redact, redact_value
@@ -73,7 +74,7 @@ class FileCalls:
         return unknown(self.archive, path)
 
     def _rows_at(self, prefix: str, until: int) -> list[Row]:
-        rows = (_row(history.until(until)) for history in self.recorded.histories(prefix, until))
+        rows = (row_of(history.until(until)) for history in self.recorded.histories(prefix, until))
         return [row for row in rows if row is not None]
 
     def history(self, path: str, *, diff: bool = False, lines: bool = False, progress: Progress = silent) -> Json:
@@ -237,27 +238,6 @@ def _grade_of(row: Row) -> Grade:
     return max(grade, Grade(row.last_grade or Grade.LOST), key=lambda one: one.rank) if row.deleted else grade
 
 
-def _row(history: FileHistory) -> Row | None:
-    """The end state of a history that ends at a moment; None where nothing had been known by then."""
-    if not history.revisions:
-        return None
-    last, shown = history.revisions[-1], history.last_content
-    return Row(
-        path=history.path,
-        grade=last.grade.value,
-        evidence=last.evidence,
-        sha256="" if shown is None else shown.sha256,
-        size=None if shown is None else shown.size,
-        deleted=last.deleted,
-        note=last.note,
-        time=last.time,
-        session_id=last.session_id,
-        message_id=last.message_id,
-        tool=last.tool,
-        last_grade="" if shown is None else shown.grade.value,
-    )
-
-
 def _is_lost(row: Row, disk: Disk) -> bool:
     if row.deleted:
         return bool(row.sha256)
@@ -266,7 +246,7 @@ def _is_lost(row: Row, disk: Disk) -> bool:
 
 def _most_recoverable(pair: tuple[Row, Disk]) -> tuple[int, int, str]:
     row, _ = pair
-    return _grade_of(row).rank, -row.time, row.path
+    return _grade_of(row).rank, -row.seen, row.path
 
 
 def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> Json:
@@ -279,7 +259,9 @@ def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> Json:
         "size": size,
         "deleted": row.deleted,
         "disk": str(disk),
-        "last_change": {
+        "last_change": None
+        if not row.time
+        else {
             "time": row.time,
             "session_id": row.session_id,
             "message_id": row.message_id,

@@ -93,7 +93,7 @@ def _show_file(file: dict[str, Any], name: str) -> None:
     facts = [
         terminal.tint(f"{grade:<8}", COLOURS.get(grade, "white")),
         f"{terminal.plain(size):>8}",
-        terminal.dim(f"{terminal.moment(change.get('time')):<16}"),
+        terminal.dim(f"{terminal.moment(change['time']) if change else 'no change known':<16}"),
         f"{_disk(file):<12}",
     ]
     terminal.say(f"  {'  '.join(facts)}  {terminal.line(name)}")

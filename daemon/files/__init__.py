@@ -7,8 +7,10 @@ for what has changed since. Only the disk comparison in `disk` reads another dis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from daemon.archive import Archive
+from daemon.files.configured import Configured
 from daemon.files.grade import Grade
 from daemon.files.history import FileHistory, Revision
 from daemon.files.kin import hints
@@ -16,8 +18,21 @@ from daemon.files.load import Loader
 from daemon.files.trees import is_beneath
 from daemon.files.view import Row, View
 from daemon.files.world import World, replay
+from daemon.model import FileEdit
 
-__all__ = ["FileHistory", "Files", "Grade", "Revision", "Row"]
+__all__ = ["FileHistory", "Files", "Folder", "Grade", "Revision", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What is recorded beneath a path: the history of each file, sorted by path, and the programs that ran there.
+
+    A program (`path` is the folder it ran in, `note` how it was called) may have written files that no record names:
+    those that git ignores, or all of them without git. They are in no list.
+    """
+
+    histories: list[FileHistory]
+    programs: list[FileEdit]
 
 
 class Files:
@@ -42,9 +57,19 @@ class Files:
 
     def histories(self, prefix: str, until: int | None = None) -> list[FileHistory]:
         """The history of each path at or beneath `prefix` that has one, sorted by path."""
+        return self.folder(prefix, until).histories
+
+    def folder(self, prefix: str, until: int | None = None) -> Folder:
+        """All that is recorded at or beneath `prefix`."""
         world = self._world((prefix,))
         found = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
-        return [history for history in found if history.revisions]
+        programs = (
+            edit
+            for edit in world.programs
+            if (until is None or edit.time <= until)
+            and (is_beneath(edit.path, prefix) or is_beneath(prefix, edit.path))
+        )
+        return Folder([history for history in found if history.revisions], list(programs))
 
     def rows(self, prefix: str = "/") -> list[Row]:
         """The end state of each path at or beneath `prefix`, sorted; brought up to date first."""
@@ -90,11 +115,13 @@ class Files:
 
     def _world(self, prefixes: Iterable[str], pulse: Callable[[], None] = lambda: None) -> World:
         wanted = list(prefixes)
-        loader = Loader(self._archive)
+        loader, configured = Loader(self._archive), Configured(self._archive)
         while True:
-            events = loader.events(wanted)
+            events = loader.events(configured.places(loader.events(wanted)))
             pulse()
-            world = replay(events, self._archive.objects, loader.prefixes_read, pulse)
+            world = replay(events, self._archive.objects, loader.prefixes_read, pulse, configured.may_run)
+            if configured.learn(world):
+                world = replay(events, self._archive.objects, loader.prefixes_read, pulse, configured.may_run)
             # What was written through a link to a wanted path is recorded under the link's name.
             more = [
                 link

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daemon.files import marks, matching, possible, shown
+from daemon.files import formatters, marks, matching, possible, shown
 from daemon.files.grade import CALL, RESULT, SHELL, Grade, certain
 from daemon.files.partial import Fragments, Run
 from daemon.files.track import Track
@@ -30,8 +30,8 @@ def kind_of(edit: FileEdit) -> str:
     return SHELL if edit.tool in _SHELLS else CALL
 
 
-def write(track: Track, edit: FileEdit) -> None:
-    """Whole new content."""
+def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
+    """Whole new content; `may_format`: a formatter may have run right after it."""
     content = edit.content if edit.content is not None else edit.new or ""
     base = track.text
     # Only the file tools look at what they overwrite, for a byte order mark; a patch that adds a file does not.
@@ -42,7 +42,9 @@ def write(track: Track, edit: FileEdit) -> None:
     unseen = unseen and marks.may_begin_with_one(track.path)
     kept = looks and unseen and matching.written("", matching.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
-    _put(track, edit, text, content, (evidence,), frozenset({kind_of(edit)}), outside=outside, mark_unknown=kept)
+    kinds = frozenset({kind_of(edit)})
+    told: dict[str, Any] = {"outside": outside, "mark_unknown": kept, "may_format": may_format}
+    _put(track, edit, text, content, (evidence,), kinds, **told)
 
 
 def append(track: Track, edit: FileEdit) -> None:
@@ -66,34 +68,79 @@ def append(track: Track, edit: FileEdit) -> None:
         _put(track, edit, text, text, ("added to proven content",), kinds, mark_unknown=track.mark_unknown)
 
 
-def change(track: Track, edit: FileEdit) -> None:
-    """One edit, or the hunks of a patch."""
+def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
+    """One edit, or the hunks of a patch; `may_format`: a formatter may have run right after it."""
     if edit.operation is Operation.EDIT and edit.old == "" and edit.after is None and not track.text:
         # An empty old text stands for the whole file; since 1.17 it is only taken where there is none.
         creates = matching.only_creates(edit.version)
-        write(track, replace(edit, existed=False) if creates else edit)
+        write(track, replace(edit, existed=False) if creates else edit, may_format=may_format)
         return
     base = track.text if track.exists else None
     made = matching.Outcome() if base is None else _made(base, edit)
     if edit.after is not None:
-        _recorded(track, edit, base if track.is_certain else None, made.text)
+        _confirm(track, edit)
+        _recorded(track, edit, base if track.is_certain else None, made.text, may_format=may_format)
     elif base is None:
-        _blind(track, edit)
+        _blind(track, edit, f"{NO_BASE}; {formatters.AS_WRITTEN}" if may_format else NO_BASE)
     elif made.text is None:
         is_known = track.is_certain or track.mark_unknown
         note = NO_BASE if not is_known else NO_MATCH if made.refused else NOT_CERTAIN
         track.add(edit, Grade.STALE, track.whole, note=note, outside_change=made.refused and is_known)
-    elif not track.is_certain and not track.mark_unknown:
+    elif not track.is_certain and not track.mark_unknown and not track.is_unconfirmed:
         track.put_text(edit, Grade.STALE, made.text, note=NO_BASE)
-    elif edit.operation is Operation.EDIT and not shown.fits(base, made.text, edit.hunks):
-        track.put_text(edit, Grade.STALE, made.text, note=NOT_SHOWN, outside_change=True)
+    elif edit.operation is Operation.EDIT and edit.hunks:
+        _with_diff(track, edit, base, made, may_format=may_format)
+    elif track.is_unconfirmed:
+        _unconfirmed(track, edit, made.text, formatters.AS_WRITTEN)
     else:
-        moved = f", moved from {edit.other}" if edit.other else ""
-        how = "" if not made.rule or made.rule.startswith(_EXACT) else f", its old text found by {made.rule}"
-        evidence = (f"{edit.operation.value} of a proven text{moved}{how}",)
-        # Up to 1.2.6 an edit drops the mark, so that after it there is none.
-        unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and matching.is_old(edit.version))
-        _put(track, edit, made.text, made.text, evidence, frozenset({kind_of(edit)}), mark_unknown=unknown)
+        _follow(track, edit, made, may_format=may_format)
+
+
+def _with_diff(track: Track, edit: FileEdit, base: str, made: matching.Outcome, *, may_format: bool) -> None:
+    """An edit with a diff of some lines, from what was there before it to what its formatters left."""
+    text = made.text or ""
+    if not shown.fits_before(base, edit.hunks):
+        note = formatters.FORMATTED if track.is_unconfirmed else NOT_SHOWN
+        track.put_text(edit, Grade.STALE, text, note=note, outside_change=not track.is_unconfirmed)
+        return
+    after = shown.applied(base, edit.hunks) if formatters.shows_it(edit) else None
+    fits = shown.fits(base, text, edit.hunks)
+    if fits and after in (None, text) and not may_format and not track.is_unconfirmed:
+        _follow(track, edit, made, may_format=False)
+    else:
+        # Line ends do not show in the diff, so that it proves nothing of what a formatter left.
+        note = formatters.AS_WRITTEN if fits else formatters.FORMATTED
+        _unconfirmed(track, edit, text if after is None else after, note, is_whole=fits or after is not None)
+
+
+def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole: bool = True) -> None:
+    """A change that a formatter followed, or one of a text that a formatter may have changed before."""
+    is_whole = is_whole and not track.overlaps(edit)
+    told: dict[str, Any] = {
+        "kinds": frozenset({kind_of(edit)}),
+        "evidence": (f"{edit.operation.value} of what was written",),
+    }
+    track.put_text(edit, Grade.STALE, text, note=note, unconfirmed=is_whole, **told)
+
+
+def _follow(track: Track, edit: FileEdit, made: matching.Outcome, *, may_format: bool) -> None:
+    """What OpenCode's own rules make of a text that is certain."""
+    text = made.text or ""
+    moved = f", moved from {edit.other}" if edit.other else ""
+    how = "" if not made.rule or made.rule.startswith(_EXACT) else f", its old text found by {made.rule}"
+    evidence = (f"{edit.operation.value} of a proven text{moved}{how}",)
+    # Up to 1.2.6 an edit drops the mark, so that after it there is none.
+    unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and matching.is_old(edit.version))
+    told: dict[str, Any] = {"mark_unknown": unknown, "may_format": may_format}
+    _put(track, edit, text, text, evidence, frozenset({kind_of(edit)}), **told)
+
+
+def _confirm(track: Track, edit: FileEdit) -> None:
+    """What OpenCode found before this change, and recorded, proves what a call had left if it is the same."""
+    overwrites = edit.operation is Operation.EDIT and edit.old == ""
+    known = track.text
+    if track.is_unconfirmed and known and known == edit.before and not overwrites and not track.overlaps(edit):
+        track.confirm(RESULT, "found by the next edit")
 
 
 def outcome(base: str, edit: FileEdit) -> str | None:
@@ -113,11 +160,11 @@ def _made(base: str, edit: FileEdit) -> matching.Outcome:
     return matching.edited_by(base, edit.old, edit.new, edit.replace_all, edit.version)
 
 
-def _blind(track: Track, edit: FileEdit) -> None:
+def _blind(track: Track, edit: FileEdit, note: str) -> None:
     """A change of a file of which not everything is known, or that should not be there."""
     fragments, now = track.fragments or Fragments(), track.now
     is_orderly = not track.overlaps(edit) and (now is None or now.operation is not Operation.UNCLEAR)
-    told: dict[str, Any] = {"note": NO_BASE, "outside_change": track.is_gone}
+    told: dict[str, Any] = {"note": note, "outside_change": track.is_gone}
     if not is_orderly:
         fragments = Fragments(fragments.runs)
     elif not fragments.has_gaps:
@@ -138,7 +185,9 @@ def _blind(track: Track, edit: FileEdit) -> None:
     track.add(edit, Grade.PARTIAL if fragments.runs else Grade.LOST, None, fragments=fragments, **told)
 
 
-def _recorded(track: Track, edit: FileEdit, base: str | None, computed: str | None) -> None:
+def _recorded(
+    track: Track, edit: FileEdit, base: str | None, computed: str | None, *, may_format: bool = False
+) -> None:
     """An edit whose text before and after OpenCode has recorded; neither shows a byte order mark."""
     before, after = edit.before or "", edit.after or ""
     follows = base is not None and base.removeprefix(matching.BOM) == before.removeprefix(matching.BOM)
@@ -153,7 +202,9 @@ def _recorded(track: Track, edit: FileEdit, base: str | None, computed: str | No
     keeps_mark = base is not None and base.startswith(matching.BOM) and not matching.is_old(edit.version)
     text = None if keeps_mark and not after.startswith(matching.BOM) else after
     # What came before and is the text this one started from did end before it, overlap or not.
-    _put(track, edit, text, after, tuple(evidence), frozenset(kinds), outside=outside, orderly=follows)
+    may_format = may_format and not formatters.shows_it(edit)
+    told: dict[str, Any] = {"outside": outside, "orderly": follows, "may_format": may_format}
+    _put(track, edit, text, after, tuple(evidence), frozenset(kinds), **told)
 
 
 def _put(  # noqa: PLR0917 - what every caller has to say
@@ -167,14 +218,17 @@ def _put(  # noqa: PLR0917 - what every caller has to say
     outside: bool = False,
     orderly: bool = False,
     mark_unknown: bool = False,
+    may_format: bool = False,
 ) -> None:
     """`text` stands now, if it is certain and nothing ran beside it; else `candidate` is the best that is known."""
-    if text is None or (mark_unknown and not track.overlaps(edit)):
-        told: dict[str, Any] = {"evidence": evidence, "kinds": kinds, "note": MARK_UNKNOWN, "outside_change": outside}
+    told: dict[str, Any] = {"evidence": evidence, "kinds": kinds, "outside_change": outside}
+    if may_format and (orderly or not track.overlaps(edit)):
+        text = candidate if text is None else text
+        track.put_text(edit, Grade.STALE, text, note=formatters.AS_WRITTEN, unconfirmed=True, **told)
+    elif text is None or (mark_unknown and not track.overlaps(edit)):
+        told["note"] = MARK_UNKNOWN
         track.put_text(edit, Grade.PARTIAL, candidate if text is None else text, mark_unknown=True, **told)
     elif track.overlaps(edit) and not orderly:
         track.put_text(edit, Grade.STALE, text, note=CONCURRENT, outside_change=outside)
     else:
-        track.put_text(
-            edit, certain(kinds), text, evidence=evidence, kinds=kinds, note=edit.note, outside_change=outside
-        )
+        track.put_text(edit, certain(kinds), text, note=edit.note, **told)

@@ -15,6 +15,9 @@ from daemon.model import Operation
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""
 
+_DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN, Operation.REFUSED})
+_OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
+
 
 @dataclass(slots=True)
 class Revision:
@@ -26,7 +29,9 @@ class Revision:
     one; `moved_from` is where the file was before. `is_fleeting`: certain at its own time only, since something whose
     time is not known, such as a revert, may have come right after it. `mark_unknown`: all of the content is certain but
     whether a byte order mark stands before it, which neither reads nor later diffs show. `blob` is the git id of the
-    content where that is all that a snapshot tells.
+    content where that is all that a snapshot tells. `unconfirmed`: the content is as a call left it, but a formatter
+    may have run after it; the first evidence that shows the same content makes this very revision certain.
+    `appeared`: an observation shows the file, and the one of its kind before showed that it was not there.
     """
 
     time: int
@@ -48,11 +53,18 @@ class Revision:
     is_fleeting: bool = False
     mark_unknown: bool = False
     blob: str = ""
+    unconfirmed: bool = False
+    appeared: bool = False
 
     @property
     def proven(self) -> bool:
         """Whether the state, also a deletion, is certain."""
         return self.grade.is_certain
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether it only shows what something else than a recorded call had made of the file."""
+        return self.outside_change and self.operation in _OBSERVATIONS
 
     @property
     def content(self) -> bytes | None:
@@ -86,6 +98,23 @@ class FileHistory:
     def latest_proven(self) -> Revision | None:
         """The newest revision that is certain; a certain deletion counts."""
         return next((revision for revision in reversed(self.revisions) if revision.proven), None)
+
+    @property
+    def last_change(self) -> Revision | None:
+        """The newest revision that made the path other than it was; None where no record tells of a change.
+
+        That something may have changed it is no change, and neither is an observation that shows it for the first
+        time or as it was.
+        """
+        found: Revision | None = None
+        before: Revision | None = None
+        for revision in self.revisions:
+            if revision.operation in _DOUBTS:
+                continue
+            if _is_change(revision, before):
+                found = revision
+            before = revision
+        return found
 
     @property
     def last_state(self) -> Revision | None:
@@ -142,6 +171,19 @@ class FileHistory:
         if last is not None and kept and last is not kept[-1]:
             kept.append(last)
         return FileHistory(self.path, tuple(kept))
+
+
+def _is_change(revision: Revision, before: Revision | None) -> bool:
+    """Whether the path is other after `revision` than after `before`, as far as that is known."""
+    if revision.operation not in _OBSERVATIONS or revision.tool == "revert" or revision.appeared:
+        return True
+    if before is None:
+        return False
+    if before.deleted or revision.deleted:
+        return before.deleted is not revision.deleted
+    if before.whole is None or revision.whole is None:
+        return revision.outside_change
+    return not before.whole.is_same(revision.whole)
 
 
 def _doubted(revision: Revision, time: int) -> Revision:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.files import marks, matching, variants
+from daemon.files import formatters, marks, matching, variants
 from daemon.files.changes import MARK_UNKNOWN
 from daemon.files.content import Content
 from daemon.files.grade import ATTACHMENT, DIFF, READ, SNAPSHOT, Grade, certain
+from daemon.files.history import Revision
 from daemon.files.partial import Fragments, Run
 from daemon.files.track import Track, started
 from daemon.model import FileEdit, Operation
@@ -67,9 +68,9 @@ def see(track: Track, edit: FileEdit, sight: Sight) -> None:
         _agree(track, edit, sight)
     elif sight.forced:
         _adopt(track, edit, sight, outside=False)
-    elif track.is_certain and _is_normalised(track.whole, sight):
+    elif (track.is_certain or track.is_unconfirmed) and _is_normalised(track.whole, sight):
         return
-    elif track.is_certain:
+    elif track.is_certain or (track.is_unconfirmed and sight.content is None):
         _contradict(track, edit, sight)
     elif sight.content is None:
         _miss(track, edit, sight)
@@ -116,7 +117,7 @@ def _is_normalised(whole: Content | None, sight: Sight) -> bool:
 
 
 def _agree(track: Track, edit: FileEdit, sight: Sight) -> None:
-    if track.is_certain:
+    if track.is_certain or (track.is_unconfirmed and not (sight.is_blind and _may_have_mark(track))):
         if not track.revisions[-1].mode:
             track.revisions[-1].mode = sight.mode
         track.confirm(sight.kind, sight.evidence)
@@ -152,10 +153,21 @@ def _contradict(track: Track, edit: FileEdit, sight: Sight) -> None:
             else:
                 _adopt(track, edit, sight, outside=True)
     elif sight.is_news:
-        _adopt(track, edit, sight, outside=True)
+        was_formatted = now.tool in formatters.TOOLS and _is_of(now, edit)
+        if was_formatted:
+            # The configuration is seldom recorded: what the end of the step or turn shows is hardly anybody else's.
+            now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN
+        _adopt(track, edit, sight, outside=not was_formatted)
     elif sight.is_fresh and was_changed and now.operation not in _OBSERVED:
         note = f"{sight.evidence}, taken after it, shows what there was before"
         track.add(edit, Grade.STALE, now.whole, note=note, outside_change=True)
+
+
+def _is_of(revision: Revision, edit: FileEdit) -> bool:
+    """Whether a tree is of the end of the step that made a revision, or a recorded diff of the turn that did."""
+    if edit.operation is Operation.SNAPSHOT:
+        return revision.message_id == edit.message_id
+    return revision.session_id == edit.session_id and started(edit) <= revision.time <= edit.time != started(edit)
 
 
 def _miss(track: Track, edit: FileEdit, sight: Sight) -> None:
@@ -174,6 +186,7 @@ def _adopt(track: Track, edit: FileEdit, sight: Sight, *, outside: bool) -> None
         track.add(edit, Grade.LOST, None, note=note, outside_change=outside, mode=sight.mode, blob=blob)
         return
     told: dict[str, Any] = {"evidence": (sight.evidence,), "kinds": kinds, "outside_change": outside}
+    told["appeared"] = sight.content is not None and sight.was == ""
     if sight.is_blind and sight.content is not None:
         track.add(edit, Grade.PARTIAL, sight.content, note=MARK_UNKNOWN, mark_unknown=True, **told)
     else:
@@ -284,6 +297,11 @@ def read(track: Track, edit: FileEdit) -> None:
             track.put_text(edit, Grade.PROVEN, text, evidence=evidence, note=edit.note, **told)
 
 
+def _may_have_mark(track: Track) -> bool:
+    """Whether a byte order mark may stand before a text in which none would show."""
+    return marks.may_begin_with_one(track.path) and not _had_no_mark(track)
+
+
 def _had_no_mark(track: Track) -> bool:
     """Whether the file was once known to begin without one; what changes a file seldom puts one before it."""
     known = next((r.content for r in reversed(track.revisions) if r.proven and r.whole is not None), None)
@@ -296,6 +314,10 @@ def _range(track: Track, edit: FileEdit, text: str) -> None:
     if (track.is_certain or track.mark_unknown) and not track.is_gone:
         note = f"a read of {edit.note} shows other text"
         track.add(edit, Grade.STALE, track.whole, note=note, outside_change=True)
+        return
+    if track.is_unconfirmed:
+        note = f"a read of {edit.note} shows other text: a formatter ran"
+        track.add(edit, Grade.STALE, track.whole, note=note)
         return
     if track.whole is not None and not track.is_gone:
         return  # whole content that may be stale says more than these lines, and they do not stand in it
@@ -338,7 +360,8 @@ def _is_shown(track: Track, edit: FileEdit, text: str) -> bool:
     is_same = known.removeprefix(matching.BOM) == text if is_exact else matching.shown(known) == text
     if not is_same:
         return False
-    if track.is_certain and is_exact:
+    hides_mark = known.startswith(matching.BOM) or marks.may_begin_with_one(track.path, was_read=True)
+    if is_exact and (track.is_certain or (track.is_unconfirmed and (not hides_mark or _had_no_mark(track)))):
         track.confirm(READ, "confirmed by a read")
         return True
     if is_exact and not track.mark_unknown:

@@ -7,15 +7,15 @@ large files are in none, and with a fast model one may already hold what the cal
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from daemon.files import changes, observe, trees
+from daemon.files import changes, formatters, observe, trees
 from daemon.files.content import Content
 from daemon.files.grade import SNAPSHOT, Grade
 from daemon.files.history import Revision
 from daemon.files.track import Track, started
 from daemon.files.tracks import Tracks
-from daemon.model import FileEdit
+from daemon.model import FileEdit, Operation
 from daemon.records import blob_id
 from daemon.transcript.reads import release
 
@@ -26,15 +26,24 @@ _EMPTY = blob_id(b"")
 
 
 class Snapshots:
-    """Takes up SNAPSHOT events. `later` are the changes of each path that are still to come."""
+    """Takes up SNAPSHOT events.
+
+    `later` are the changes of each path that are still to come; `may_format` as in World.
+    """
 
     def __init__(
-        self, tracks: Tracks, objects: trees.Objects, wanted: trees.Wanted, later: Mapping[str, Iterable[FileEdit]]
+        self,
+        tracks: Tracks,
+        objects: trees.Objects,
+        wanted: trees.Wanted,
+        later: Mapping[str, Iterable[FileEdit]],
+        may_format: Callable[[FileEdit], bool] = formatters.may_run,
     ) -> None:
         self._tracks = tracks
         self._objects = objects
         self._wanted = wanted
         self._later = later
+        self._may_format = may_format
         self._lost: dict[str, tuple[trees.Root, Revision]] = {}
 
     @property
@@ -179,6 +188,8 @@ class Snapshots:
         if not pending or content is None:
             return False
         text = track.text if track.exists else ""
+        if any(later.operation is Operation.WRITE and self._may_format(later) for later in pending):
+            return True  # it may show what a formatter makes of it, which no record of the call tells
         for later in pending:
             text = later.content if text is None else changes.outcome(text, later)
             if text is not None and Content(text.encode("utf-8", "replace")).id == content.id:

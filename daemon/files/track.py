@@ -68,6 +68,11 @@ class Track:
         return bool(self.revisions) and self.revisions[-1].mark_unknown
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Whether the content is as a call left it, but for what a formatter may have done right after."""
+        return bool(self.revisions) and self.revisions[-1].unconfirmed
+
+    @property
     def is_gone(self) -> bool:
         """Whether it is certain that there is no such file."""
         return self.is_certain and self.revisions[-1].deleted
@@ -124,10 +129,12 @@ class Track:
         return revision
 
     def confirm(self, kind: str, evidence: str) -> None:
-        """Another kind of evidence says the same as the present state."""
+        """Another kind of evidence says the same as the present state, which is certain or as a call left it."""
         now = self.revisions[-1]
-        if kind in now.kinds:
+        if kind in now.kinds and not now.unconfirmed:
             return
         now.kinds = now.kinds | {kind}
-        now.evidence = (*now.evidence, evidence)
+        now.evidence = tuple(dict.fromkeys((*now.evidence, evidence)))
         now.grade = certain(now.kinds)
+        if now.unconfirmed:
+            now.unconfirmed, now.note = False, ""

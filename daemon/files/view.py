@@ -17,9 +17,7 @@ from daemon.files.history import FileHistory
 from daemon.files.trees import above, is_beneath
 from daemon.files.world import World
 from daemon.model import FileEdit, Operation
-
-_NOTE, _VERSION = "file states", "2"
-"""Raise the version when a replay concludes something else from the same records: every row is then made anew."""
+from daemon.opencode.configuration import configured_by
 
 _MANY = 200
 """With more outdated paths everything is made anew: reading all once is cheaper than each with its folders."""
@@ -28,7 +26,8 @@ _MANY = 200
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """One path: its present grade and what speaks for it, its last content, its last change (time in epoch ms).
 
-    For a deleted path `sha256` and `size` are those of the last content it had.
+    For a deleted path `sha256` and `size` are those of the last content it had. `time` is 0 where no record tells of a
+    change, `seen` when the newest record of it was made. A change from outside has no session, and OUTSIDE as its tool.
     """
 
     path: str
@@ -38,6 +37,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     size: int | None = None
     deleted: bool = False
     note: str = ""
+    seen: int = 0
     time: int = 0
     session_id: str = ""
     message_id: str = ""
@@ -46,6 +46,9 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the content that `sha256` names: its own, which for a deleted path tells whether it can be had."""
 
 
+OUTSIDE = "outside OpenCode"
+_NOTE, _RULES = "file rows", "2"
+"""Under which rules the kept rows were made; raised whenever a row of the same events becomes another one."""
 _STEP = 500
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Row)
@@ -67,10 +70,10 @@ class View:
     def refresh(self, pulse: Callable[[], None] = lambda: None) -> int:
         """Make the rows anew that depend on what has changed; answers how many there are of those."""
         outdated = self._archive.files.outdated()
-        is_old = self._archive.note(_NOTE) != _VERSION
-        if not outdated and not is_old:
+        is_foreign = self._archive.note(_NOTE) != _RULES
+        if not outdated and not is_foreign:
             return 0
-        prefixes = ["/"] if is_old or len(outdated) > _MANY else self._dependent(outdated)
+        prefixes = ["/"] if is_foreign or len(outdated) > _MANY else self._dependent(outdated)
         world = self._build(prefixes, pulse)
         through_links = {world.real(prefix) for prefix in prefixes} - set(prefixes)
         if through_links:
@@ -81,12 +84,12 @@ class View:
             if number % _STEP == 0:
                 pulse()
             if any(is_beneath(path, prefix) for prefix in prefixes):
-                row = _row(world.history(path))
+                row = row_of(world.history(path))
                 if row is not None:
                     rows[path] = _ENCODER.encode(row)
         self._archive.commit_views(prefixes, rows, outdated)
-        if is_old:
-            self._archive.set_note(_NOTE, _VERSION)
+        if is_foreign:
+            self._archive.set_note(_NOTE, _RULES)
         return len(rows)
 
     def _dependent(self, outdated: Iterable[str]) -> list[str]:
@@ -106,6 +109,8 @@ class View:
             waiting += [(to, edit.time) for edit in told if edit.time > after for to in _taken_to(edit, path)]
             # A file that changes what a program is taken to have done changes what is said of the folder it ran in.
             waiting += [(edit.path, after) for edit in told if edit.operation is Operation.RUN and edit.time > after]
+            # A configuration tells whether formatters ran in its folder, before it was seen, too.
+            waiting += [(folder, -1) for folder in configured_by(path)]
             waiting += [
                 (new, -1) for old, new in files.aliases().items() if is_beneath(old, path) or is_beneath(path, old)
             ]
@@ -125,14 +130,15 @@ def _taken_to(edit: FileEdit, path: str) -> Iterable[str]:
             yield posixpath.join(edit.other, posixpath.basename(edit.path)) + rest
 
 
-def _row(history: FileHistory) -> Row | None:
+def row_of(history: FileHistory) -> Row | None:
     """The row of a history; None for a path that a command took away and of which nothing else is known."""
     last = history.latest
     if last is None:
         return None
-    shown = history.last_content
+    shown, changed = history.last_content, history.last_change
     if last.deleted and shown is None and all(r.deleted or not r.evidence for r in history.revisions):
         return None
+    maker = None if changed is None or changed.is_from_outside else changed
     note = "; ".join(dict.fromkeys(r.note for r in reversed(history.revisions[-3:]) if r.note and not last.proven))
     return Row(
         path=history.path,
@@ -142,9 +148,10 @@ def _row(history: FileHistory) -> Row | None:
         size=None if shown is None else shown.size,
         deleted=last.deleted,
         note=note,
-        time=last.time,
-        session_id=last.session_id,
-        message_id=last.message_id,
-        tool=last.tool,
+        seen=last.time,
+        time=0 if changed is None else changed.time,
+        session_id="" if maker is None else maker.session_id,
+        message_id="" if maker is None else maker.message_id,
+        tool=maker.tool if maker is not None else "" if changed is None else OUTSIDE,
         last_grade="" if shown is None else shown.grade.value,
     )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from daemon.files import changes, matching, observe, trees
+from daemon.files import changes, formatters, matching, observe, trees
 from daemon.files.content import Content
 from daemon.files.grade import SHELL, Grade
 from daemon.files.history import REVERTED, FileHistory
@@ -37,13 +37,22 @@ _NEEDS_FILE = _READS | {Operation.EDIT, Operation.PATCH}
 
 
 class World:
-    """Replays events; `objects` holds blobs and trees, `wanted` says which paths snapshots are asked for."""
+    """Replays events; `objects` holds blobs and trees, `wanted` says which paths snapshots are asked for.
 
-    def __init__(self, objects: trees.Objects, wanted: trees.Wanted | None = None) -> None:
+    `may_format`: whether a formatter may have run right after a change.
+    """
+
+    def __init__(
+        self,
+        objects: trees.Objects,
+        wanted: trees.Wanted | None = None,
+        may_format: Callable[[FileEdit], bool] = formatters.may_run,
+    ) -> None:
         self._objects = objects
+        self._may_format = may_format
         self._tracks = Tracks()
         self._later: dict[str, deque[FileEdit]] = defaultdict(deque)
-        self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later)
+        self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later, may_format)
         self._launches = Launches(self._tracks, self._later, self._made, self._doubt_folder)
         self._takers: dict[Operation, Callable[[FileEdit], None]] = {
             Operation.DELETE: self._delete,
@@ -58,6 +67,8 @@ class World:
             Operation.REFUSED: self._refused,
             Operation.STEP: lambda _: None,
         }
+        self.programs: list[FileEdit] = []
+        """What ran and may have written files that no record names, oldest first; `path` is the folder it ran in."""
         self._existed: set[str] = set()
         self._doubted = 0  # the number of the last event that may have changed more than is known
 
@@ -120,11 +131,11 @@ class World:
             return
         track = self._tracks.of(edit.path, definite=True)
         if edit.operation is Operation.WRITE:
-            changes.write(track, edit)
+            changes.write(track, edit, may_format=self._may_format(edit))
         elif edit.operation is Operation.APPEND:
             changes.append(track, edit)
         else:
-            changes.change(track, edit)
+            changes.change(track, edit, may_format=self._may_format(edit))
         track.changes.append(edit)
         self._later[edit.path].popleft()
 
@@ -253,6 +264,7 @@ class World:
             track.add(edit, Grade.STALE, now.whole, note=note, **told)
         else:
             told |= {"fragments": now.fragments, "mode": now.mode, "kinds": frozenset({changes.kind_of(edit)})}
+            told["unconfirmed"] = now.unconfirmed
             grade = Grade.PROVEN if now.proven else now.grade
             track.add(edit, grade, now.whole, note="" if now.proven else now.note, **told)
         track.changes.append(edit)
@@ -267,8 +279,10 @@ class World:
         self._doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
         inner = self._tracks.beneath(path)
+        if self._tracks.is_folder(path):
+            self.programs.append(edit)
         for track in inner:
-            if track.is_certain:
+            if track.is_certain or track.is_unconfirmed:
                 self._doubt(self._tracks.of(track.path), edit)
         if self._tracks.known(path) is not None or not (inner or self._tracks.folders.is_made(path)):
             self._doubt(self._tracks.of(path), edit)
@@ -282,21 +296,23 @@ class World:
 
     def _doubt_folder(self, folder: str, edit: FileEdit) -> None:
         """A program may have written any file that is known there."""
+        self.programs.append(edit)
         self._doubted = self._tracks.number
         for track in self._tracks.changed_beneath(self._tracks.folders.real(folder)):
-            if track.is_certain and track.exists:
+            if (track.is_certain or track.is_unconfirmed) and track.exists:
                 self._doubt(self._tracks.of(track.path), edit)
 
     def _refused(self, edit: FileEdit) -> None:
         """An edit that found no such text: where what is known holds it, something else has changed the file before."""
         track = self._tracks.known(edit.path)
-        if track is None or not track.is_certain or not edit.old or edit.new is None or track.overlaps(edit):
+        is_known = track is not None and (track.is_certain or track.is_unconfirmed)
+        if track is None or not is_known or not edit.old or edit.new is None or track.overlaps(edit):
             return
         text = track.text or ""
         made = matching.edited_by(text, edit.old, edit.new, edit.replace_all, edit.version) if track.exists else None
         if made is not None and made.text is not None:
             note = "an edit found no such text in it, so something else has changed it"
-            track.add(edit, Grade.STALE, track.whole, note=note, outside_change=True)
+            track.add(edit, Grade.STALE, track.whole, note=note, outside_change=track.is_certain)
 
     def _doubt(self, track: Track, edit: FileEdit) -> None:
         now = track.now
@@ -324,8 +340,9 @@ def replay(
     objects: trees.Objects,
     prefixes: tuple[str, ...] = ("/",),
     pulse: Callable[[], None] = lambda: None,
+    may_format: Callable[[FileEdit], bool] = formatters.may_run,
 ) -> World:
     """A world in which all `events`, oldest first, have happened."""
-    world = World(objects, trees.Wanted(prefixes))
+    world = World(objects, trees.Wanted(prefixes), may_format)
     world.take(list(events), pulse)
     return world

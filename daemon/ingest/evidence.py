@@ -6,18 +6,19 @@ this version draws more from records than the one that filled the archive, `rene
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from daemon import log, records
-from daemon.archive import Archive, Batch
+from daemon.archive import Archive, Batch, keys
 from daemon.archive.objects import BLOB
 from daemon.errors import BadRecord, SourceBusy
 from daemon.ingest.capture import Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
-from daemon.opencode import Source
+from daemon.opencode import Source, configuration
 from daemon.opencode.session_diff import session_diffs
 from daemon.transcript.attachments import attached_blobs
 from daemon.transcript.diffs import session_diff_edits
@@ -29,6 +30,8 @@ VERSION = "3"
 _NOTE = "file edits"
 _LOG = log.get("evidence")
 _AT_ONCE = 200
+_RECENT_S = 2.0
+"""Many sessions of one folder are looked at in a row: its configuration is read once for them."""
 
 Progress = Callable[[int, int], None]
 
@@ -44,6 +47,7 @@ class Evidence:
         self._data_dirs = (data_dir, *further)
         self._record_mb = record_mb
         self._roots: dict[str, str] = {}
+        self._configured: dict[str, float] = {}  # folder -> when its configuration was looked at
         if next(iter(archive.all_message_ids()), None) is None:
             archive.set_note(_NOTE, VERSION)
 
@@ -84,7 +88,8 @@ class Evidence:
     # -- sessions ------------------------------------------------------------------------------------------------
 
     def of_session(self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]]) -> None:
-        """When it was reverted, and its session_diff file; what cannot be read now is read at the next look."""
+        """When it was reverted, its session_diff file, its formatters; what cannot be read now is at the next look."""
+        self._note_formatters(batch, session.directory.rstrip("/"))
         old = self._archive.files.session_extra(session.id)
         reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
         try:
@@ -93,22 +98,22 @@ class Evidence:
         except (BadRecord, SourceBusy):
             _LOG.debug("reverts not told", source=source.name, session=session.id)
         diffs: list[Json] = []
-        time = 0
+        written = 0
         try:
             # A session belongs to one data directory; in a copy of it, the file that was written last counts.
             told = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
-            diffs, time = max(told, key=lambda one: one[1])
+            diffs, written = max(told, key=lambda one: one[1])
         except SourceBusy:
-            diffs, time = old.get("diffs", []), old.get("diff_time", 0)
+            diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
             _LOG.warning("set aside", place=f"session_diff of {session.id}", reason=str(error))
         if not diffs:  # gone at the source, or emptied by it: what it said stays
-            diffs, time = old.get("diffs", []), old.get("diff_time", 0)
+            diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         if not any(reverts.values()) and not diffs and not old:
             return
-        extra = {"reverts": reverts, "diffs": diffs, "diff_time": time}
+        extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         root = self._root(session.id, peek) if diffs else ""
-        found = session_diff_edits(session, diffs, time, root=root)
+        found = session_diff_edits(session, diffs, written, root=root)
         batch.session_extra(session.id, extra, found)
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
         self._capture.want(batch, trees)
@@ -127,6 +132,19 @@ class Evidence:
         if todos is not None:
             self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)
         return True
+
+    def _note_formatters(self, batch: Batch, directory: str) -> None:
+        """Add what OpenCode's configuration says now of the formatters of a folder; what it once said stays."""
+        now = time.monotonic()
+        if now - self._configured.get(directory, -_RECENT_S) < _RECENT_S:
+            return
+        self._configured[directory] = now
+        name = f"formatters {directory}"
+        known = configuration.from_json(self._archive.note(name))
+        found = known | configuration.on_disk(directory)
+        if found != known:
+            batch.put(keys.note(name), configuration.to_json(found).encode())
+            batch.outdate(directory or "/")
 
     def of_projects(self, source: Source) -> None:
         """Which folders belong to one project, for telling renamed and cloned ones."""
@@ -203,6 +221,6 @@ def _is_there(source: Source, session_id: str, mark: Json) -> bool:
 
 def _tree(session: Session, mark: Json) -> FileEdit:
     """A stand-in that names a revert's tree, so that it is captured."""
-    time, place = records.integer(mark.get("time")), session.directory or "/"
+    moment, place = records.integer(mark.get("time")), session.directory or "/"
     tree = records.text(mark.get("snapshot"))
-    return FileEdit(place, time, session.id, "", "", "revert", Operation.STEP, blob=tree)
+    return FileEdit(place, moment, session.id, "", "", "revert", Operation.STEP, blob=tree)

@@ -116,7 +116,8 @@ class Reconstitution:
         tree = path.strip("/") + tree_suffix(target.at)
         output.check(root, tree, self._forbidden)
         progress({"phase": "collect", "done": 0, "total": None})
-        histories = self._files.histories(path, target.at)
+        folder = self._files.folder(path, target.at)
+        histories = folder.histories
         scope = collect(self._archive, self._recall, path, histories, target.at)
         files = []
         for number, file in enumerate(recover(histories, path), start=1):
@@ -137,6 +138,7 @@ class Reconstitution:
             tuple(said),
             _shared_names(self._files.paths("/")),
             asked.record,
+            tuple(folder.programs),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()

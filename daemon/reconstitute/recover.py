@@ -71,6 +71,11 @@ class Recovered:
         return self.revisions[-1]
 
     @property
+    def changed(self) -> Revision | None:
+        """The newest revision that changed it; None where no record tells of a change."""
+        return FileHistory(self.path, self.revisions).last_change
+
+    @property
     def held(self) -> Revision | None:
         """The newest revision in which it was there: the last one, or for a deleted file the one before."""
         return next((revision for revision in reversed(self.revisions) if not revision.deleted), None)

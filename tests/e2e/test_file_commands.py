@@ -17,7 +17,7 @@ from tests.e2e.talk import PROJECT, Talk
 from tests.make_opencode import T0, JsonStore
 
 FILES = {
-    "plain.py": "x = 1\n",
+    "plain.lua": "x = 1\n",
     "crlf.txt": "one\r\ntwo\r\n",
     "bom.txt": "\ufeffx\n",
     "no newline": "last",
@@ -34,11 +34,11 @@ def talk(data_dir: Path) -> Talk:
     made = Talk(JsonStore(data_dir))
     for name, content in FILES.items():
         made.write(f"{PROJECT}/{name}", content)
-    made.write(f"{PROJECT}/removed.py", "was here\n")
+    made.write(f"{PROJECT}/removed.lua", "was here\n")
     made.call(
-        "apply_patch", {"patchText": f"*** Begin Patch\n*** Delete File: {PROJECT}/removed.py\n*** End Patch"}, "Done"
+        "apply_patch", {"patchText": f"*** Begin Patch\n*** Delete File: {PROJECT}/removed.lua\n*** End Patch"}, "Done"
     )
-    made.call("edit", {"filePath": f"{PROJECT}/plain.py", "oldString": "1", "newString": "2"}, "Done")
+    made.call("edit", {"filePath": f"{PROJECT}/plain.lua", "oldString": "1", "newString": "2"}, "Done")
     return made
 
 
@@ -59,9 +59,9 @@ def commands(daemon: Daemon, to: Path) -> dict[str, Any]:
         "files": answer(daemon, "files", PROJECT),
         "lost": answer(daemon, "files", PROJECT, "--lost"),
         "before": answer(daemon, "files", PROJECT, "--at", str(T0 + 3500)),
-        "history": answer(daemon, "history", f"{PROJECT}/plain.py", "--diff", "--lines"),
-        "show": answer(daemon, "show", f"{PROJECT}/plain.py"),
-        "gone": answer(daemon, "show", f"{PROJECT}/removed.py", code=4),
+        "history": answer(daemon, "history", f"{PROJECT}/plain.lua", "--diff", "--lines"),
+        "show": answer(daemon, "show", f"{PROJECT}/plain.lua"),
+        "gone": answer(daemon, "show", f"{PROJECT}/removed.lua", code=4),
         "bytes": raw(daemon, "show", f"{PROJECT}/crlf.txt", "--raw"),
         "restore": answer(daemon, "restore", PROJECT, "--to", str(to), "--deleted"),
         "alias": answer(daemon, "alias", "--list"),
@@ -79,8 +79,8 @@ def test_with_a_daemon_and_without_one_the_answers_and_the_bytes_are_the_same(
 
     assert alone == served
     wanted = {name: content.encode() for name, content in FILES.items()} | {
-        "plain.py": b"x = 2\n",
-        "removed.py": b"was here\n",
+        "plain.lua": b"x = 2\n",
+        "removed.lua": b"was here\n",
     }
     for to in (tmp_path / "alone", tmp_path / "served"):
         assert {str(path.relative_to(to)): path.read_bytes() for path in to.rglob("*") if path.is_file()} == wanted

@@ -53,7 +53,7 @@ PREPARED: dict[str, bytes] = {
 
 LITERAL = (
     "new.txt",
-    "sub dir/ein neues Blatt.md",
+    "sub dir/ein neues Blatt.note",
     "empty.txt",
     "windows.txt",
     "quoted.sh",
@@ -72,7 +72,7 @@ LITERAL = (
 
 FROM_NOTHING = (
     "new.txt",
-    "sub dir/ein neues Blatt.md",
+    "sub dir/ein neues Blatt.note",
     "empty.txt",
     "windows.txt",
     "quoted.sh",
@@ -168,7 +168,7 @@ def _tools(bench: Bench, session: str, folder: Path) -> None:
     name = folder.name
     made = [
         write(folder / "new.txt", "line one\nline two\n"),
-        write(folder / "sub dir" / "ein neues Blatt.md", "# Blatt\n\nkein Ende"),
+        write(folder / "sub dir" / "ein neues Blatt.note", "# Blatt\n\nkein Ende"),
         write(folder / "empty.txt", ""),
         write(folder / "target.txt", "of a link\n"),
         write(folder / "windows.txt", "w1\r\nw2\r\n"),

@@ -316,6 +316,7 @@ class Story(Calls):
         self._blind |= {self.absolute(path, step.session) for path in event.get("unseen", ())}
         if verb == "edit" and event.get("status", "completed") == "completed":
             metadata |= self._edited(event, before, step.session)
+        self._leave(event.get("formatted", {}), step.session)
         made_state = state(event, given | event.get("input", {}), output, metadata, begun, ended)
         call = {"callID": f"call_{self._count}", "tool": event.get("as", name), "state": made_state}
         self._part(step.recorded, begun, {"type": "tool", **call})

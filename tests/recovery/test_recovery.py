@@ -202,5 +202,5 @@ def test_restore_brings_back_what_was_deleted_when_it_is_asked_to(
         arguments = [*configured(root), "restore", f"{APP}/src", "--to", str(root / "back"), "--json"]
         assert cli.main([*arguments, "--deleted"]) in (0, 3)
         assert len(json.loads(capfd.readouterr().out)["written"]) == 2
-        assert (root / "back" / "a.py").read_bytes() == b"a\n"
-        assert (root / "back" / "deep" / "b.py").read_bytes() == b"b2\n"
+        assert (root / "back" / "a.lua").read_bytes() == b"a\n"
+        assert (root / "back" / "deep" / "b.lua").read_bytes() == b"b2\n"

@@ -16,7 +16,7 @@ from daemon.transcript.edits import edits
 from tests.records import BASE, START, apply_patch, bash, edit, message, read, read_output, session, text, tool, write
 from tests.replaying import history
 
-PATH = f"{BASE}/a.py"
+PATH = f"{BASE}/a.lua"
 
 
 def _edits(*parts: dict[str, Any], version: str = "1.18.33") -> list[FileEdit]:
@@ -116,10 +116,10 @@ def test_failed_and_pending_calls_change_nothing() -> None:
     [
         tool("write", {"filePath": PATH, "content": "x"}, status="running"),
         tool("edit", {"filePath": PATH, "oldString": "1", "newString": "2"}, "Tool execution aborted", status="error"),
-        bash("sed -i s/1/2/ a.py", status="running"),
-        bash("date >> a.py"),
-        bash("cd . && rm a.py", "Tool execution aborted", status="error"),
-        tool("acme_replace_text", {"path": "a.py", "find": "1"}, "ok"),
+        bash("sed -i s/1/2/ a.lua", status="running"),
+        bash("date >> a.lua"),
+        bash("cd . && rm a.lua", "Tool execution aborted", status="error"),
+        tool("acme_replace_text", {"path": "a.lua", "find": "1"}, "ok"),
         tool("acme_thing", {"file": PATH, "contents": "x"}, "ok"),
     ],
 )
@@ -131,13 +131,13 @@ def test_a_change_that_cannot_be_told_makes_the_state_stale_and_keeps_the_last_t
 
 
 def test_nothing_built_on_a_stale_state_is_proven_until_a_write() -> None:
-    first = write(PATH, "a = 1\n"), bash("date >> a.py"), edit(PATH, "1", "2")
+    first = write(PATH, "a = 1\n"), bash("date >> a.lua"), edit(PATH, "1", "2")
     assert _doubted(_history(*first)).content == b"a = 2\n"
     assert _proven(_history(*first, write(PATH, "b\n"))) == b"b\n"
 
 
 @pytest.mark.parametrize(
-    "command", ["cat a.py", "python3 a.py", "grep -n x a.py | head", "git diff a.py", "wc -l < a.py"]
+    "command", ["cat a.lua", "python3 a.lua", "grep -n x a.lua | head", "git diff a.lua", "wc -l < a.lua"]
 )
 def test_a_command_that_only_reads_a_file_casts_no_doubt(command: str) -> None:
     assert _proven(_history(write(PATH, "a = 1\n"), bash(command))) == b"a = 1\n"
@@ -211,13 +211,13 @@ def test_deletion_and_a_new_life() -> None:
     assert _proven(_history(write(PATH, "a\n"), apply_patch(gone), write(PATH, "b\n"))) == b"b\n"
 
 
-_MOVE = f"*** Begin Patch\n*** Update File: {BASE}/old.py\n*** Move to: a.py\n@@\n-a = 1\n+a = 2\n*** End Patch"
+_MOVE = f"*** Begin Patch\n*** Update File: {BASE}/old.lua\n*** Move to: a.lua\n@@\n-a = 1\n+a = 2\n*** End Patch"
 
 
 def test_a_move_brings_the_other_paths_text_along() -> None:
-    calls = write(f"{BASE}/old.py", "# top\na = 1\n"), apply_patch(_MOVE)
+    calls = write(f"{BASE}/old.lua", "# top\na = 1\n"), apply_patch(_MOVE)
     assert _proven(_history(*calls)) == b"# top\na = 2\n"
-    source = _history(*calls, path=f"{BASE}/old.py")
+    source = _history(*calls, path=f"{BASE}/old.lua")
     assert source.latest is not None
     assert source.latest.deleted
     assert f"moved to {PATH}" in source.latest.evidence
@@ -228,7 +228,7 @@ def test_a_move_from_an_unknown_text_proves_nothing() -> None:
 
 
 def test_a_patch_that_names_a_file_twice_is_not_followed() -> None:
-    twice = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** Update File: a.py\n@@\n-b\n+c\n*** End Patch"
+    twice = "*** Begin Patch\n*** Update File: a.lua\n@@\n-a\n+b\n*** Update File: a.lua\n@@\n-b\n+c\n*** End Patch"
     assert _doubted(_history(write(PATH, "a\n"), apply_patch(twice))).content == b"a\n"
 
 

@@ -15,7 +15,7 @@ from daemon.transcript.edits import edits, from_json, to_json
 from tests.records import START, apply_patch, bash, edit, message, read, session, write
 from tests.replaying import history
 
-NAMES = ("a.py", "b.py")
+NAMES = ("a.lua", "b.lua")
 BOM = "\ufeff"
 _LINES = st.lists(st.sampled_from(["", "x", "y", "x y", "z$&", "é"]), max_size=5)
 _TEXTS = st.builds(

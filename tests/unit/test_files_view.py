@@ -32,13 +32,15 @@ def expected(archive: Archive) -> dict[str, tuple[object, ...]]:
         if last.deleted and shown is None and all(r.deleted or not r.evidence for r in history.revisions):
             continue  # a path that a command took away and of which nothing else is known
         sha256, size = ("", None) if shown is None else (shown.sha256, shown.size)
-        found[history.path] = (last.grade.value, last.deleted, last.time, last.evidence, sha256, size)
+        changed = 0 if history.last_change is None else history.last_change.time
+        found[history.path] = (last.grade.value, last.deleted, last.time, changed, last.evidence, sha256, size)
     return found
 
 
 def rows(files: Files, prefix: str = "/") -> dict[str, tuple[object, ...]]:
     return {
-        row.path: (row.grade, row.deleted, row.time, row.evidence, row.sha256, row.size) for row in files.rows(prefix)
+        row.path: (row.grade, row.deleted, row.seen, row.time, row.evidence, row.sha256, row.size)
+        for row in files.rows(prefix)
     }
 
 
@@ -192,7 +194,8 @@ def test_a_row_of_a_deleted_file_names_its_last_content(archive: Archive) -> Non
 def test_a_row_says_why_it_is_not_certain(archive: Archive) -> None:
     keep(archive, [write(1, "/w/a", "1\n"), unclear(2, "/w/a")])
     [row] = Files(archive).rows()
-    assert (row.grade, row.note, row.time, row.tool) == ("stale", "it may have changed", at(2), "bash")
+    assert (row.grade, row.note, row.seen) == ("stale", "it may have changed", at(2))
+    assert (row.time, row.tool) == (at(1), "write"), "that it may have changed is no change"
 
 
 def test_a_name_that_turns_out_to_be_a_folder_has_no_row_any_more(archive: Archive) -> None:

@@ -66,11 +66,12 @@ def overview(files: Sequence[FileHistory], paths: Paths, folder: str) -> list[st
 
 
 def _line(history: FileHistory, paths: Paths) -> str:
-    last = history.revisions[-1]
+    changed = history.last_change
+    when = f"last changed {utc(changed.time)}" if changed is not None else "no change recorded"
     held = next((revision.size for revision in reversed(history.revisions) if revision.size is not None), None)
     size = f"{held} bytes | " if held is not None else ""
-    changes = len(history.revisions)
-    return f"{name(paths.relative(history.path), 400)} | {state(history)} | {size}{changes} recorded | {utc(last.time)}"
+    recorded = len(history.revisions)
+    return f"{name(paths.relative(history.path), 400)} | {state(history)} | {size}{recorded} recorded | {when}"
 
 
 def history_lines(history: FileHistory) -> list[tuple[Revision, str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.files.lines import Line, blame
+from daemon.files.view import OUTSIDE
 from daemon.model import Operation
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
@@ -61,6 +62,8 @@ def change(revision: Revision) -> str:
 
 def tool(revision: Revision) -> str:
     """What did it, or showed it."""
+    if revision.is_from_outside:
+        return OUTSIDE
     return _NO_TOOLS.get(revision.tool, revision.tool)
 
 

@@ -30,6 +30,8 @@ MOST_ROWS = 500
 """Rows of a table or list of a page."""
 MOST_QUIET = 20
 """Files of one folder that only snapshots tell of, above which its map counts them instead of naming each."""
+MOST_PROGRAMS = 5
+"""Programs named that may have written files which no record names."""
 _MOST_ABOUT = 160
 _MOST_NAME = 60
 _MOST_NAMES = 3
@@ -96,6 +98,8 @@ class Folders:
             left_out=0 if folder else self._plan.left_out,
             meanings={state: MEANING[state] for state in State if any(file.state is state for file in files)},
             refs=lambda paths: refs(known, self._plan, page, paths),
+            programs=(ran := known.programs(folder))[:MOST_PROGRAMS],
+            more_programs=max(0, len(ran) - MOST_PROGRAMS),
             named=() if folder else self._named(),
             notes=() if folder else [one for one in material.record.notes if one.text.strip() and one.sources],
             diagram=None if folder else timeline.diagram(sessions),

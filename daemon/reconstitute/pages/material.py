@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from daemon.files.trees import is_beneath
+from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.questions import PURPOSE
@@ -38,6 +39,7 @@ class Material:
     warnings: tuple[str, ...] = ()
     shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
     record: Record = NOTHING
+    programs: tuple[FileEdit, ...] = ()  # what may have written files that no record names, see files.Folder
 
 
 class Known:
@@ -75,6 +77,12 @@ class Known:
             for session_id in sorted(self._touching(self.files[relative].path)):
                 found.setdefault(session_id, []).append(relative)
         return found
+
+    def programs(self, folder: str) -> list[FileEdit]:
+        """What ran where it may have written files of a folder that no record names, the newest first."""
+        path = posixpath.join(self.target, folder) if folder else self.target
+        ran = (e for e in reversed(self.material.programs) if is_beneath(e.path, path) or is_beneath(path, e.path))
+        return list({(edit.message_id, edit.part_id, edit.note): edit for edit in ran}.values())
 
     def answer(self, question_id: str, relative: str = "") -> Answer | None:
         """What a model answered to a question about the target, or about a folder or file beneath it."""

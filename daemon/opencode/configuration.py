@@ -1,0 +1,116 @@
+"""What OpenCode's configuration says of formatters: read from the disk as it is now, or from a text that was recorded.
+
+OpenCode merges the configuration of the user's home with those of the session's folder and of every folder above it.
+Only what it says of formatters is looked at, and nothing else of it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from daemon import records
+from daemon.errors import BadRecord, SourceBusy
+from daemon.opencode import record_file
+
+CONFIGURATIONS = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
+"""Where a folder has its configuration."""
+ANY = "*"
+"""In place of an extension: a configuration whose text is not known may name every one."""
+
+_GLOBAL = ("config.json", "opencode.json", "opencode.jsonc")
+_LONGEST = 1 << 20  # bytes
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What configurations say of formatters: whether built-in ones are switched on, and extensions added."""
+
+    is_on: bool = False
+    extensions: frozenset[str] = frozenset()
+
+    def __or__(self, other: Settings) -> Settings:
+        return Settings(self.is_on or other.is_on, self.extensions | other.extensions)
+
+    def __bool__(self) -> bool:
+        return self.is_on or bool(self.extensions)
+
+
+UNKNOWN = Settings(is_on=True, extensions=frozenset({ANY}))
+"""Of a configuration that was there and whose text is not known."""
+
+
+@lru_cache(maxsize=256)
+def settings_in(text: str) -> Settings:
+    """What a configuration says, JSON with comments; one that cannot be read may say anything."""
+    plain = _LAST_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text.removeprefix("\ufeff")))
+    try:
+        formatter = records.table(records.loads(plain.encode("utf-8", "replace"))).get("formatter")
+    except BadRecord:
+        return UNKNOWN
+    if not isinstance(formatter, dict):
+        return Settings(is_on=bool(formatter))
+    return Settings(is_on=True, extensions=frozenset(_listed(formatter.values())))
+
+
+def places(directory: str) -> Iterator[str]:
+    """The paths where the configuration of a session in `directory` may lie, but for the user's own."""
+    folder = directory
+    while folder.startswith("/"):
+        yield from (posixpath.join(folder, name) for name in CONFIGURATIONS)
+        if folder == "/":
+            return
+        folder = posixpath.dirname(folder)
+
+
+def configured_by(path: str) -> Iterator[str]:
+    """The folder whose configuration lies at `path`, if that is what it is."""
+    for name in CONFIGURATIONS:
+        if path.endswith(f"/{name}"):
+            yield path.removesuffix(f"/{name}") or "/"
+
+
+def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Settings:
+    """What the configuration of a session in `directory` says on this machine now; one that is not there, nothing."""
+    found = settings_in(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
+    for place in (*_of_user(environment), *places(directory)):
+        try:
+            found |= settings_in(record_file.read(Path(place), _LONGEST).decode("utf-8", "replace"))
+        except (BadRecord, SourceBusy):
+            continue  # not there, or not readable for OpenCode either
+    return found
+
+
+def _of_user(environment: Mapping[str, str]) -> Iterator[str]:
+    home = environment.get("HOME", "")
+    base = environment.get("XDG_CONFIG_HOME") or posixpath.join(home, ".config")
+    folders = [posixpath.join(base, "opencode"), posixpath.join(home, ".opencode")]
+    folders += filter(None, [environment.get("OPENCODE_CONFIG_DIR", "")])
+    yield from (posixpath.join(folder, name) for folder in folders if folder.startswith("/") for name in _GLOBAL)
+    if environment.get("OPENCODE_CONFIG", "").startswith("/"):
+        yield environment["OPENCODE_CONFIG"]
+
+
+def to_json(settings: Settings) -> str:
+    """For the archive."""
+    return records.dumps({"on": settings.is_on, "extensions": sorted(settings.extensions)}).decode()
+
+
+def from_json(text: str) -> Settings:
+    """What `to_json` made; of an empty text, nothing."""
+    told = records.table(records.loads(text.encode())) if text else {}
+    return Settings(bool(told.get("on")), frozenset(told.get("extensions") or ()))
+
+
+def _listed(tables: Iterable[Any]) -> Iterator[str]:
+    for table in tables:
+        extensions = records.table(table).get("extensions")
+        yield from (one for one in (extensions if isinstance(extensions, list) else ()) if isinstance(one, str))
