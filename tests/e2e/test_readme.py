@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.daemon_process import until
 from tests.make_opencode import JsonStore, assistant, session, text, tool, user
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -80,32 +81,49 @@ def _own_sessions(home: Path) -> None:
         store.message(assistant(*ids, now + 1, now + 9), said, tool(f"prt_{number}c", *ids, "write", wrote))
 
 
+class Shell:
+    """One shell for all that can be run, in README's order. A command runs when a test first asks for it or a later one."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._home, folder = root, root / "home", root / "checkout"
+        self._home.mkdir()
+        folder.mkdir()
+        (folder / "examples").symlink_to(CHECKOUT / "examples")
+        (folder / ".venv").symlink_to(sys.prefix)
+        _own_sessions(self._home)
+        nobody = "http://127.0.0.1:9"  # where no model server runs, whatever this machine has
+        environment = {
+            "HOME": str(self._home), "PATH": os.defpath, "TZ": "UTC", "LANG": "C.UTF-8",
+            "RECONSTITUTE_CHAT_URL": nobody, "RECONSTITUTE_EMBEDDING_URL": nobody,
+        }  # fmt: skip
+        self.process = subprocess.Popen(["bash"], stdin=subprocess.PIPE, text=True, cwd=folder, env=environment)
+        self._left = [command for command in commands() if command.line not in NOT_RUN]
+        self._done: dict[str, Command] = {}
+
+    def __getitem__(self, line: str) -> Command:
+        while line not in self._done:
+            command = self._left.pop(0)
+            self._run(command)
+            self._done[command.line] = command
+        return self._done[line]
+
+    def _run(self, command: Command) -> None:
+        out, err, code, ended = (self._root / name for name in ("out", "err", "code", "ended"))
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{{ {command.line}\n}} >{out} 2>{err}; echo $? >{code}; mv {code} {ended}\n")
+        self.process.stdin.flush()
+        until(ended.exists, 100, command.line)
+        command.out, command.err = (file.read_text().replace(str(self._home), READERS_HOME) for file in (out, err))
+        command.code = int(ended.read_text())
+        ended.unlink()
+
+
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Command]:
-    """All that can be run, in one shell, in README's order."""
-    root = tmp_path_factory.mktemp("readme")
-    home, folder = root / "home", root / "checkout"
-    home.mkdir()
-    folder.mkdir()
-    (folder / "examples").symlink_to(CHECKOUT / "examples")
-    (folder / ".venv").symlink_to(sys.prefix)
-    _own_sessions(home)
-    wanted = [command for command in commands() if command.line not in NOT_RUN]
-    script = [
-        f"{{ {command.line}\n}} >{root}/{number}.out 2>{root}/{number}.err; echo $? >{root}/{number}.code"
-        for number, command in enumerate(wanted)
-    ]
-    nobody = "http://127.0.0.1:9"  # where no model server runs, whatever this machine has
-    environment = {
-        "HOME": str(home), "PATH": os.defpath, "TZ": "UTC", "LANG": "C.UTF-8",
-        "RECONSTITUTE_CHAT_URL": nobody, "RECONSTITUTE_EMBEDDING_URL": nobody,
-    }  # fmt: skip
-    subprocess.run(["bash", "-c", "\n".join(script)], cwd=folder, env=environment, timeout=300, check=True)
-    for number, command in enumerate(wanted):
-        command.out = (root / f"{number}.out").read_text().replace(str(home), READERS_HOME)
-        command.err = (root / f"{number}.err").read_text().replace(str(home), READERS_HOME)
-        command.code = int((root / f"{number}.code").read_text())
-    return {command.line: command for command in wanted}
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    shell = Shell(tmp_path_factory.mktemp("readme"))
+    with shell.process:
+        yield shell
+        shell.process.kill()
 
 
 def test_what_is_not_run_stands_in_readme() -> None:
@@ -115,14 +133,14 @@ def test_what_is_not_run_stands_in_readme() -> None:
 
 
 @pytest.mark.parametrize("line", [command.line for command in commands() if command.line not in NOT_RUN])
-def test_a_command_of_readme_runs_as_written(ran: dict[str, Command], line: str) -> None:
+def test_a_command_of_readme_runs_as_written(ran: Shell, line: str) -> None:
     command = ran[line]
     expected = (3, 0) if command.line.startswith("reconstitute restore") else (0,)
     assert command.code in ((4,) if line in NOTHING_THERE else expected), command.err
 
 
 @pytest.mark.parametrize("line", [command.line for command in commands() if command.shown])
-def test_what_readme_shows_is_what_is_printed(ran: dict[str, Command], line: str) -> None:
+def test_what_readme_shows_is_what_is_printed(ran: Shell, line: str) -> None:
     """A line "…" stands for any lines; all others are printed in this order, notes on stderr."""
     command = ran[line]
     for is_note, printed in ((True, command.err), (False, command.out)):
