@@ -1,0 +1,25 @@
+"""A field of a record: its name and its value, which stand apart in JSON, judged together."""
+
+from __future__ import annotations
+
+from daemon.redact import assignments
+from daemon.redact.finding import Span, find
+
+_LONGEST = 4096
+"""Characters; what is longer is a document, in which the name of the field tells nothing."""
+
+
+def member(name: str, item: str) -> list[Span]:
+    """The secrets in `item`, the value of a field or the word behind a flag called `name`."""
+    if len(item) > _LONGEST:
+        return find(item)
+    kind = assignments.name_kind(name)
+    if kind and "REDACTED:" not in item and assignments.is_value(item, is_password=kind == "password"):
+        return [Span(0, len(item), kind, item)]
+    before = f"{name} " if name.startswith("-") else f"{name}: "
+    size = len(before)
+    return [
+        Span(span.start - size, span.end - size, span.kind, span.secret)
+        for span in find(before + item)
+        if span.start >= size
+    ]
