@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import textwrap
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from daemon.redact import redact
 
 LEAST_SEEN = 9
 """Characters of a secret that may not be seen in one piece; shorter pieces are found in words by chance."""
@@ -33,8 +36,7 @@ def _pieces(secret: str) -> tuple[str, ...]:
 
 def _whole(make: Callable[[str], Any]) -> Callable[[str, str, str], Framed]:
     def framed(before: str, secret: str, after: str) -> Framed:
-        made = make(before + secret + after)
-        return Framed(made, (*_pieces(secret), *(p for p in _pieces(make(secret)) if isinstance(make(secret), str))))
+        return Framed(make(before + secret + after), _pieces(secret))
 
     return framed
 
@@ -65,7 +67,8 @@ def _cut_at_the_end(before: str, secret: str, after: str) -> Framed:
 def _cut_at_the_start(before: str, secret: str, after: str) -> Framed:
     if "PRIVATE KEY" in secret and "-----END" in secret:
         return Framed(f"{secret[len(secret) // 3 :]}{after}", _pieces(secret[len(secret) // 3 :]))
-    return Framed(f"{before[-8:]}{secret}{after}" if len(before) < 24 else f"{before[2:]}{secret}{after}", _pieces(secret))
+    is_told_by_itself = redact(secret) != secret
+    return Framed(f"{'' if is_told_by_itself else before}{secret}{after}", _pieces(secret))
 
 
 def _wrapped(before: str, secret: str, after: str) -> Framed:
@@ -129,7 +132,13 @@ def plain(text: str) -> str:
     return "".join(c for c in text if c.isprintable() and c not in "\u200b\u2060")
 
 
+def decoded(text: str) -> tuple[str, ...]:
+    """As it reads once its escapes are undone."""
+    bare = re.sub(r"\\+[nrt]", "\n", re.sub(r"\\+([^nrt])", r"\1", text))
+    return urllib.parse.unquote_plus(text), html.unescape(text), bare
+
+
 def seen(framed: Framed, shown: Any) -> list[str]:
     """The secrets of `framed` that can be read in what came out."""
-    out = [one for text in texts(shown) for one in (text, plain(text))]
+    out = [one for text in texts(shown) for one in (text, plain(text), *decoded(text))]
     return sorted({secret for secret in framed.hidden for text in out if secret in text})

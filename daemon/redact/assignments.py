@@ -61,8 +61,8 @@ _ASSIGNMENT = re.compile(
     r"(?P<separator>=>|:=|={1,3}|:|：|(?<=[ \t])(?:is|was|ist|war|est|es|é|это)(?=[ \t]))"
     rf"[*]{{0,3}}[ \t]{{0,16}}{_TAG}?[*]{{0,3}}"
     r"(?:[a-z]{2,20}[ \t]{0,2}=[ \t]{0,2})?"
-    r"(?:[bru]?\\{0,3}\"(?P<double>[^\"\s\\]{4,512}+)\\{0,3}\""
-    r"|[bru]?\\{0,3}'(?P<single>[^'\s\\]{4,512}+)\\{0,3}'"
+    r"(?:[bru]?\\{0,3}\"(?P<double>[^\"\s\\]{4,512}+)(?:\\{0,3}\"|\Z)"
+    r"|[bru]?\\{0,3}'(?P<single>[^'\s\\]{4,512}+)(?:\\{0,3}'|\Z)"
     r"|`(?P<tick>[^`\s]{4,512}+)`"
     rf"|(?P<bare>{_BARE}{{6,512}}+)(?![(\[{{])(?!<(?!/|br\b|p\b|div|span|td|tr|li|hr|code|pre|b>|i>|a>|em>|strong)))"
     r")",
@@ -92,7 +92,7 @@ _VERSION = re.compile(r"[\^~>=v]{0,2}\d+\.\d+")
 _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
-_LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#]|\\[nr])")
+_LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
 _FLAG = re.compile(r"(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}\Z", re.IGNORECASE)
 _HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
 _CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")

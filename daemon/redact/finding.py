@@ -96,8 +96,9 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
         run = _LAST_RUN.match(text[max(0, end - 300) : end][::-1])
         for prefix, kind in _PREFIXES if run is not None else ():
             before, found, rest = run[0][::-1].rpartition(prefix) if run is not None else ("", "", "")
-            is_start = bool(found) and not before[-1:].isalnum()
-            if is_start and len(rest) >= _LEAST_CUT and any(c.isdigit() for c in rest) and any(c.isalpha() for c in rest):
+            is_start = bool(found) and not before[-1:].isalnum() and before[-1:] not in {"-", "_"}
+            least = _LEAST_CUT if len(prefix) >= 4 and prefix[-1] in "_-." else 3 * _LEAST_CUT
+            if is_start and len(rest) >= least and any(c.isdigit() for c in rest) and any(c.isalpha() for c in rest):
                 yield end - len(rest) - len(prefix), end, kind
 
 
@@ -112,9 +113,7 @@ def _cuts(text: str) -> Iterator[int]:
             at = text.find(mark, at + len(mark))
 
 
-_PREFIXES = tuple(
-    (rule.words[0], rule.kind) for rule in VENDORS if len(rule.words[0]) >= 4 and not rule.before and rule.words[0][-1] in "_-."
-)
+_PREFIXES = tuple((rule.words[0], rule.kind) for rule in VENDORS if not rule.before)
 
 
 def _traced(view: View, spans: Iterable[Span]) -> list[Span]:

@@ -96,7 +96,7 @@ FORMS: tuple[Rule, ...] = (
     Rule("slack-webhook", ("hooks.slack.com",), _SLACK_HOOK),
     Rule("teams-webhook", (".webhook.office.com",), _TEAMS),
     Rule("discord", ("/api/webhooks/",), r"/api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{50,}+)"),
-    Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{40,}+)"),
+    Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
     Rule("url-password", ("://",), _URL, _is_url_password),
     Rule("url-password", ("://",), _URL_TOKEN, _is_url_token),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
@@ -136,8 +136,10 @@ def cookies(text: str) -> Iterator[tuple[int, int, str]]:
                 yield *pair.span("secret"), "cookie"
 
 
-_BEGIN = re.compile(r"-{4,5}BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-{4,5}|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----|PuTTY-User-Key-File-\d")
-_FINISH = re.compile(r"-{4,5}END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-{4,5}|---- END SSH2 ENCRYPTED PRIVATE KEY ----|Private-MAC: [0-9a-f]{40,64}")
+_KIND = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?"
+_BEGIN = re.compile(rf"----(?:-?BEGIN {_KIND}-----?| BEGIN SSH2 ENCRYPTED PRIVATE KEY ----)")
+_FINISH = re.compile(rf"----(?:-?END {_KIND}-----?| END SSH2 ENCRYPTED PRIVATE KEY ----)")
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d[^\x00]{40,8000}?Private-MAC: [0-9a-f]{40,64}")
 _MATERIAL = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _MOST_KEY = 40_000
 _LONGEST_LINE = 4000
@@ -147,7 +149,9 @@ _KEY_LINE = re.compile(r"[^A-Za-z0-9+/=\n]{0,12}(?:[A-Za-z0-9+/]{1,128}={0,2}|[A
 
 def private_keys(text: str) -> Iterator[tuple[int, int, str]]:
     """Private keys, whole or cut off at either end, as (start, end, kind). Code that only names a header stays."""
-    if "PRIVATE KEY" not in text and "PuTTY" not in text:
+    for match in _PUTTY.finditer(text) if "Private-MAC: " in text else ():
+        yield *match.span(), "private-key"
+    if "PRIVATE KEY" not in text:
         return
     done = 0
     ends = [match.span() for match in _FINISH.finditer(text)]

@@ -170,7 +170,7 @@ _MESSAGES = (
     Rule("mailchimp", ("-us",), rf"-us(?<![0-9A-Za-z]{_HEX}{{32}}-us)(?<={_HEX}{{32}}-us)\d{{1,2}}{_END}", before=32),
     *_prefixed("twilio", rf"{_HEX}{{32}}{_END}", "SK"),
     *_prefixed("facebook", rf"{_ALNUM}{{100,}}+", "EAAM", "EAAC", "EAAB"),
-    Rule("telegram", (":AA",), rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{33}}(?!{_WORD}))"),
+    Rule("telegram", (":AA",), rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{20,}}+)"),
     *_prefixed("notion", rf"{_ALNUM}{{40,}}+", "ntn_", "secret_", check=has_digit),
     *_prefixed("airtable", rf"{_ALNUM}{{14}}\.{_HEX}{{64}}{_END}", "pat"),
     *_anywhere("figma", rf"{_WORD}{{36,}}+", "figd_"),

@@ -17,29 +17,40 @@ _ENTITIES = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&", "nbsp":
 _INVISIBLE = (
     r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
 )
-_ESCAPE = r"(?:\x1b|\\{1,8}(?:u001[bB]|x1[bB]|033|e))"
-_LAYERS = re.compile(
-    rf"{_ESCAPE}(?:\[[0-9;:?]{{0,40}}[A-Za-z]|\][^\x07\x1b\\\n]{{0,200}}(?:\x07|\x1b\\)?|[()][A-Z0-9])"
-    r"|\[\d{0,3}(?:;\d{1,3}){0,5}[mK](?![\w\])])"  # a colour whose escape character was taken out before
-    r"|(?:\\{1,16}(?:u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|(?P<control>[nrtbfva0])|(?P<same>[^\w\s\\])))"
+_COLOUR = r"(?:\[[0-9;:?]{0,40}[A-Za-z]|\][^\x07\x1b\\\n]{0,200}(?:\x07|\x1b\\)?|[()][A-Z0-9])"
+_LAYERS = (
+    # Each alternative begins with a letter of its own: the engine then looks only at places that begin so.
+    rf"\x1b{_COLOUR}|\\\\{{0,7}}(?:u001[bB]|x1[bB]|033|e){_COLOUR}"
+    r"|\[\d{1,3}(?:;\d{1,3}){0,5}m|\[[mK](?=\[|[ \t\r\n]|\Z)"  # colours whose escape character was taken out before
+    r"|</?(?:b|i|u|a|em|strong|code|span|mark|font|tt|kbd|samp|var|del|ins)(?:[ \t][^<>\n]{0,200})?>"
+    r"|<(?P<broken>/?(?:br|p|div|pre|li|h[1-6])(?:[ \t][^<>\n]{0,200})?/?>)"
+    r"|\\(?P<raw>\\{0,7}x[89a-f][0-9a-f](?:\\{1,8}x[89a-f][0-9a-f]){1,59})"
+    r"|\\\\{0,15}(?:u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|(?P<control>[nrtbfva0])|(?P<same>[^\w\s\\]))"
+    r"|%(?P<bytes>[89a-fA-F][0-9a-fA-F](?:%[89a-fA-F][0-9a-fA-F]){1,59})"
     r"|%(?:25){0,3}(?P<percent>[0-7][0-9a-fA-F])"
     r"|&(?:amp;){0,3}(?:(?P<entity>quot|apos|lt|gt|amp|nbsp)|#(?P<decimal>\d{1,4})|#[xX](?P<hexadecimal>[0-9a-fA-F]{1,4}));"
-    r'|(?P<doubled>"")'
-    r"|\*{2,3}|(?<![A-Za-z0-9_])__?(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])__?(?![A-Za-z0-9_])"
-    rf"|[{_INVISIBLE}]"
+    r'|"(?P<doubled>")'
+    r"|\*\*\*?|_(?<![^\s(*\"'|>]_)_?(?=[A-Za-z0-9])|_(?<=[A-Za-z0-9]_)_?(?=[\s).,;:!?*|<]|\Z)"
 )
-_COLOURED = re.compile(r"\[\d{0,3}(?:;\d{1,3}){0,5}[mK]")
-_MARKS = ("\\", "%", "&", "\x1b", '""', "**", "_")
+_PLAIN_LAYERS = re.compile(_LAYERS)
+_ALL_LAYERS = re.compile(rf"{_LAYERS}|[{_INVISIBLE}]")
+_MARKS = ("\\", "%", "&", "\x1b", '""', "**", "_", "<", "[")
+_DEEPER = re.compile(r"\\[\"'nrt/]|%[2-7][0-9A-F]|&(?:quot|amp|lt|gt|#\d{2});|\"\"")
 _NOT_PLAIN = re.compile(rf"[{_INVISIBLE}]")
-_URL_BLANK = re.compile(r"[^\s\"'<>]*%[0-9A-Fa-f]{2}[^\s\"'<>]*")
+_URL_RUN = re.compile(r"[^\s\"'<>]+")
+_LONGEST_URL = 4000
+_URL_MARK = re.compile(r"%[0-9A-Fa-f]{2}|&[\w.-]{1,40}=")
 
 _LEAD = re.compile(
     r"(?m)^(?:[ \t]{0,12}(?:\d{1,6}[ \t]{0,2}[|:\t→│)-]|[>#*│┃║|]|//|--(?!-)|;)[ \t]?)?(?:[ \t]{0,40}(?:[+<>]|-(?!-)|\|)[ \t]?)?"
 )
 _TAIL = r"[ \t]{0,8}(?:[|│┃║\\]|\",?|',?|\"[ \t]?\+|'[ \t]?\+)?[ \t]{0,8}\r?"
 _WRAPPED = re.compile(
-    rf"(?<=[A-Za-z0-9_+/=.-]{{16}}){_TAIL}\n[ \t\"']{{0,16}}(?=(?P<next>[A-Za-z0-9_+/.-]{{4,400}}={{0,2}})(?:{_TAIL})(?:[\n<]|\Z))"
+    rf"(?<=[A-Za-z0-9_+/=.-]{{28}}){_TAIL}\n[ \t\"']{{0,16}}"
+    r"(?=(?P<next>[A-Za-z0-9_+/.-]{4,400}(?:={1,2}|=[0-9A-Fa-f]{8})?)(?P<rest>[;<]|)"
+    r"(?:(?<=[;<])|[\"'`);,}\]│|\\ \t]{0,80}(?:\r?\n|\Z)))"
 )
+_DIGITS_TOO = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{8}")
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])|(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])")
 
 
@@ -82,11 +93,33 @@ def peeled(text: str) -> View | None:
 
     Escapes of escapes are undone in one go, however deep: it does not matter what exactly a layer was.
     """
-    if not any(mark in text for mark in _MARKS) and not _NOT_PLAIN.search(text) and not _COLOURED.search(text):
+    if not any(mark in text for mark in _MARKS) and not _NOT_PLAIN.search(text):
         return None
-    if "%" in text and "+" in text:
-        text = _URL_BLANK.sub(lambda run: run[0].replace("+", " "), text)
-    return _changed(text, ((match.start(), match.end(), _decoded(match)) for match in _LAYERS.finditer(text)))
+    first = _peeled(_with_blanks(text) if "+" in text and ("%" in text or "&" in text) else text)
+    if first is None or not _DEEPER.search(first.text):
+        return first
+    second = _peeled(first.text)
+    return first if second is None else _Composed(second, first)
+
+
+def _peeled(text: str) -> View | None:
+    layers = _ALL_LAYERS if _NOT_PLAIN.search(text) else _PLAIN_LAYERS
+    return _changed(text, ((match.start(), match.end(), _decoded(match)) for match in layers.finditer(text)))
+
+
+def _with_blanks(text: str) -> str:
+    """A form's fields write a blank as ``+``."""
+    pieces, done, at = [], 0, text.find("+")
+    while at >= 0:
+        before = _URL_RUN.match(text[max(done, at - _LONGEST_URL) : at][::-1])
+        start = at - (before.end() if before is not None else 0)
+        behind = _URL_RUN.match(text, at, at + _LONGEST_URL)
+        end = behind.end() if behind is not None else at + 1
+        run = text[start:end]
+        pieces += [text[done:start], run.replace("+", " ") if _URL_MARK.search(run) else run]
+        done = end
+        at = text.find("+", done)
+    return "".join([*pieces, text[done:]])
 
 
 def unwrapped(text: str) -> View | None:
@@ -97,10 +130,15 @@ def unwrapped(text: str) -> View | None:
         return None
     bare = _changed(text, ((match.start(), match.end(), "") for match in _LEAD.finditer(text) if match[0]))
     whole = bare.text if bare is not None else text
-    joined = _changed(whole, ((m.start(), m.end(), "") for m in _WRAPPED.finditer(whole) if _MIXED.match(m["next"])))
+    joined = _changed(whole, ((m.start(), m.end(), "") for m in _WRAPPED.finditer(whole) if _goes_on(m)))
     if joined is None or bare is None:
         return joined or bare
     return _Composed(joined, bare)
+
+
+def _goes_on(match: re.Match[str]) -> bool:
+    """Whether what the next line begins with is key material, and no word or name."""
+    return _MIXED.match(match["next"]) is not None if not match["rest"] else _DIGITS_TOO.match(match["next"]) is not None
 
 
 class _Composed(View):
@@ -162,7 +200,10 @@ def _named() -> Iterator[tuple[str, Callable[[str], str]]]:
     yield "control", lambda found: _CONTROLS[found]
     yield "same", lambda found: found
     yield "entity", lambda found: _ENTITIES[found]
+    yield "bytes", lambda found: bytes.fromhex(found.replace("%", "")).decode("utf-8", "replace")
+    yield "raw", lambda found: bytes.fromhex(re.sub(r"\\*x", "", found)).decode("utf-8", "replace")
     yield "doubled", lambda _: '"'
+    yield "broken", lambda _: "\n"
 
 
 _DECODERS.update(_named())
