@@ -35,6 +35,7 @@ from daemon.opencode import Source
 from daemon.opencode.discover import Sources
 from daemon.recall.catalog import Catalog
 from daemon.reconstitute import Reconstitution
+from daemon.redact import custom, known
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
@@ -77,6 +78,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._embedding = threading.Lock()
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
+        custom.configure(config.redact.extra, config.redact.allow)
         self.archive = Archive(config.archive_dir)
         try:
             self.catalog = Catalog(self.archive)
@@ -370,7 +372,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         Raises:
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
-        with self.alone(target.path, progress), self.answerer() as who:
+        with known.only({}), self.alone(target.path, progress), self.answerer() as who:
             return Reconstitution(
                 self.archive,
                 self.searching(),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon import fsio
-from daemon.archive import Archive
+from daemon.archive import STAGES, Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.index import LexicalIndex, NotesIndex, SemanticIndex, guard
@@ -23,6 +23,7 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.drain import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
 from daemon.model import Json
+from daemon.redact import fingerprint
 from daemon.transcript.chunks import chunks
 from daemon.vectors import Vector
 
@@ -94,6 +95,7 @@ class Upkeep:
         self._embedder: Embedder | None = None
         self._semantic: Semantic | None = None
         self.lexical: LexicalIndex = self._open_lexical()
+        self._redact_anew()
 
     # -- lexical -------------------------------------------------------------------------------------------------
 
@@ -249,6 +251,15 @@ class Upkeep:
             self._semantic = None
             if self._chroma == "embedded":
                 guard.park(self._directory / "semantic")
+
+    def _redact_anew(self) -> None:
+        """Where other things were hidden when the indexes were filled, every message is indexed again."""
+        if self._archive.note("redaction") == fingerprint():
+            return
+        waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
+        self._archive.set_note("redaction", fingerprint())
+        if waiting:
+            self._say("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
 
     # -- belonging together --------------------------------------------------------------------------------------
 

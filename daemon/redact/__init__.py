@@ -12,18 +12,30 @@ import hashlib
 import json
 from typing import Any
 
+from daemon.redact import custom, known
 from daemon.redact.finding import Span, find
-from daemon.redact.structured import member
+from daemon.redact.structured import is_telling, member
+
+VERSION = "2"
+"""Of what is hidden; raise it when documents that were indexed before are to be made anew."""
 
 DEEPEST = 100
 """Levels of a JSON value that are walked; no tool's input comes near."""
 
 _MOST_PASSES = 4
+_NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag")
+_VALUES = frozenset({"value", "Value", "secret", "default", "argument"})
+"""Fields of a record that stands for one name and its value."""
 
 _STEERING = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """Marks of direction, and separators that some terminals take for the end of a line."""
 _TERMINAL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 _TERMINAL |= dict.fromkeys(_STEERING)
+
+
+def fingerprint() -> str:
+    """Changes whenever what is hidden may have changed: with this version, and with what the user configured."""
+    return f"{VERSION} {custom.fingerprint()}".strip()
 
 
 def redact(text: str) -> str:
@@ -37,6 +49,7 @@ def redact(text: str) -> str:
 
 
 def _replaced(text: str, spans: list[Span]) -> str:
+    known.note((span.secret, span.kind) for span in spans)
     pieces, done = [], 0
     for span in spans:
         pieces += [text[done : span.start], marker(span.kind, span.secret)]
@@ -55,7 +68,7 @@ def redact_value(value: Any) -> Any:
 
 def _walked(value: Any, levels: int, name: str) -> Any:
     if isinstance(value, str):
-        if name and (spans := member(name, value)):
+        if is_telling(name) and (spans := member(name, value)):
             value = _replaced(value, spans)
         return redact(value)
     if not isinstance(value, dict | list):
@@ -65,10 +78,10 @@ def _walked(value: Any, levels: int, name: str) -> Any:
     if isinstance(value, list):
         flags = ["", *(item if isinstance(item, str) and item.startswith("-") else "" for item in value)]
         return [_walked(item, levels - 1, flag or name) for item, flag in zip(value, flags, strict=False)]
-    named = next((value[key] for key in ("name", "key", "Name", "Key", "variable", "header") if isinstance(value.get(key), str)), "")
+    named = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
     return {
         redact(key) if isinstance(key, str) else key: _walked(
-            item, levels - 1, named if key in ("value", "Value", "secret", "default") and named else str(key)
+            item, levels - 1, named if named and key in _VALUES else str(key)
         )
         for key, item in value.items()
     }

@@ -126,7 +126,10 @@ def _apart(text: str, spans: list[Span]) -> list[Span]:
     markers = [match.span() for match in _MARKER.finditer(text)] if "[REDACTED:" in text else []
     whole: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, order[id(span)])):
-        if any(start < span.end and span.start < end and not span.start <= start <= end <= span.end for start, end in markers):
+        if any(
+            start < span.end and span.start < end and not span.start <= start <= end <= span.end
+            for start, end in markers
+        ):
             continue
         last = whole[-1] if whole else None
         if last is None or span.start >= last.end:

@@ -89,7 +89,9 @@ _SQL = (
 _NUGET = r"""(?i:key="(?:ClearText)?Password")\s{1,8}(?i:value)="(?P<secret>[^"\n\[\]]{4,128}+)\""""
 _SSHPASS = r"""sshpass {1,4}-p {0,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{3,128}+)"""
 _MYSQL = r"""(?:mysql|mysqldump|mysqladmin|mariadb)(?: {1,4}-[^\sp][^\s]{0,64}| {1,4}[^\s-][^\s]{0,64}){0,12} {1,4}-p(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
-_LOGIN = r"""docker login(?: {1,4}[^\s]{1,128}){0,6}? {1,4}-p {1,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{5,128}+)"""
+_LOGIN = (
+    r"""docker login(?: {1,4}[^\s]{1,128}){0,6}? {1,4}-p {1,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{5,128}+)"""
+)
 _SLACK_HOOK = r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/]{30,}+)"
 _TEAMS = r"\.webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,}+)"
 FORMS: tuple[Rule, ...] = (
@@ -106,9 +108,13 @@ FORMS: tuple[Rule, ...] = (
     Rule("password", ("machine ",), _NETRC, _is_netrc),
     Rule(
         "password",
-        tuple(f"{word} " for text in ("identified by", "identified with", "encrypted password", "with password", "set password")
-              for word in (text, text.upper())),
-        _SQL, _is_quoted_sql,
+        tuple(
+            f"{word} "
+            for text in ("identified by", "identified with", "encrypted password", "with password", "set password")
+            for word in (text, text.upper())
+        ),
+        _SQL,
+        _is_quoted_sql,
     ),
     Rule("password", ("assword",), _NUGET, _is_quoted_sql),
     Rule("password", ("sshpass",), _SSHPASS, _is_quoted_sql),
@@ -120,7 +126,9 @@ FORMS: tuple[Rule, ...] = (
 
 _COOKIE = re.compile(r"[cC](?i:ookie)[\"'`]?: {0,4}[\"'`]?(?P<pairs>[\w.-]{1,64}+=[^\r\n\"'`<>]{1,8192}+)")
 _PAIR = re.compile(r"(?P<name>[\w.-]{1,64}+)=(?P<secret>[^\s;,\"'`]{8,4096}+)")
-_NO_SECRETS = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "lang", "locale", "theme", "language"})
+_NO_SECRETS = frozenset(
+    {"path", "domain", "expires", "max-age", "samesite", "version", "lang", "locale", "theme", "language"}
+)
 
 
 def cookies(text: str) -> Iterator[tuple[int, int, str]]:
@@ -144,7 +152,9 @@ _MATERIAL = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _MOST_KEY = 40_000
 _LONGEST_LINE = 4000
 """Characters; no private key is longer."""
-_KEY_LINE = re.compile(r"[^A-Za-z0-9+/=\n]{0,12}(?:[A-Za-z0-9+/]{1,128}={0,2}|[A-Z][A-Za-z-]{1,20}: [^\n]{1,200}|=[A-Za-z0-9+/]{4})?[^A-Za-z0-9\n]{0,12}(?:\n|\Z)")
+_KEY_LINE = re.compile(
+    r"[^A-Za-z0-9+/=\n]{0,12}(?:[A-Za-z0-9+/]{1,128}={0,2}|[A-Z][A-Za-z-]{1,20}: [^\n]{1,200}|=[A-Za-z0-9+/]{4})?[^A-Za-z0-9\n]{0,12}(?:\n|\Z)"
+)
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int, str]]:

@@ -8,7 +8,7 @@ to one session, for what must not depend on what was read before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -20,6 +20,10 @@ _SURE = 16
 _MOST = 4096
 """Values that one piece of work keeps."""
 
+_LINE = 24
+"""Characters of a line of a private key that is known by itself."""
+
+_NOTED: ContextVar[dict[str, str] | None] = ContextVar("noted secrets", default=None)
 _VALUES: ContextVar[Mapping[str, str]] = ContextVar("known secrets", default=MappingProxyType({}))
 
 
@@ -40,13 +44,36 @@ def only(values: Mapping[str, str]) -> Iterator[None]:
         _VALUES.reset(token)
 
 
+def note(found: Iterable[tuple[str, str]]) -> None:
+    """Remember what was recognised, for whoever asked for it with `noting`."""
+    noted = _NOTED.get()
+    if noted is None:
+        return
+    for secret, kind in found:
+        lines = [secret] if "\n" not in secret else [line.strip() for line in secret.split("\n") if len(line) > _LINE]
+        noted.update({line: kind for line in lines if is_distinct(line)})
+
+
+@contextmanager
+def noting() -> Iterator[dict[str, str]]:
+    """What is recognised meanwhile, as value -> kind: what is long and mixed enough to be known by its value."""
+    noted: dict[str, str] = {}
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
+
+
 def is_distinct(secret: str) -> bool:
     """Whether a value can be told from ordinary words wherever it stands: long, and of digits and letters mixed."""
     if len(secret) < LEAST or "\n" in secret:
         return False
     has_digit, has_letter = any(c.isdigit() for c in secret), any(c.isalpha() for c in secret)
     has_symbol = any(c in "!@#$%^&*+?~" for c in secret)
-    return has_letter and (has_digit or (has_symbol and len(secret) >= 10) or (len(secret) >= _SURE and " " not in secret))
+    return has_letter and (
+        has_digit or (has_symbol and len(secret) >= 10) or (len(secret) >= _SURE and " " not in secret)
+    )
 
 
 def find(text: str) -> Iterator[tuple[int, int, str]]:

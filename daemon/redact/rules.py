@@ -163,7 +163,6 @@ _SHOPS = (
 )  # fmt: skip
 _MESSAGES = (
     *_anywhere("slack", r"[A-Za-z0-9-]{16,}+", *(f"xox{c}-" for c in "abeoprs"), "xapp-", check=has_digit),
-    *_anywhere("slack", r"xox[bp]-\d-[A-Za-z0-9]{40,}+", "xoxe."),
     *_prefixed("sendgrid", rf"{_WORD}{{16,}}+\.{_WORD}{{16,}}+", "SG."),
     *_anywhere("sendinblue", rf"{_HEX}{{64}}-{_ALNUM}{{16}}{_END}", "xkeysib-", "xsmtpsib-"),
     *_prefixed("mailgun", rf"{_HEX}{{32}}{_END}", "key-"),

@@ -9,6 +9,15 @@ _LONGEST = 4096
 """Characters; what is longer is a document, in which the name of the field tells nothing."""
 
 
+_SAYS = (*assignments.WORDS, "cookie")
+
+
+def is_telling(name: str) -> bool:
+    """Whether the name of a field, or a flag, may say what its value is."""
+    lowered = name.lower()
+    return any(word in lowered for word in _SAYS)
+
+
 def member(name: str, item: str) -> list[Span]:
     """The secrets in `item`, the value of a field or the word behind a flag called `name`."""
     if len(item) > _LONGEST:

@@ -14,9 +14,7 @@ from functools import cached_property
 
 _CONTROLS = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " ", "v": " ", "a": " ", "0": " "}
 _ENTITIES = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&", "nbsp": " "}
-_INVISIBLE = (
-    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
-)
+_INVISIBLE = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
 _COLOUR = r"(?:\[[0-9;:?]{0,40}[A-Za-z]|\][^\x07\x1b\\\n]{0,200}(?:\x07|\x1b\\)?|[()][A-Z0-9])"
 _LAYERS = (
     # Each alternative begins with a letter of its own: the engine then looks only at places that begin so.
@@ -138,7 +136,9 @@ def unwrapped(text: str) -> View | None:
 
 def _goes_on(match: re.Match[str]) -> bool:
     """Whether what the next line begins with is key material, and no word or name."""
-    return _MIXED.match(match["next"]) is not None if not match["rest"] else _DIGITS_TOO.match(match["next"]) is not None
+    return (
+        _MIXED.match(match["next"]) is not None if not match["rest"] else _DIGITS_TOO.match(match["next"]) is not None
+    )
 
 
 class _Composed(View):
