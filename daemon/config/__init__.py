@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
-import regex
+import regex  # type: ignore[import-untyped]  # it ships no types
 
 from daemon.config.schema import example, fix
 from daemon.config.sections import (

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import regex
+import regex  # type: ignore[import-untyped]  # it ships no types
 
 _PATIENCE_S = 2.0
 """Seconds that one pattern of a user may take for one text; afterwards all of it is hidden."""

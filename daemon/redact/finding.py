@@ -35,16 +35,14 @@ class Span:
 
 def find(text: str, *, deep: bool = True) -> list[Span]:
     """The secrets of `text`, in order and apart. `deep` looks into runs of base64, too."""
-    found = _plain(text)
+    found = _plain(text, deep=deep)
     inner = peeled(text)
     whole = text if inner is None else inner.text
     if inner is not None:
-        found += _traced(inner, _plain(inner.text))
+        found += _traced(inner, _plain(inner.text, deep=deep))
     outer = unwrapped(whole)
     if outer is not None:
-        found += _traced(composed(outer, inner), _plain(outer.text))
-    if deep:
-        found += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
+        found += _traced(composed(outer, inner), _plain(outer.text, deep=deep))
     return _apart(text, found) if found else found
 
 
@@ -54,13 +52,15 @@ def _encoded(text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _plain(text: str) -> list[Span]:
+def _plain(text: str, *, deep: bool) -> list[Span]:
     found = [Span(start, end, kind, text[start:end]) for start, end, kind in _spans(text)]
     found += [
         Span(start, end, kind, text[start:end])
         for start, end, kind in _cut(text)
         if not any(start < span.end and span.start < end for span in found)
     ]
+    if deep:
+        found += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
     return [span for span in found if not custom.is_allowed(span.secret)]
 
 
@@ -98,7 +98,10 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
             before, found, rest = run[0][::-1].rpartition(prefix) if run is not None else ("", "", "")
             is_start = bool(found) and not before[-1:].isalnum() and before[-1:] not in {"-", "_"}
             least = _LEAST_CUT if len(prefix) >= 4 and prefix[-1] in "_-." else 3 * _LEAST_CUT
-            if is_start and len(rest) >= least and any(c.isdigit() for c in rest) and any(c.isalpha() for c in rest):
+            is_key = any(c.isdigit() for c in rest) and any(c.isalpha() for c in rest)
+            if least > _LEAST_CUT:  # a prefix that words begin with, too
+                is_key = is_key and sum(c.isdigit() for c in rest) >= 3 and not (rest.islower() and "_" in rest)
+            if is_start and is_key and len(rest) >= least:
                 yield end - len(rest) - len(prefix), end, kind
 
 

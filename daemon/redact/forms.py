@@ -10,7 +10,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from daemon.redact.rules import Rule, has_digit
+from daemon.redact.rules import Rule
 
 _BLANK = r"[ \t]"
 
@@ -64,13 +64,19 @@ def _is_netrc(match: re.Match[str]) -> bool:
     return ("login " in before or "user " in before) and "machine " in before and _is_quoted_sql(match)
 
 
+def _is_sql(match: re.Match[str]) -> bool:
+    """In a statement about a user: in prose a library is identified by its name, too."""
+    before = match.string[max(0, match.start() - 200) : match.start()].lower()
+    return any(word in before for word in ("user", "role", "login", "grant", "alter")) and _is_quoted_sql(match)
+
+
 def _is_quoted_sql(match: re.Match[str]) -> bool:
     secret = match["secret"]
     return not is_reference(secret) and secret.lower() not in _PLAIN_URL_PASSWORDS
 
 
 _URL = r"""://[^\s/:@"'`<>\[\]{}|]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])"""
-_URL_TOKEN = r"""://(?P<secret>[A-Za-z0-9_.~-]{20,255}+)@(?=[A-Za-z0-9\[])"""
+_URL_USER = r"""://(?P<secret>[A-Za-z0-9_.~-]{20,255}+)@(?=[A-Za-z0-9\[])"""
 _AUTHORIZATION = (
     rf"""[aA](?i:uthorization)["'`]?{_BLANK}{{0,4}}[:=,]{_BLANK}{{0,4}}["'`]?"""
     r"""(?i:basic|token|apikey|api-key|key|digest|negotiate) {1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}+={0,2})"""
@@ -84,13 +90,18 @@ _CURL = r"""-(?:u|-user)[ \t=]{1,2}["']?[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\
 _NETRC = rf"password{_BLANK}{{1,8}}(?P<secret>[^\s\"'`\[\]]{{4,256}}+)"
 _SQL = (
     r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set)(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
-    r"""(?i:by|as|password)(?i: {1,4}password)? {0,4}[=(]? {0,4}(?P<quote>["'])(?P<secret>[^"'\n\[\]]{4,128}+)(?P=quote)"""
+    r"""(?i:by|as|password)(?i: {1,4}password)? {0,4}[=(]? {0,4}"""
+    r"""(?P<quote>["'])(?P<secret>[^"'\n\[\]]{4,128}+)(?P=quote)"""
 )
 _NUGET = r"""(?i:key="(?:ClearText)?Password")\s{1,8}(?i:value)="(?P<secret>[^"\n\[\]]{4,128}+)\""""
 _SSHPASS = r"""sshpass {1,4}-p {0,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{3,128}+)"""
-_MYSQL = r"""(?:mysql|mysqldump|mysqladmin|mariadb)(?: {1,4}-[^\sp][^\s]{0,64}| {1,4}[^\s-][^\s]{0,64}){0,12} {1,4}-p(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+_MYSQL = (
+    r"""(?:mysql|mysqldump|mysqladmin|mariadb)(?: {1,4}-[^\sp][^\s]{0,64}| {1,4}[^\s-][^\s]{0,64}){0,12}"""
+    r""" {1,4}-p(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+)
 _LOGIN = (
-    r"""docker login(?: {1,4}[^\s]{1,128}){0,6}? {1,4}-p {1,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{5,128}+)"""
+    r"""docker login(?: {1,4}[^\s]{1,128}){0,6}? {1,4}-p {1,4}["']?"""
+    r"""(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{5,128}+)"""
 )
 _SLACK_HOOK = r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/]{30,}+)"
 _TEAMS = r"\.webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,}+)"
@@ -100,7 +111,7 @@ FORMS: tuple[Rule, ...] = (
     Rule("discord", ("/api/webhooks/",), r"/api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{50,}+)"),
     Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
     Rule("url-password", ("://",), _URL, _is_url_password),
-    Rule("url-password", ("://",), _URL_TOKEN, _is_url_token),
+    Rule("url-password", ("://",), _URL_USER, _is_url_token),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _secret_has_digit),
     Rule("bearer", ("earer", "EARER"), _BEARER, _secret_has_digit),
@@ -114,7 +125,7 @@ FORMS: tuple[Rule, ...] = (
             for word in (text, text.upper())
         ),
         _SQL,
-        _is_quoted_sql,
+        _is_sql,
     ),
     Rule("password", ("assword",), _NUGET, _is_quoted_sql),
     Rule("password", ("sshpass",), _SSHPASS, _is_quoted_sql),
@@ -153,7 +164,8 @@ _MOST_KEY = 40_000
 _LONGEST_LINE = 4000
 """Characters; no private key is longer."""
 _KEY_LINE = re.compile(
-    r"[^A-Za-z0-9+/=\n]{0,12}(?:[A-Za-z0-9+/]{1,128}={0,2}|[A-Z][A-Za-z-]{1,20}: [^\n]{1,200}|=[A-Za-z0-9+/]{4})?[^A-Za-z0-9\n]{0,12}(?:\n|\Z)"
+    r"[^A-Za-z0-9+/=\n]{0,12}(?:[A-Za-z0-9+/]{1,128}={0,2}|[A-Z][A-Za-z-]{1,20}: [^\n]{1,200}|=[A-Za-z0-9+/]{4})?"
+    r"[^A-Za-z0-9\n]{0,12}(?:\n|\Z)"
 )
 
 
@@ -186,7 +198,7 @@ def _whole(text: str, start: int, finish: tuple[int, int]) -> int:
     """The end of a key whose last line is there; 0 where what lies between is no key."""
     body = text[start : finish[0]] if finish[0] - start <= _MOST_KEY else ""
     material = sum(len(run) for run in _MATERIAL.findall(body))
-    return finish[1] if material >= 24 and material * 2 >= len(body.strip()) else 0
+    return finish[1] if "-----BEGIN" not in body and material >= 24 and material * 2 >= len(body.strip()) else 0
 
 
 def _forward(text: str, start: int) -> int:

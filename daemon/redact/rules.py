@@ -91,7 +91,8 @@ _CODE_HOSTS = (
     *_anywhere("github", rf"{_ALNUM}{{36,}}+", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     *_anywhere("github", r"[A-Za-z0-9_]{40,}+", "github_pat_"),
     *_anywhere(
-        "gitlab", r"[A-Za-z0-9_.-]{20,}+", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-", "glffct-", "glft-",
+        "gitlab", r"[A-Za-z0-9_.-]{20,}+", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-", "glffct-",
+        "glft-",
         "glimt-", "glagent-", "gloas-", "GR1348941", "_gitlab_session=", check=has_digit,
     ),
     *_anywhere("atlassian", r"[A-Za-z0-9_=-]{60,}+", "ATATT3", "ATCTT3"),
@@ -104,7 +105,10 @@ _MODELS = (
     *_prefixed("openai", rf"{_WORD}{{20,}}+", "sk-", check=_is_mixed),
     *_anywhere("huggingface", rf"{_ALNUM}{{30,}}+", "hf_", "api_org_"),
     *_prefixed("model-api", rf"{_ALNUM}{{36,}}+", "gsk_", "xai-", "pplx-", "r8_", "fw_", "tgp_v1_", check=has_digit),
-    *_anywhere("model-api", rf"{_ALNUM}{{24,}}+", "nvapi-", "csk-", "lsv2_pt_", "lsv2_sk_", "jina_", "tvly-", "fc-", check=has_digit),
+    *_anywhere(
+        "model-api", rf"{_ALNUM}{{24,}}+", "nvapi-", "csk-", "lsv2_pt_", "lsv2_sk_", "jina_", "tvly-", "fc-",
+        check=has_digit,
+    ),
 )  # fmt: skip
 _CLOUDS = (
     *_anywhere("aws", rf"[A-Z0-9]{{16}}{_END}", "AKIA", "ASIA", "ABIA", "ACCA"),
@@ -148,7 +152,10 @@ _PACKAGES = (
     *_prefixed("artifactory", rf"{_ALNUM}{{59}}{_END}", "cmVmd"),
 )
 _SHOPS = (
-    *_anywhere("stripe", rf"{_ALNUM}{{16,}}+", *(f"{key}_{mode}_" for key in ("sk", "rk") for mode in ("live", "test", "prod"))),
+    *_anywhere(
+        "stripe", rf"{_ALNUM}{{16,}}+",
+        *(f"{key}_{mode}_" for key in ("sk", "rk") for mode in ("live", "test", "prod")),
+    ),
     *_anywhere("stripe", r"[A-Za-z0-9+/=]{24,}+", "whsec_", check=_is_mixed),
     *_anywhere("shopify", rf"[0-9a-fA-F]{{32}}{_END}", "shpat_", "shpca_", "shppa_", "shpss_"),
     *_prefixed("square", rf"{_WORD}{{22,}}+", "sq0atp-", "sq0csp-"),
@@ -158,7 +165,10 @@ _SHOPS = (
     *_prefixed("easypost", rf"{_ALNUM}{{54}}{_END}", "EZAK", "EZTK"),
     *_anywhere("flutterwave", rf"{_ALNUM}{{12,}}+", "FLWSECK_TEST-", "FLWSECK-", check=has_digit),
     *_prefixed("plaid", _UUID, "access-sandbox-", "access-development-", "access-production-"),
-    Rule("paypal", ("access_token$",), rf"access_token\$(?:production|sandbox)\${_LOWER}{{16}}\$(?P<secret>{_HEX}{{32}}){_END}"),
+    Rule(
+        "paypal", ("access_token$",),
+        rf"access_token\$(?:production|sandbox)\${_LOWER}{{16}}\$(?P<secret>{_HEX}{{32}}){_END}",
+    ),
     Rule("maxmind", ("_mmk",), rf"_mmk(?<=[A-Za-z0-9]{{6}}_[A-Za-z0-9]{{29}}_mmk){_END}", before=36),
 )  # fmt: skip
 _MESSAGES = (
@@ -174,7 +184,7 @@ _MESSAGES = (
     *_prefixed("airtable", rf"{_ALNUM}{{14}}\.{_HEX}{{64}}{_END}", "pat"),
     *_anywhere("figma", rf"{_WORD}{{36,}}+", "figd_"),
     *_anywhere("typeform", r"[A-Za-z0-9_.=-]{59}", "tfp_"),
-    *_anywhere("frameio", rf"[A-Za-z0-9_=-]{{64}}", "fio-u-"),
+    *_anywhere("frameio", r"[A-Za-z0-9_=-]{64}", "fio-u-"),
     *_prefixed("dropbox", rf"{_WORD}{{60,}}+", "sl.", check=_is_mixed),
     *_anywhere("linear", rf"{_ALNUM}{{32,}}+", "lin_api_", "lin_oauth_"),
 )  # fmt: skip
@@ -200,16 +210,23 @@ _OPERATIONS = (
     *_anywhere("circleci", rf"{_ALNUM}{{16,}}_{_HEX}{{40}}{_END}", "CCIPAT_"),
     *_prefixed("launchdarkly", _UUID, "sdk-", "mob-", "api-"),
     *_anywhere("settlemint", rf"{_ALNUM}{{16}}{_END}", "sm_aat_", "sm_pat_", "sm_sat_", check=has_digit),
-    *_anywhere("nebula", rf"[A-Za-z0-9_=-]{{26}}-[A-Za-z0-9_=-]{{52}}", "dnkey-"),
+    *_anywhere("nebula", r"[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}", "dnkey-"),
     *_anywhere("intra42", rf"{_HEX}{{64}}{_END}", "s-s4t2ud-", "s-s4t2af-"),
     *_prefixed("adobe", rf"{_ALNUM}{{32}}{_END}", "p8e-", check=has_digit),
-    *_anywhere("authress", rf"{_ALNUM}{{5,30}}\.{_ALNUM}{{4,6}}\.acc[_-]{_WORD}{{10,32}}\.[A-Za-z0-9+/_=-]{{30,120}}+", "sc_", "ext_", "scauth_", "authress_"),
+    *_anywhere(
+        "authress", rf"{_ALNUM}{{5,30}}\.{_ALNUM}{{4,6}}\.acc[_-]{_WORD}{{10,32}}\.[A-Za-z0-9+/_=-]{{30,120}}+",
+        "sc_", "ext_", "scauth_", "authress_",
+    ),
 )  # fmt: skip
 _KEYS = (
     *_anywhere("age", rf"[0-9A-Z]{{58}}{_END}", "AGE-SECRET-KEY-1"),
     *_anywhere("age", r"[0-9A-Z]{60,}+", "AGE-PLUGIN-"),
     *_prefixed("1password", r"[A-Za-z0-9+/_-]{200,}+={0,3}", "ops_eyJ"),
-    *_prefixed("1password", rf"[A-Z0-9]{{6}}-(?:[A-Z0-9]{{11}}|[A-Z0-9]{{6}}-[A-Z0-9]{{5}})-[A-Z0-9]{{5}}-[A-Z0-9]{{5}}-[A-Z0-9]{{5}}{_END}", "A3-"),
+    *_prefixed(
+        "1password",
+        rf"[A-Z0-9]{{6}}-(?:[A-Z0-9]{{11}}|[A-Z0-9]{{6}}-[A-Z0-9]{{5}})-[A-Z0-9]{{5}}-[A-Z0-9]{{5}}-[A-Z0-9]{{5}}{_END}",
+        "A3-",
+    ),
     *_prefixed("jwt", rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{8,}}+", "eyJ"),
     *_prefixed("jwt", rf"{_WORD}{{8,}}+(?:\.{_WORD}{{0,2000}}+){{3}}\.{_WORD}{{16,}}+", "eyJhbGciOi"),
 )  # fmt: skip

@@ -14,7 +14,10 @@ from functools import cached_property
 
 _CONTROLS = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " ", "v": " ", "a": " ", "0": " "}
 _ENTITIES = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&", "nbsp": " "}
-_INVISIBLE = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+_INVISIBLE = (
+    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ufeff\U000e0000-\U000e007f"
+)
 _COLOUR = r"(?:\[[0-9;:?]{0,40}[A-Za-z]|\][^\x07\x1b\\\n]{0,200}(?:\x07|\x1b\\)?|[()][A-Z0-9])"
 _LAYERS = (
     # Each alternative begins with a letter of its own: the engine then looks only at places that begin so.
@@ -40,7 +43,10 @@ _LONGEST_URL = 4000
 _URL_MARK = re.compile(r"%[0-9A-Fa-f]{2}|&[\w.-]{1,40}=")
 
 _LEAD = re.compile(
-    r"(?m)^(?:[ \t]{0,12}(?:\d{1,6}[ \t]{0,2}[|:\t→│)-]|[>#*│┃║|]|//|--(?!-)|;)[ \t]?)?(?:[ \t]{0,40}(?:[+<>]|-(?!-)|\|)[ \t]?)?"
+    r"(?m)[ \t]{0,80}[│┃][ \t]{0,8}$"  # the right side of a box
+    r"|^(?:[\w./-]{1,100}[:-]\d{1,6}[:-])?"  # what grep puts before a line
+    r"(?:[ \t]{0,12}(?:\d{1,6}[ \t]{0,2}[|:\t→│)-]|[>#*│┃║|]|//|--(?!-)|;)[ \t]?)?"
+    r"(?:[ \t]{0,40}(?:\+|[<>](?= )|-(?!-)|\|)[ \t]?)?"
 )
 _TAIL = r"[ \t]{0,8}(?:[|│┃║\\]|\",?|',?|\"[ \t]?\+|'[ \t]?\+)?[ \t]{0,8}\r?"
 _WRAPPED = re.compile(
@@ -93,7 +99,8 @@ def peeled(text: str) -> View | None:
     """
     if not any(mark in text for mark in _MARKS) and not _NOT_PLAIN.search(text):
         return None
-    first = _peeled(_with_blanks(text) if "+" in text and ("%" in text or "&" in text) else text)
+    spaced = _with_blanks(text) if "+" in text and ("%" in text or "&" in text) else text
+    first = _peeled(spaced) or (View(spaced, [0], [(0, 0)]) if spaced != text else None)
     if first is None or not _DEEPER.search(first.text):
         return first
     second = _peeled(first.text)
@@ -124,8 +131,6 @@ def unwrapped(text: str) -> View | None:
     """Without what a diff, a listing or a quotation puts before each line, and with runs of key material that a line
     break cuts put together; None where there is nothing of the kind.
     """
-    if "\n" not in text and text[:1] not in "+-> |0123456789":
-        return None
     bare = _changed(text, ((match.start(), match.end(), "") for match in _LEAD.finditer(text) if match[0]))
     whole = bare.text if bare is not None else text
     joined = _changed(whole, ((m.start(), m.end(), "") for m in _WRAPPED.finditer(whole) if _goes_on(m)))
