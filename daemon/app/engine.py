@@ -121,6 +121,7 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.recovery.close()
         self.upkeep.close()
         self.archive.close()
+        custom.configure((), ())
 
     def __enter__(self) -> Self:
         return self

@@ -246,6 +246,16 @@ class Archive:
             self.commit(batch)
             self._secrets[session_id] = have | new
 
+    def forget_secrets(self) -> None:
+        """Drop them all, because what counts as a secret has changed; indexing finds them again."""
+        with self._write:
+            batch = self.batch()
+            for key in list(self._store.keys(b"sess:")):
+                if key.endswith(b":secrets"):
+                    batch.delete(key)
+            self.commit(batch)
+            self._secrets.clear()
+
     def _raws(self, message_id: str, state: Json) -> Iterator[bytes]:
         yield self._store.get(keys.message_raw(message_id)) or b""
         for part_id in state["parts"]:
