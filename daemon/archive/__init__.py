@@ -7,7 +7,6 @@ of a record `batch`'s; it knows nothing of sources and indexes.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,16 +21,12 @@ from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged, superseded
 from daemon.archive.files import FileRecords
 from daemon.archive.objects import Objects
+from daemon.archive.secrets import KnownSecrets
 from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
-from daemon.redact import known
 from daemon.vectors import Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
-
-
-_MOST_SESSIONS = 4096
-"""Sessions whose known secrets are kept in memory."""
 
 
 def _now_ms() -> int:
@@ -59,7 +54,7 @@ class Archive:
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
             self._quarantine_changes = 0
-            self._secrets: dict[str, dict[str, str]] = {}
+            self.secrets = KnownSecrets(self, self._store, self._write)
             self._waiting = {stage: sum(1 for _ in self._store.keys(f"out:{stage}:".encode())) for stage in STAGES}
         except BaseException:
             self._store.close()
@@ -122,10 +117,8 @@ class Archive:
     def session(self, session_id: str) -> Session | None:
         """The session, also when its source has deleted it."""
         entry = self._load(keys.session_meta(session_id))
-        if entry is None:
-            return None
-        self.learn(session_id)
-        return _session(entry)
+        self.secrets.learn(session_id)
+        return None if entry is None else _session(entry)
 
     def sessions(self) -> Iterator[Session]:
         """All sessions, by id."""
@@ -162,7 +155,7 @@ class Archive:
         raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
-        self.learn(state["session"])
+        self.secrets.learn(state["session"])
         parts = tuple(self._part(message_id, part_id, state["session"]) for part_id in state["parts"])
         return records.message(raw, parts, state["session"])
 
@@ -206,60 +199,6 @@ class Archive:
     def replay(self, message_id: str) -> list[OllamaMessage]:
         """The message in Ollama's form; empty when it is not here."""
         return self._load(keys.message_replay(message_id)) or []
-
-    # -- secrets that a session is known to hold -------------------------------------------------------------------
-
-    def learn(self, session_id: str) -> None:
-        """Whatever is redacted from now on in this piece of work has the session's known secrets hidden.
-
-        Reading a session or a message does it, so only who has its words from elsewhere must.
-        """
-        if values := self.secrets(session_id):
-            known.learn(values)
-
-    def secrets(self, session_id: str) -> dict[str, str]:
-        """What was recognised in a session so far and is hidden wherever it stands there: value -> kind."""
-        found = self._secrets.get(session_id)
-        if found is None:
-            found = self._load(keys.session_secrets(session_id)) or {}
-            if len(self._secrets) >= _MOST_SESSIONS:
-                self._secrets.clear()
-            self._secrets[session_id] = found
-        return found
-
-    def add_secrets(self, session_id: str, values: Mapping[str, str]) -> None:
-        """Keep more of them; the session's messages that hold one are indexed again."""
-        with self._write:
-            have = self.secrets(session_id)
-            new = {value: kind for value, kind in values.items() if value not in have}
-            if not new:
-                return
-            batch = self.batch()
-            batch.put(keys.session_secrets(session_id), records.dumps(have | new))
-            needles = [text.encode("utf-8", "replace") for value in new for text in (value, json.dumps(value)[1:-1])]
-            for message_id in self.message_ids(session_id):
-                state = self.state(message_id)
-                if state is not None and any(
-                    needle in raw for raw in self._raws(message_id, state) for needle in needles
-                ):
-                    batch.enqueue(message_id, state["created"], state["hash"])
-            self.commit(batch)
-            self._secrets[session_id] = have | new
-
-    def forget_secrets(self) -> None:
-        """Drop them all, because what counts as a secret has changed; indexing finds them again."""
-        with self._write:
-            batch = self.batch()
-            for key in list(self._store.keys(b"sess:")):
-                if key.endswith(b":secrets"):
-                    batch.delete(key)
-            self.commit(batch)
-            self._secrets.clear()
-
-    def _raws(self, message_id: str, state: Json) -> Iterator[bytes]:
-        yield self._store.get(keys.message_raw(message_id)) or b""
-        for part_id in state["parts"]:
-            yield self._store.get(keys.part(message_id, part_id)) or b""
 
     # -- files ---------------------------------------------------------------------------------------------------
 

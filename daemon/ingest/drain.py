@@ -63,12 +63,12 @@ class Entries:
         if state is None:
             return None
         while True:
-            secrets = self._archive.secrets(state["session"])
+            secrets = self._archive.secrets.of(state["session"])
             with known.only(secrets), known.noting() as noted:
                 entry = self._of(message_id)
             if noted.keys() <= secrets.keys():
                 return entry
-            self._archive.add_secrets(state["session"], noted)
+            self._archive.secrets.add(state["session"], noted)
             self._said.clear()
 
     def _of(self, message_id: str) -> Entry | None:

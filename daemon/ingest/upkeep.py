@@ -256,7 +256,7 @@ class Upkeep:
         """Where other things were hidden when the indexes were filled, every message is indexed again."""
         if self._archive.note("redaction") == fingerprint():
             return
-        self._archive.forget_secrets()
+        self._archive.secrets.forget()
         waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
         self._archive.set_note("redaction", fingerprint())
         if waiting:
