@@ -24,7 +24,7 @@ DEEPEST = 100
 
 _MOST_PASSES = 4
 _NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag")
-_VALUES = frozenset({"value", "Value", "secret", "default", "argument"})
+_VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument"})
 """Fields of a record that stands for one name and its value."""
 
 _STEERING = (*range(0x200E, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
@@ -81,7 +81,7 @@ def _walked(value: Any, levels: int, name: str) -> Any:
     named = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
     return {
         redact(key) if isinstance(key, str) else key: _walked(
-            item, levels - 1, named if named and key in _VALUES else str(key)
+            item, levels - 1, (named or name) if (named or name) and key in _VALUES else str(key)
         )
         for key, item in value.items()
     }

@@ -45,12 +45,12 @@ _ASSIGNMENT = re.compile(
     r"(?:"
     # <password>value</password>
     r">(?P<element>[^<>\s]{6,200}+)</"
-    # --password value, "--password", "value"
-    r"|(?:[\"'],)?[ \t]{1,4}(?:[\"'](?P<quotedflag>[^\"'\s\[\]$][^\"'\n\[\]]{3,200}+)[\"']"
-    rf"|(?P<flag>(?![-$]){_BARE}{{6,200}}+))"
     # name: "DB_PASSWORD", value: "value"; - name: DB_PASSWORD, on the next line value: value
     r"|[\"']?,?\s{0,40}[\"']?(?:value|default)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     rf"(?:[\"'](?P<pairedquoted>[^\"'\n\[\]]{{4,512}}+)[\"']|(?P<paired>{_BARE}{{6,512}}+))"
+    # --password value, "--password", "value"
+    r"|(?:[\"'],)?[ \t]{1,4}(?:[\"'](?P<quotedflag>[^\"'\s\[\]$][^\"'\n\[\]]{3,200}+)[\"']"
+    rf"|(?P<flag>(?![-$]){_BARE}{{6,200}}+))"
     # a cell of a table, a field of a row: | password | value |, password,value, <td>password</td><td>value</td>
     r"|[\"'`*]{0,3}[ \t]{0,40}(?:[|│,;\t]|</(?:td|th|dt|key|name)>\s{0,40}"
     r"<(?:td|dd|string|value)(?:[ \t][^<>\n]{0,80})?>)"
@@ -72,6 +72,7 @@ _PHRASE = re.compile(
     rf"(?:{_LOGIN_NAMES}){_SUFFIX}(?P<key>[\"']?)"
     r"[ \t]{0,16}[:=][ \t]{0,16}(?P<quote>[\"'])(?P<phrase>[^\"'\n\\\[\]]{6,200}+)(?P=quote)"
     r"[ \t]{0,4},?[ \t]{0,8}(?:[#;][^\n]{0,200})?(?=\r?\n|\Z)"
+    rf"|(?:{_LOGIN_NAMES}){_SUFFIX}=(?P<plain>[a-z]{{6,64}}+)(?=[ \t]{{0,8}}(?:\r?\n|\Z|</))"
 )
 _LINE_START = re.compile(r"[ \t]{0,60}(?:export[ \t]{1,4}|set[ \t]{1,4}|-[ \t]{1,4})?[\"']?[\w.-]{0,60}\Z")
 """A line of a configuration file: nothing but a name and a quoted value."""
@@ -95,9 +96,9 @@ _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 _LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
-_FLAG = re.compile(r"(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}\Z", re.IGNORECASE)
+_FLAG = re.compile(r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX)[ \t]{1,4}[\w.-]{0,40})\Z", re.IGNORECASE)
 _QUALIFIED = re.compile(r"(?:::|\barn:[^\s\"']{0,60}:)[\w.-]{0,80}\Z")
-_SCRAMBLED = re.compile(r"\d(?=[A-Za-z])")
+_HUMP = re.compile(r"[a-z](?=[A-Z])")
 _HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
 _CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")
 _CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])")
@@ -139,7 +140,8 @@ def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """Passwords of several words, or of letters only, where a line of a configuration file has nothing else."""
     for match in _PHRASE.finditer(lowered):
-        value = text[slice(*match.span("phrase"))]
+        start, end = match.span("plain") if match["plain"] else match.span("phrase")
+        value = text[start:end].lower() if match["plain"] else text[start:end]
         begun = max(0, match.start() - 130)
         line = text[begun + text[begun : match.start()].rfind("\n") + 1 : match.start()]
         if begun and "\n" not in text[begun : match.start()]:
@@ -147,7 +149,7 @@ def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         if not _LINE_START.match(line):
             continue
         if is_phrase(value, is_plain=not match["key"]):
-            yield *match.span("phrase"), "password"
+            yield start, end, "password"
 
 
 def is_phrase(value: str, *, is_plain: bool = True) -> bool:
@@ -164,7 +166,7 @@ def is_phrase(value: str, *, is_plain: bool = True) -> bool:
         return False
     if len(words) == 1:
         return len(value) >= 6 and value.isalpha() and value.isascii() and value.islower()
-    return is_plain and len(words) >= 3 and value[-1] not in ".!?:" and all(len(w) > 2 and w.islower() for w in words)
+    return is_plain and len(words) >= 3 and value[-1] not in ".!?:" and all(word.islower() for word in words)
 
 
 def name_kind(name: str) -> str:
@@ -183,7 +185,8 @@ def is_value(value: str, *, is_password: bool) -> bool:
         return False
     if " " in value:
         return is_password and is_phrase(value)
-    return _is_literal(value, is_password=is_password) or (is_password and is_phrase(value))
+    least = value if is_password or len(value) < 10 else value.ljust(12, value[0])
+    return _is_literal(least, is_password=is_password) or (is_password and is_phrase(value))
 
 
 def _is_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:
@@ -214,6 +217,8 @@ def _is_paired(value: str, _match: re.Match[str], _text: str, is_password: bool)
 def _is_bare(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
     if match["separator"] not in {":", "=", ":=", "：", "=>"}:
         return is_password and _is_prose_password(value)
+    if match["separator"] == "=" and _FLAG.search(text[max(0, match.start() - 48) : match.start()]):
+        return is_value(value, is_password=is_password)
     is_header = match["separator"] == ":" and _HEADER.search(text[max(0, match.start() - 60) : match.start()])
     if is_header or _is_env(match, text):
         is_long = len(value) >= (12 if is_header else 6)
@@ -266,6 +271,8 @@ def _is_literal(value: str, *, is_password: bool) -> bool:
         return False
     if not is_password and value.isidentifier() and any(part in value.lower() for part in _NAME_PARTS):
         return False  # the name of a type or variable: "secret": "V1SecretVolumeSource"
+    if len(_HUMP.findall(value)) * 4 >= len(value) >= 10 and value.isalpha():
+        return True  # letters only, but of such a mixture as base64 has and no name
     is_strong = _DIGITS.search(value) or (is_password and _SYMBOL.search(value))
     return bool(is_strong) and not _is_wordy(value, is_password=is_password)
 
@@ -297,11 +304,11 @@ def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password:
         return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
     if any(word in value.lower() for word in _NAME_PARTS):
         return False
-    if _LINE_END.match(text, match.end("bare")) or text.startswith("</", match.end("bare")):
+    if _LINE_END.match(text, match.end("bare")) or text.startswith(("</", "<br"), match.end("bare")):
         is_tight = match.start("bare") == match.end("separator")
         if is_password and match["separator"] == "=" and is_tight:
             return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
-        if not is_password and len(value) >= 12 and len(_SCRAMBLED.findall(value)) >= 3 and "_" not in value:
+        if not is_password and len(value) >= 12 and sum(c.isdigit() for c in value) >= 4 and "_" not in value:
             return True
     return len(_DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value
 

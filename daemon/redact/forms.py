@@ -61,7 +61,8 @@ def _is_url_token(match: re.Match[str]) -> bool:
 def _is_netrc(match: re.Match[str]) -> bool:
     """Behind the login of a machine, on its line or on one of the few before."""
     before = match.string[max(0, match.start() - 300) : match.start()]
-    return ("login " in before or "user " in before) and "machine " in before and _is_quoted_sql(match)
+    is_entry = "machine " in before or "default" in before
+    return ("login " in before or "user " in before) and is_entry and _is_quoted_sql(match)
 
 
 def _is_sql(match: re.Match[str]) -> bool:
@@ -86,7 +87,7 @@ _BARE_AUTHORIZATION = (
     r"""(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})(?! ?[A-Za-z(\[{])"""
 )
 _BEARER = rf"[bB](?i:earer){_BLANK}{{1,4}}(?P<secret>[A-Za-z0-9._~+/-]{{16,}}+={{0,2}})"
-_CURL = r"""-(?:u|-user)[ \t=]{1,2}["']?[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+_CURL = r"""-(?:u|-user)(?:[ \t=]{1,2}["']?|["'], {0,2}["'])[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
 _NETRC = rf"password{_BLANK}{{1,8}}(?P<secret>[^\s\"'`\[\]]{{4,256}}+)"
 _SQL = (
     r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set)(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
@@ -116,7 +117,7 @@ FORMS: tuple[Rule, ...] = (
     Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _secret_has_digit),
     Rule("bearer", ("earer", "EARER"), _BEARER, _secret_has_digit),
     Rule("curl-user", ("curl",), _CURL, _is_curl),
-    Rule("password", ("machine ",), _NETRC, _is_netrc),
+    Rule("password", ("machine ", "default login"), _NETRC, _is_netrc),
     Rule(
         "password",
         tuple(
@@ -151,7 +152,8 @@ def cookies(text: str) -> Iterator[tuple[int, int, str]]:
             secret = pair["secret"]
             if pair["name"].lower() in _NO_SECRETS or is_reference(secret):
                 continue
-            if any(c.isdigit() for c in secret) or len(secret) >= 20:
+            is_named = any(word in pair["name"].lower() for word in ("sess", "sid", "token", "auth"))
+            if is_named or any(c.isdigit() for c in secret) or len(secret) >= 20:
                 yield *pair.span("secret"), "cookie"
 
 
