@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test laws matrix score bench examples lint lock config clean
+.PHONY: run test laws matrix score secrets bench examples lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
@@ -18,6 +18,9 @@ matrix: .venv/.ready         ## the main job from the built wheel on every suppo
 
 score: .venv/.ready          ## how much of recorded work comes back: exact, refused, wrong
 	@$(BIN)/python tools/score.py
+
+secrets: .venv/.ready        ## print what of planted secrets can be read: canaries, frames, ways out, innocent texts
+	@$(BIN)/python tools/secrets_matrix.py
 
 bench: .venv/.ready          ## measure speed and quality (minutes; see bench/README.md for its options)
 	@$(BIN)/python bench/run.py $(BENCH)

@@ -19,7 +19,9 @@ _UNSEEN = (
 _SHOWN = re.compile(
     f"[{_UNSEEN}]|\r(?!\n)|(?<=[{_SELECTORS}{_MORE_SELECTORS}])[{_SELECTORS}]|(?<![{_IDEOGRAPHS}])[{_MORE_SELECTORS}]"
 )
-_ANY = re.compile(f"[{_UNSEEN}{_SELECTORS}{_MORE_SELECTORS}\u200c\u200d]|\r(?!\n)")
+INVISIBLE = f"{_UNSEEN}{_SELECTORS}{_MORE_SELECTORS}\u200c\u200d"
+"""All of them, joiners and selectors too, for the inside of a regular expression's brackets."""
+_ANY = re.compile(f"[{INVISIBLE}]|\r(?!\n)")
 
 
 def visible(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 HOSTILE = Path(__file__).parent / "hostile"
@@ -28,3 +29,24 @@ SECRETS: list[tuple[str, str, str]] = [
     for row in tomllib.loads((HOSTILE / "secrets.toml").read_text(encoding="utf-8"))["secret"]
 ]
 """(kind, secret, text with the secret's place as {})."""
+
+
+@dataclass(frozen=True)
+class RuleCase:
+    """What one rule must hide, what it must leave, and the text around both, with their place as {}."""
+
+    name: str
+    secret: str
+    near_miss: str
+    text: str
+
+
+RULES: list[RuleCase] = [
+    RuleCase(
+        row["name"],
+        "".join(map(_piece, row["secret"].split("|"))),
+        "".join(map(_piece, row["near_miss"].split("|"))),
+        row.get("text", "see {} and go on"),
+    )
+    for row in tomllib.loads((HOSTILE / "rules.toml").read_text(encoding="utf-8"))["rule"]
+]

@@ -39,6 +39,7 @@ from daemon.opencode.discover import Sources
 from daemon.recall.candidates import finish
 from daemon.recall.catalog import Catalog
 from daemon.reconstitute import Reconstitution
+from daemon.redact import custom, known
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
@@ -86,6 +87,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
 
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
+        custom.configure(config.redact.extra, config.redact.allow)
         self.archive = Archive(config.archive_dir)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
@@ -132,6 +134,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.recovery.close()
         self.upkeep.close()
         self.archive.close()
+        custom.configure((), ())
 
     def __enter__(self) -> Self:
         return self
@@ -339,7 +342,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         Raises:
             BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
         """
-        with self.alone(target.path, progress), self.answerer() as who:
+        with known.only({}), self.alone(target.path, progress), self.answerer() as who:
             stood = self.grounds[target.path] = self.ground()
             result = Reconstitution(
                 self.archive,

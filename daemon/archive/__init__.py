@@ -23,6 +23,7 @@ from daemon.archive.files import FileRecords
 from daemon.archive.messages import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import OwnRecords
+from daemon.archive.secrets import KnownSecrets
 from daemon.archive.session_records import SessionRecords
 from daemon.archive.store import Store
 from daemon.errors import DiskFull
@@ -59,6 +60,7 @@ class Archive(OwnRecords):
             self.objects = Objects(self._store, lambda: self._counts)
             self._touched: list[str] = []
             self._quarantine_changes = 0
+            self.secrets = KnownSecrets(self, self._store, self._write)
         except BaseException:
             self._store.close()
             raise
@@ -140,6 +142,7 @@ class Archive(OwnRecords):
     def session(self, session_id: str) -> Session | None:
         """The session, also when its source has deleted it."""
         entry = self._load(keys.session_meta(session_id))
+        self.secrets.learn(session_id)
         return None if entry is None else _session(entry)
 
     def sessions(self) -> Iterator[Session]:
@@ -177,6 +180,7 @@ class Archive(OwnRecords):
         raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
+        self.secrets.learn(state["session"])
         parts = tuple(self._part(message_id, part_id, state["session"]) for part_id in state["parts"])
         return records.message(raw, parts, state["session"])
 

@@ -45,6 +45,10 @@ def session_version(session_id: str, digest: str) -> bytes:
     return _key("sess", escape(session_id), "was", digest[:16])
 
 
+def session_secrets(session_id: str) -> bytes:
+    return _key("sess", escape(session_id), "secrets")
+
+
 def message_raw(message_id: str) -> bytes:
     return _key("msg", escape(message_id), "raw")
 

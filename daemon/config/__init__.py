@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
+import regex  # type: ignore[import-untyped]  # it ships no types
 
 from daemon.config.schema import example, fix
 from daemon.config.sections import (
@@ -29,6 +30,7 @@ from daemon.config.sections import (
     Log,
     OpenCode,
     Output,
+    Redact,
     Section,
     TargetSection,
     Watch,
@@ -38,7 +40,7 @@ from daemon.errors import ConfigError
 
 __all__ = [
     "ENVIRONMENT", "Adapter", "Agent", "ArchiveSection", "Chat", "Config", "Embedding", "Index", "Limits", "Log",
-    "OpenCode", "Output", "TargetSection", "Watch", "default_path", "example", "load",
+    "OpenCode", "Output", "Redact", "TargetSection", "Watch", "default_path", "example", "load",
 ]  # fmt: skip
 
 # What msgspec knows of a type it builds at the first use, and a second thread that comes meanwhile finds it half built
@@ -83,6 +85,7 @@ def load(path: Path | None = None) -> Config:
         raise ConfigError(f"{place}: {reason[0].lower()}{reason[1:]}; {fix(key)}") from None
     _reject_relative(config, path, origin)
     _reject_targets(config, path)
+    _reject_patterns(config, path)
     return config
 
 
@@ -148,6 +151,19 @@ def _reject_relative(config: Config, path: Path, origin: dict[str, str]) -> None
         if output.is_relative_to(records):
             place = blamed("output.dir", key)
             raise ConfigError(f"{place}: output.dir: {output} is inside a directory of records; choose one outside it")
+
+
+def _reject_patterns(config: Config, path: Path) -> None:
+    for key, patterns in (("extra", config.redact.extra), ("allow", config.redact.allow)):
+        for number, pattern in enumerate(patterns):
+            try:
+                found = regex.compile(pattern)
+            except regex.error as error:
+                reason = f"{pattern!r} is no regular expression: {error}; mend it, or leave it out"
+                raise ConfigError(f"{path}: redact.{key}[{number}]: {reason}") from None
+            if found.fullmatch(""):
+                reason = f"{pattern!r} matches the empty text; make it match at least one character"
+                raise ConfigError(f"{path}: redact.{key}[{number}]: {reason}")
 
 
 def _reject_targets(config: Config, path: Path) -> None:

@@ -189,6 +189,15 @@ class Limits(Section, frozen=True):
     pages: Annotated[int, Meta(ge=1, le=1_000_000, description="most pages in one tree")] = 5000
 
 
+class Redact(Section, frozen=True):
+    """What is hidden besides what Reconstitute takes for a secret, and what never is. Regular expressions."""
+
+    extra: Annotated[
+        list[str], Meta(description="hide what these match, or their group (?P<secret>...): internal ids, names")
+    ] = []
+    allow: Annotated[list[str], Meta(description="never hide what one of these matches whole: sample values")] = []
+
+
 class Log(Section, frozen=True):
     """What the daemon says of itself. Never message text."""
 
@@ -212,6 +221,7 @@ class Config(Section, frozen=True):
     targets: list[TargetSection] = []
     watch: Watch = Watch()
     limits: Limits = Limits()
+    redact: Redact = Redact()
     log: Log = Log()
 
     @property

@@ -101,6 +101,9 @@ class Loader:
 
     def _keep(self, edits: Iterable[FileEdit]) -> None:
         for edit in edits:
+            self._archive.secrets.learn(
+                edit.session_id
+            )  # what is shown of a file hides what its sessions are known to hold
             renamed = self._renamed(edit) if self._aliases else edit
             key = renamed.time, renamed.part_id, renamed.number, renamed.path
             if key not in self._found and _brings(renamed):

@@ -16,7 +16,7 @@ from daemon.embed import Embedder
 from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Kind, Message, Section, Session
-from daemon.redact import redact
+from daemon.redact import known, redact
 from daemon.transcript.chunks import chunks
 from daemon.transcript.document import document
 from daemon.transcript.windows import BEFORE, said, window
@@ -55,7 +55,23 @@ class Entries:
         self._places: dict[str, dict[str, int]] = {}  # session -> message -> its place in the conversation
 
     def of(self, message_id: str) -> Entry | None:
-        """The entry of one message; None where the archive has none."""
+        """The entry of one message; None where the archive has none.
+
+        What is recognised in it is hidden in the whole session from now on, and in the entry itself.
+        """
+        state = self._archive.state(message_id)
+        if state is None:
+            return None
+        while True:
+            secrets = self._archive.secrets.of(state["session"])
+            with known.only(secrets), known.noting() as noted:
+                entry = self._of(message_id)
+            if noted.keys() <= secrets.keys():
+                return entry
+            self._archive.secrets.add(state["session"], noted)
+            self._said.clear()
+
+    def _of(self, message_id: str) -> Entry | None:
         message = self._archive.message(message_id)
         if message is None:
             return None

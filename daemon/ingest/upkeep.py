@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon import fsio
-from daemon.archive import Archive
+from daemon.archive import STAGES, Archive
 from daemon.embed import Embedder, OnThisMachine
 from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex, guard
@@ -23,6 +23,7 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
 from daemon.ingest.drain import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
 from daemon.model import Json
+from daemon.redact import fingerprint
 from daemon.transcript.chunks import chunks
 from daemon.vectors import Vector
 
@@ -96,6 +97,7 @@ class Upkeep:
         self._embedder: Embedder | None = None
         self._semantic: Semantic | None = None
         self.lexical: LexicalIndex = self._open_lexical()
+        self._redact_anew()
 
     # -- lexical -------------------------------------------------------------------------------------------------
 
@@ -280,6 +282,16 @@ class Upkeep:
                 self._semantic.close()
             self._semantic = None
             self.semantic_state = "waiting: the disk is full"
+
+    def _redact_anew(self) -> None:
+        """Where other things were hidden when the indexes were filled, every message is indexed again."""
+        if self._archive.note("redaction") == fingerprint():
+            return
+        self._archive.secrets.forget()
+        waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
+        self._archive.set_note("redaction", fingerprint())
+        if waiting:
+            self._say("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
 
     # -- belonging together --------------------------------------------------------------------------------------
 

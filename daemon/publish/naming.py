@@ -40,7 +40,7 @@ def folders_above(path: str) -> list[str]:
 
 def safe_path(path: str) -> str:
     """`path` with every component made a harmless file name; relative, never empty."""
-    return "/".join(_safe(name) for name in path.split("/") if name not in {"", "."}) or "_"
+    return "/".join(_safe(name) for name in redact(path).split("/") if name not in {"", "."}) or "_"
 
 
 def _safe(name: str) -> str:

@@ -59,7 +59,7 @@ def _failure(error: Any) -> str:
     """An error as ``name: message``."""
     fields = table(error)
     words = [error, fields.get("name"), table(fields.get("data")).get("message") or fields.get("message")]
-    return ": ".join(word for word in map(text, words) if word) or readable(error)
+    return ": ".join(word for word in map(text, words) if word) or readable(redact_value(error))
 
 
 def _part(part: Part, room: int) -> Json:
@@ -85,7 +85,7 @@ def _called(part: Part, room: int) -> Json:
     ):
         if text(value):
             shown[name] = redact(text(value))
-    answered = {"output": redact(_output(state)), "error": redact(readable(state.get("error")))}
+    answered = {"output": redact(_output(state)), "error": redact(readable(redact_value(state.get("error"))))}
     if state.get("input") is not None:
         given = redact_value(state["input"])
         most = max(room // 2, room - sum(map(len, answered.values())))
@@ -103,7 +103,7 @@ def _called(part: Part, room: int) -> Json:
 
 def _output(state: Json) -> str:
     """What the tool printed; of a call that was stopped or failed, what it had printed until then."""
-    return readable(state.get("output")) or text(table(state.get("metadata")).get("output"))
+    return readable(redact_value(state.get("output"))) or text(table(state.get("metadata")).get("output"))
 
 
 def _size(value: Any) -> int:
@@ -159,7 +159,7 @@ def _retry(data: Json) -> str:
 
 
 def _other(data: Json) -> str:
-    rest = readable({key: value for key, value in data.items() if key not in _IDS})
+    rest = readable(redact_value({key: value for key, value in data.items() if key not in _IDS}))
     return _line(text(data.get("type")), rest)
 
 

@@ -8,40 +8,74 @@ languages. It never goes by randomness without such a name beside it (docs/relia
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 WORDS = (
-    "pass", "pwd", "secret", "token", "key", "credential", "auth",
+    "pass", "pwd", "secret", "token", "key", "credential", "auth", "psk", "dockerc",
     "contrase", "senha", "kennwort", "пароль", "密码", "パスワード",
 )  # fmt: skip
 """One of these is in every text that `find` can find something in (lower case)."""
 
-_LOGIN_NAMES = (
-    r"passwords?|passwd|passphrase|passwort|(?<![a-z])pass|pwd|contraseña|contrasena|senha|kennwort"
-    r"|mot_?de_?passe|пароль|密码|パスワード"
-)
-_KEY_NAMES = (
-    r"secret|token|credentials?|\"auth|client-key-data|api[-_ ]?key"
-    r"|(?:access|secret|private|account|signing|encryption|master|shared|auth|service|license|deploy)[-_]?key"
+_LOGINS = (
+    r"passwords?", "passwd", "passphrase", "passwort", r"pass(?<![a-z]pass)", "pwd", "contraseña", "contrasena",
+    "senha", "kennwort", r"mot_?de_?passe", "пароль", "密码", "パスワード", r"psk(?<![a-z]psk)",
+)  # fmt: skip
+_KEYS = (
+    "secret", "token", r"credentials?", '"auth', r"_auth(?<![a-z0-9]_auth)", "client-key-data", r"api[-_ ]?key",
+    r"dockerc(?:onfigjson|fg)",
+    *(
+        rf"{word}[-_]?key"
+        for word in (
+            "access", "secret", "private", "account", "signing", "encryption", "master", "shared", "auth", "service",
+            "license", "deploy", "app",
+        )
+    ),
+)  # fmt: skip
+_LOGIN_NAMES, _KEY_NAMES = "|".join(_LOGINS), "|".join(_KEYS)
+_IS_LOGIN = re.compile(_LOGIN_NAMES)
+_SUFFIX = (
+    r"(?:[-_]?(?:key[-_]base|base|prod|production|dev|test|staging|live|main|root|admin|default|value|hex|raw|plain"
+    r"|old|new|current|v?\d{1,3}))?"
 )
 _BARE = r"[^\s\"'`,;&|<>()\[\]{}\\]"
+_TAG = r"(?:</?[a-z]{1,10}\d?(?:[ \t][^<>\n]{0,80})?>)"
 _ASSIGNMENT = re.compile(
-    rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NAMES}))"
+    # One list of words that begin with letters: the engine then looks only at places that begin so.
+    rf"(?P<name>{_LOGIN_NAMES}|{_KEY_NAMES}){_SUFFIX}"
     r"(?:"
     # <password>value</password>
     r">(?P<element>[^<>\s]{6,200}+)</"
-    # --password value
-    rf"|(?:(?<=--password)|(?<=--token)|(?<=--api-key)|(?<=--secret))[ \t]{{1,4}}(?P<flag>(?![-$]){_BARE}{{6,200}}+)"
-    # name: "value", name = 'value', name is `value`, name: str = "value"; quotes escaped as in JSON inside JSON
-    r"|\\{0,3}[\"'`]?\]?[ \t]{0,16}"
-    r"(?P<separator>=>|:=|={1,3}|:|：|(?<=[ \t])(?:is|was|ist|war|est|es|é|это)(?=[ \t]))[ \t]{0,16}"
+    # name: "DB_PASSWORD", value: "value"; - name: DB_PASSWORD, on the next line value: value
+    r"|[\"']?,?\s{0,40}[\"']?(?:value|default)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+    rf"(?:[\"'](?P<pairedquoted>[^\"'\n\[\]]{{4,512}}+)[\"']|(?P<paired>{_BARE}{{6,512}}+))"
+    # --password value, "--password", "value"
+    r"|(?:[\"'],)?[ \t]{1,4}(?:[\"'](?P<quotedflag>[^\"'\s\[\]$][^\"'\n\[\]]{3,200}+)[\"']"
+    rf"|(?P<flag>(?![-$]){_BARE}{{6,200}}+))"
+    # a cell of a table, a field of a row: | password | value |, password,value, <td>password</td><td>value</td>
+    r"|[\"'`*]{0,3}[ \t]{0,40}(?:[|│,;\t]|</(?:td|th|dt|key|name)>\s{0,40}"
+    r"<(?:td|dd|string|value)(?:[ \t][^<>\n]{0,80})?>)"
+    rf"[ \t]{{0,40}}[\"'`*]{{0,3}}(?P<cell>(?![*]){_BARE}{{6,512}}+)"
+    # password: | and the value on the next line
+    r"|[\"']?[ \t]{0,4}:[ \t]{0,4}[|>][-+]?\d?[ \t]{0,4}\r?\n[ \t]{1,60}(?P<block>[^\s\[|>][^\n\[\]]{5,512}+)"
+    # name: "value", name = 'value', name is `value`, name: str = "value"
+    rf"|[\"'`*]{{0,3}}\]?{_TAG}?[*]{{0,3}}[ \t]{{0,16}}"
+    r"(?P<separator>=>|:=|={1,3}|:|：|(?<=[ \t])(?:is|was|ist|war|est|es|é|это)(?=[ \t]))"
+    rf"[*]{{0,3}}[ \t]{{0,16}}{_TAG}?[*]{{0,3}}"
     r"(?:[a-z]{2,20}[ \t]{0,2}=[ \t]{0,2})?"
-    r"(?:[bru]?\\{0,3}\"(?P<double>[^\"\s\\]{4,512}+)\\{0,3}\""
-    r"|[bru]?\\{0,3}'(?P<single>[^'\s\\]{4,512}+)\\{0,3}'"
+    r"(?:[bru]?\\{0,3}\"(?P<double>[^\"\s\\]{4,512}+)(?:\\{0,3}\"|\Z)"
+    r"|[bru]?\\{0,3}'(?P<single>[^'\s\\]{4,512}+)(?:\\{0,3}'|\Z)"
     r"|`(?P<tick>[^`\s]{4,512}+)`"
-    rf"|(?P<bare>{_BARE}{{6,512}}+)(?![(\[{{<]))"
+    rf"|(?P<bare>{_BARE}{{6,512}}+)(?![(\[{{])(?!<(?!/|br\b|p\b|div|span|td|tr|li|hr|code|pre|b>|i>|em>|strong)))"
     r")",
 )
+_PHRASE = re.compile(
+    rf"(?:{_LOGIN_NAMES}){_SUFFIX}(?P<key>[\"']?)"
+    r"[ \t]{0,16}[:=][ \t]{0,16}(?P<quote>[\"'])(?P<phrase>[^\"'\n\\\[\]]{6,200}+)(?P=quote)"
+    r"[ \t]{0,4},?[ \t]{0,8}(?:[#;][^\n]{0,200})?(?=\r?\n|\Z)"
+    rf"|(?:{_LOGIN_NAMES}){_SUFFIX}=(?P<plain>[a-z]{{6,64}}+)(?=[ \t]{{0,8}}(?:\r?\n|\Z|</))"
+)
+_LINE_START = re.compile(r"[ \t]{0,60}(?:export[ \t]{1,4}|set[ \t]{1,4}|-[ \t]{1,4})?[\"']?[\w.-]{0,60}\Z")
+"""A line of a configuration file: nothing but a name and a quoted value."""
 _LONGEST = 512
 _MARKER = re.compile(r"\[REDACTED:[a-z-]{1,20}:[0-9a-f]{8}\]")
 _REFERENCE = re.compile(
@@ -61,7 +95,28 @@ _VERSION = re.compile(r"[\^~>=v]{0,2}\d+\.\d+")
 _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
-_LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#]|\\[nr])")
+_LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
+_FLAG = re.compile(r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX)[ \t]{1,4}[\w.-]{0,40})\Z", re.IGNORECASE)
+_QUALIFIED = re.compile(r"(?:::|\barn:[^\s\"']{0,60}:)[\w.-]{0,80}\Z")
+_HUMP = re.compile(r"[a-z](?=[A-Z])")
+_HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
+_CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")
+_CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])")
+_ENDS_IN_NAME = re.compile(rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NAMES}|(?<![a-z])auth)){_SUFFIX}\Z")
+_ORDINARY = frozenset(
+    re.findall(
+        r"\w+",
+        """password passwords passwort passwd secret token login username user your enter please the and for with must
+    should not required optional string text hidden none null true false default example disabled enabled basic bearer
+    identifier label reset forgot forgotten invalid missing incorrect wrong field input confirm confirmed confirmation
+    change changed changeme current new old repeat again show hide strong weak encrypted hashed plain bcrypt scrypt
+    placeholder redacted unknown empty unset undefined value values number boolean object array varchar bytes nullable
+    integer credential credentials private public email phone contact contraseña kennwort senha mot passe passphrase
+    hint prompt inherit ignore always never manual auto automatic generated random external internal vault keyring
+    keychain environment env file path stdin session cookie oauth openid saml ldap kerberos local remote type name
+    this that from into when will have has was are can use used using set get see""",
+    )
+)
 _HUMPS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
 _NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "cred")
 
@@ -71,8 +126,8 @@ def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     position = 0
     while match := _ASSIGNMENT.search(lowered, position):
         start, end = match.span(match.lastgroup or 0)
-        is_password = match["password"] is not None
-        if text[end - 1] == "." and match["bare"]:
+        is_password = _IS_LOGIN.match(match["name"]) is not None
+        if text[end - 1] == "." and match.lastgroup in {"bare", "cell", "paired"}:
             end -= 1  # a sentence's full stop
         if _is_secret(text[start:end], match, text, is_password=is_password):
             yield start, end, "password" if is_password else "secret"
@@ -82,22 +137,113 @@ def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             position = start if end - start < _LONGEST - 1 else end
 
 
+def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    """Passwords of several words, or of letters only, where a line of a configuration file has nothing else."""
+    for match in _PHRASE.finditer(lowered):
+        start, end = match.span("plain") if match["plain"] else match.span("phrase")
+        value = text[start:end].lower() if match["plain"] else text[start:end]
+        begun = max(0, match.start() - 130)
+        line = text[begun + text[begun : match.start()].rfind("\n") + 1 : match.start()]
+        if begun and "\n" not in text[begun : match.start()]:
+            continue
+        if not _LINE_START.match(line):
+            continue
+        if is_phrase(value, is_plain=not match["key"]):
+            yield start, end, "password"
+
+
+def is_phrase(value: str, *, is_plain: bool = True) -> bool:
+    """Whether a value that a name says is a password is one, though it has neither digits nor symbols.
+
+    A label, a message or a type is none; of several words only where the name `is_plain`, which in files of
+    translations it is not.
+    """
+    words = value.split(" ")
+    lowered = value.lower()
+    if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or (len(words) == 1 and not value[:1].islower()):
+        return False
+    if any(not word for word in words) or any(word.strip(".,:;!?") in _ORDINARY for word in lowered.split(" ")):
+        return False
+    if len(words) == 1:
+        return len(value) >= 6 and value.isalpha() and value.isascii() and value.islower()
+    return is_plain and len(words) >= 3 and value[-1] not in ".!?:" and all(word.islower() for word in words)
+
+
+def name_kind(name: str) -> str:
+    """What the value of a field called `name` is: "password", "secret", or "" where the name says neither."""
+    lowered = name.lower()
+    if not any(word in lowered for word in WORDS) or len(name) > 100:
+        return ""
+    match = _ENDS_IN_NAME.search(lowered)
+    return "" if match is None else "password" if match["password"] else "secret"
+
+
+def is_value(value: str, *, is_password: bool) -> bool:
+    """Whether the whole value of a field whose name says secret is one."""
+    lowered = value.lower()
+    if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or "\n" in value or len(value) > _LONGEST:
+        return False
+    if " " in value:
+        return is_password and is_phrase(value)
+    least = value if is_password or len(value) < 10 else value.ljust(12, value[0])
+    return _is_literal(least, is_password=is_password) or (is_password and is_phrase(value))
+
+
 def _is_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:
     lowered = match[match.lastgroup or 0]
     if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or _in_marker(text, match):
         return False
-    if match["bare"] is None:
+    if _QUALIFIED.search(text[max(0, match.start() - 80) : match.start()]):
+        return False  # AWS::SecretsManager::Secret, arn:...:secret:...: a type, a resource
+    judge = _FORMS.get(match.lastgroup or "")
+    if judge is None:
         return _is_literal(value, is_password=is_password)
+    return judge(value, match, text, is_password)
+
+
+def _is_flag(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
+    before = text[max(0, match.start() - 48) : match.start()]
+    return _FLAG.search(before) is not None and is_value(value, is_password=is_password)
+
+
+def _is_block(value: str, _match: re.Match[str], _text: str, is_password: bool) -> bool:
+    return is_value(value.strip(), is_password=is_password)
+
+
+def _is_paired(value: str, _match: re.Match[str], _text: str, is_password: bool) -> bool:
+    return is_value(value, is_password=is_password) and not _TYPE.search(value) and not _is_name(value)
+
+
+def _is_bare(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
     if match["separator"] not in {":", "=", ":=", "：", "=>"}:
         return is_password and _is_prose_password(value)
-    if _is_env(match, text):
-        return len(value) >= 6 and _DIGITS.search(value) is not None and not _is_wordy(value, is_password=is_password)
+    if match["separator"] == "=" and _FLAG.search(text[max(0, match.start() - 48) : match.start()]):
+        return is_value(value, is_password=is_password)
+    is_header = match["separator"] == ":" and _HEADER.search(text[max(0, match.start() - 60) : match.start()])
+    if is_header or _is_env(match, text):
+        is_long = len(value) >= (12 if is_header else 6)
+        return is_long and _DIGITS.search(value) is not None and not _is_wordy(value, is_password=is_password)
     if not _is_literal(value, is_password=is_password):
         return False
     return (
         _is_pair(match, text)
         or not _IDENTIFIER.match(value)
         or _is_bare_secret(value, match, text, is_password=is_password)
+    )
+
+
+def _is_cell(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
+    """A cell beside one that holds a secret's name and nothing else: a row of a table or of a CSV file."""
+    before = _CELL_START.search(text[max(0, match.start() - 60) : match.start()])
+    is_alone = before is not None and _CELL_END.match(text, match.end(match.lastgroup or 0))
+    return bool(
+        is_alone
+        and len(value) >= 8
+        and len(_DIGITS.findall(value)) + len(_SYMBOL.findall(value)) > 0
+        and _is_literal(value, is_password=is_password)
+        and not _TYPE.search(value)
+        and not (is_password and _IDENTIFIER.match(value) and ("_" in value or "." in value))
+        and (is_password or not all(_PLAIN_SEGMENT.match(segment) for segment in _SEGMENTS.split(value)))
     )
 
 
@@ -125,6 +271,8 @@ def _is_literal(value: str, *, is_password: bool) -> bool:
         return False
     if not is_password and value.isidentifier() and any(part in value.lower() for part in _NAME_PARTS):
         return False  # the name of a type or variable: "secret": "V1SecretVolumeSource"
+    if len(_HUMP.findall(value)) * 4 >= len(value) >= 10 and value.isalpha():
+        return True  # letters only, but of such a mixture as base64 has and no name
     is_strong = _DIGITS.search(value) or (is_password and _SYMBOL.search(value))
     return bool(is_strong) and not _is_wordy(value, is_password=is_password)
 
@@ -156,6 +304,12 @@ def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password:
         return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
     if any(word in value.lower() for word in _NAME_PARTS):
         return False
+    if _LINE_END.match(text, match.end("bare")) or text.startswith(("</", "<br"), match.end("bare")):
+        is_tight = match.start("bare") == match.end("separator")
+        if is_password and match["separator"] == "=" and is_tight:
+            return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
+        if not is_password and len(value) >= 12 and sum(c.isdigit() for c in value) >= 4 and "_" not in value:
+            return True
     return len(_DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value
 
 
@@ -169,3 +323,10 @@ def _is_name(value: str) -> bool:
         and all(_PLAIN_SEGMENT.match(word) for word in words)
         and any(part in value.lower() for part in _NAME_PARTS)
     )
+
+
+_FORMS: dict[str, Callable[[str, re.Match[str], str, bool], bool]] = {
+    "flag": _is_flag, "quotedflag": _is_flag, "cell": _is_cell, "block": _is_block, "paired": _is_paired,
+    "bare": _is_bare,
+}  # fmt: skip
+"""How the value of each form is judged; of all others a value is surely a literal."""

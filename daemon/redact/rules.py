@@ -1,4 +1,4 @@
-"""The table of secrets that show themselves by their shape: a provider's prefix, a PEM block, a URL with a password.
+"""The table of secrets that providers mark with a prefix of their own.
 
 Each rule names cheap words one of which must be in the text before its pattern is tried. Every pattern begins with
 literal text, takes runs possessively and starts only where a word starts, so no character is looked at more than a
@@ -24,11 +24,18 @@ class Rule:
     words: tuple[str, ...]
     source: str
     check: Check | None = None
+    before: int = 0
+    """Characters before the match that belong to the secret, for one whose mark stands at its end."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """Compiled when it is first needed: all of them cost every command 50 ms of its start, hardly one is used."""
         return _compiled(self.source)
+
+    @property
+    def name(self) -> str:
+        """Unique among all rules: the kind and the word that leads to it."""
+        return f"{self.kind} {self.words[0]}"
 
 
 @cache
@@ -57,7 +64,7 @@ def _anywhere(kind: str, body: str, *prefixes: str, check: Check | None = None) 
 
     def is_sure(match: re.Match[str]) -> bool:
         is_inside = match.string[max(0, match.start() - 1) : match.start()] in {"-", "_"}
-        return (not is_inside or _has_digit(match)) and (check is None or check(match))
+        return (not is_inside or has_digit(match)) and (check is None or check(match))
 
     return tuple(Rule(kind, (prefix,), _start(prefix, "_-") + body, is_sure) for prefix in prefixes)
 
@@ -68,110 +75,163 @@ def _is_mixed(match: re.Match[str]) -> bool:
     return any(c.isdigit() for c in text) and any(c.isupper() for c in text)
 
 
-def _has_digit(match: re.Match[str]) -> bool:
+def has_digit(match: re.Match[str]) -> bool:
+    """Whether there is a digit in the match."""
     return any(c.isdigit() for c in match[0])
-
-
-_KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{24}")
-
-
-def _holds_key(match: re.Match[str]) -> bool:
-    """Whether there is key material between the lines: code that only names the header is left alone."""
-    return _KEY_MATERIAL.search(match["body"]) is not None
-
-
-def _is_credential(match: re.Match[str]) -> bool:
-    """A digit or inner capitals, as base64 has, and not a word: ``Authorization: Basic authentication``."""
-    secret = match["secret"]
-    return any(c.isdigit() for c in secret) or sum(c.isupper() for c in secret[1:]) >= 2
-
-
-def _is_curl(match: re.Match[str]) -> bool:
-    line = match.string[max(0, match.start() - 400) : match.start()]
-    return "curl" in line.rpartition("\n")[2] and any(c.isdigit() for c in match["secret"])
-
-
-_PLAIN_URL_PASSWORDS = frozenset({"password", "pass", "passwd", "pwd", "secret", "pw", "token", "redacted", "user"})
-
-
-def _is_url_password(match: re.Match[str]) -> bool:
-    secret = match["secret"]
-    is_reference = secret[0] in "$<{%*[:" or "${" in secret or "{{" in secret or "REDACTED:" in secret
-    return not is_reference and secret.lower() not in _PLAIN_URL_PASSWORDS and not set(secret) <= set("*x.X…")
 
 
 _WORD = r"[A-Za-z0-9_-]"
 _ALNUM = r"[A-Za-z0-9]"
+_LOWER = r"[a-z0-9]"
+_HEX = r"[0-9a-f]"
 _END = r"(?![A-Za-z0-9])"
+_UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}{_END}"
 
-_PEM = (
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    # To the END line when there is one, else over the lines of key material that follow (output is often cut).
-    r"(?P<body>(?>(?:[^-]|-(?!----))*+)(?=-----END )|(?>(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{16,}+(?:\s|\\[nr])*+)*+))"
-    r"(?:-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----)?"
-)
-_URL = r"""://[^\s/:@"'`<>\[\]{}]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])"""
-_AUTHORIZATION = (
-    r"""[aA](?i:uthorization)\\{0,3}["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,3}["'`]?"""
-    r"""(?i:basic|token|apikey|api-key|key|digest|negotiate) {1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}+={0,2})"""
-)
-_BEARER = r"[bB](?i:earer)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/-]{16,}+={0,2})"
-_CURL = r"""-(?:u|-user)[ \t=]{1,2}["']?[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
-_COOKIE = r"""[cC](?i:ookie): {0,4}[\w.-]{1,64}+=(?P<secret>[A-Za-z0-9%._~+/=|:-]{20,}+)"""
-
-SHAPES: tuple[Rule, ...] = (
-    Rule("private-key", ("PRIVATE KEY",), _PEM, _holds_key),
-    *_prefixed("jwt", rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{8,}}+", "eyJ"),
-    *_anywhere("aws", rf"[A-Z0-9]{{16}}{_END}", "AKIA", "ASIA", "ABIA", "ACCA"),
+_CODE_HOSTS = (
     *_anywhere("github", rf"{_ALNUM}{{36,}}+", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     *_anywhere("github", r"[A-Za-z0-9_]{40,}+", "github_pat_"),
-    *_anywhere("gitlab", r"[A-Za-z0-9_.-]{20,}+", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"),
+    *_anywhere(
+        "gitlab", r"[A-Za-z0-9_.-]{20,}+", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-", "glffct-",
+        "glft-",
+        "glimt-", "glagent-", "gloas-", "GR1348941", "_gitlab_session=", check=has_digit,
+    ),
+    *_anywhere("atlassian", r"[A-Za-z0-9_=-]{60,}+", "ATATT3", "ATCTT3"),
+    *_anywhere("bitbucket", rf"{_ALNUM}{{20,}}+", "ATBB", check=_is_mixed),
+    *_anywhere("sourcegraph", rf"(?:(?:{_HEX}{{16}}|local)_)?{_HEX}{{40}}{_END}", "sgp_"),
+    *_anywhere("sonar", rf"{_HEX}{{40}}{_END}", "squ_", "sqp_", "sqa_"),
+)  # fmt: skip
+_MODELS = (
     *_anywhere("anthropic", rf"{_WORD}{{20,}}+", "sk-ant-", check=_is_mixed),
     *_prefixed("openai", rf"{_WORD}{{20,}}+", "sk-", check=_is_mixed),
-    *_anywhere("stripe", rf"{_ALNUM}{{16,}}+", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
-    *_anywhere("stripe", r"[A-Za-z0-9+/=]{24,}+", "whsec_", check=_is_mixed),
-    *_anywhere("slack", r"[A-Za-z0-9-]{16,}+", *(f"xox{c}-" for c in "abeoprs"), "xapp-", check=_has_digit),
-    Rule("slack-webhook", ("hooks.slack.com",), r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{30,}+)"),
-    Rule("discord", ("/api/webhooks/",), rf"/api/webhooks/\d{{10,20}}/(?P<secret>{_WORD}{{50,}}+)"),
+    *_anywhere("huggingface", rf"{_ALNUM}{{30,}}+", "hf_", "api_org_"),
+    *_prefixed("model-api", rf"{_ALNUM}{{36,}}+", "gsk_", "xai-", "pplx-", "r8_", "fw_", "tgp_v1_", check=has_digit),
+    *_anywhere(
+        "model-api", rf"{_ALNUM}{{24,}}+", "nvapi-", "csk-", "lsv2_pt_", "lsv2_sk_", "jina_", "tvly-", "fc-",
+        check=has_digit,
+    ),
+)  # fmt: skip
+_CLOUDS = (
+    *_anywhere("aws", rf"[A-Z0-9]{{16}}{_END}", "AKIA", "ASIA", "ABIA", "ACCA"),
+    *_prefixed("aws", r"[A-Za-z0-9+/]{109,}+={0,2}", "ABSK"),
+    *_anywhere("aws", r"[A-Za-z0-9+/]{20,}+={0,2}", "bedrock-api-key-"),
+    *_anywhere("alibaba", rf"{_ALNUM}{{20}}{_END}", "LTAI", check=has_digit),
     *_anywhere("google", rf"{_WORD}{{35}}(?!{_WORD})", "AIza"),
     *_anywhere("google", rf"{_WORD}{{24,}}+", "GOCSPX-"),
     *_prefixed("google", rf"{_WORD}{{24,}}+", "1//0"),
     *_prefixed("google", r"[A-Za-z0-9_.-]{30,}+", "ya29."),
+    Rule(
+        "azure", ("Q~",),
+        r"Q~(?<![A-Za-z0-9_~.-][A-Za-z0-9_~.]{3}\dQ~)(?<=[A-Za-z0-9_~.]{3}\dQ~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])",
+        before=4,
+    ),
+    *_anywhere("digitalocean", rf"{_HEX}{{64}}{_END}", "dop_v1_", "doo_v1_", "dor_v1_"),
+    *_prefixed("cloudflare", rf"{_HEX}{{24}}-{_HEX}{{100,}}+", "v1.0-"),
+    *_prefixed("heroku", rf"{_WORD}{{40,}}+", "HRKU-"),
+    *_prefixed("flyio", r"[A-Za-z0-9_=+/,-]{40,}+", "fm2_", "fm1r_", "fm1a_", "fo1_"),
+    *_anywhere("supabase", rf"{_HEX}{{40}}{_END}", "sbp_"),
+    *_anywhere("planetscale", r"[A-Za-z0-9_.=-]{32,}+", "pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
+    *_prefixed("databricks", rf"{_HEX}{{32}}(?:-\d)?{_END}", "dapi"),
+    *_anywhere("pulumi", rf"{_HEX}{{40}}{_END}", "pul-"),
+    *_prefixed("scalingo", rf"{_WORD}{{48}}(?!{_WORD})", "tk-us-"),
+    *_prefixed("clickhouse", rf"{_ALNUM}{{38}}{_END}", "4b1d", check=_is_mixed),
+    *_prefixed("openshift", rf"{_WORD}{{43}}(?!{_WORD})", "sha256~"),
+    *_prefixed("yandex", rf"{_WORD}{{35,38}}(?!{_WORD})", "AQVN"),
+    *_anywhere("netlify", rf"{_ALNUM}{{36,}}+", "nfp_"),
+    *_anywhere("render", rf"{_ALNUM}{{24,}}+", "rnd_", check=has_digit),
+    *_anywhere("aiven", r"[A-Za-z0-9+/=]{60,}+", "aivenv1"),
+)  # fmt: skip
+_PACKAGES = (
     *_anywhere("npm", rf"{_ALNUM}{{36,}}+", "npm_"),
     *_anywhere("pypi", rf"{_WORD}{{40,}}+", "pypi-AgE"),
-    *_anywhere("rubygems", rf"[0-9a-f]{{48}}{_END}", "rubygems_"),
+    *_anywhere("rubygems", rf"{_HEX}{{48}}{_END}", "rubygems_"),
     *_anywhere("docker", rf"{_WORD}{{20,}}+", "dckr_pat_", "dckr_oat_"),
-    *_anywhere("huggingface", rf"{_ALNUM}{{30,}}+", "hf_", "api_org_"),
-    *_prefixed("sendgrid", rf"{_WORD}{{16,}}+\.{_WORD}{{16,}}+", "SG."),
-    *_prefixed("twilio", rf"[0-9a-f]{{32}}{_END}", "SK"),
-    *_anywhere("digitalocean", rf"[0-9a-f]{{64}}{_END}", "dop_v1_", "doo_v1_", "dor_v1_"),
-    *_prefixed("databricks", rf"[0-9a-f]{{32}}{_END}", "dapi"),
+    *_anywhere("clojars", rf"{_LOWER}{{60}}{_END}", "CLOJARS_", "clojars_"),
+    *_anywhere("nuget", rf"{_LOWER}{{43}}{_END}", "oy2"),
+    *_anywhere("crates", rf"{_ALNUM}{{32}}{_END}", "cio"),
+    *_prefixed("artifactory", rf"{_ALNUM}{{69}}{_END}", "AKCp"),
+    *_prefixed("artifactory", rf"{_ALNUM}{{59}}{_END}", "cmVmd"),
+)
+_SHOPS = (
+    *_anywhere(
+        "stripe", rf"{_ALNUM}{{16,}}+",
+        *(f"{key}_{mode}_" for key in ("sk", "rk") for mode in ("live", "test", "prod")),
+    ),
+    *_anywhere("stripe", r"[A-Za-z0-9+/=]{24,}+", "whsec_", check=_is_mixed),
     *_anywhere("shopify", rf"[0-9a-fA-F]{{32}}{_END}", "shpat_", "shpca_", "shppa_", "shpss_"),
     *_prefixed("square", rf"{_WORD}{{22,}}+", "sq0atp-", "sq0csp-"),
-    Rule("telegram", (":AA",), rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{33}}(?!{_WORD}))"),
+    *_prefixed("square", rf"{_WORD}{{56,60}}(?!{_WORD})", "EAAA", check=_is_mixed),
+    *_anywhere("shippo", rf"[0-9a-fA-F]{{40}}{_END}", "shippo_live_", "shippo_test_"),
+    *_anywhere("duffel", r"[A-Za-z0-9_=-]{43}", "duffel_live_", "duffel_test_"),
+    *_prefixed("easypost", rf"{_ALNUM}{{54}}{_END}", "EZAK", "EZTK"),
+    *_anywhere("flutterwave", rf"{_ALNUM}{{12,}}+", "FLWSECK_TEST-", "FLWSECK-", check=has_digit),
+    *_prefixed("plaid", _UUID, "access-sandbox-", "access-development-", "access-production-"),
+    Rule(
+        "paypal", ("access_token$",),
+        rf"access_token\$(?:production|sandbox)\${_LOWER}{{16}}\$(?P<secret>{_HEX}{{32}}){_END}",
+    ),
+    Rule("maxmind", ("_mmk",), rf"_mmk(?<=[A-Za-z0-9]{{6}}_[A-Za-z0-9]{{29}}_mmk){_END}", before=36),
+)  # fmt: skip
+_MESSAGES = (
+    *_anywhere("slack", r"[A-Za-z0-9-]{16,}+", *(f"xox{c}-" for c in "abeoprs"), "xapp-", check=has_digit),
+    *_prefixed("sendgrid", rf"{_WORD}{{16,}}+\.{_WORD}{{16,}}+", "SG."),
+    *_anywhere("sendinblue", rf"{_HEX}{{64}}-{_ALNUM}{{16}}{_END}", "xkeysib-", "xsmtpsib-"),
+    *_prefixed("mailgun", rf"{_HEX}{{32}}{_END}", "key-"),
+    Rule("mailchimp", ("-us",), rf"-us(?<![0-9A-Za-z]{_HEX}{{32}}-us)(?<={_HEX}{{32}}-us)\d{{1,2}}{_END}", before=32),
+    *_prefixed("twilio", rf"{_HEX}{{32}}{_END}", "SK"),
+    *_prefixed("facebook", rf"{_ALNUM}{{100,}}+", "EAAM", "EAAC", "EAAB"),
+    Rule("telegram", (":AA",), rf"(?P<secret>:AA(?<=[0-9]{{8}}:AA){_WORD}{{20,}}+)"),
+    *_prefixed("notion", rf"{_ALNUM}{{40,}}+", "ntn_", "secret_", check=has_digit),
+    *_prefixed("airtable", rf"{_ALNUM}{{14}}\.{_HEX}{{64}}{_END}", "pat"),
+    *_anywhere("figma", rf"{_WORD}{{36,}}+", "figd_"),
+    *_anywhere("typeform", r"[A-Za-z0-9_.=-]{59}", "tfp_"),
+    *_anywhere("frameio", r"[A-Za-z0-9_=-]{64}", "fio-u-"),
+    *_prefixed("dropbox", rf"{_WORD}{{60,}}+", "sl.", check=_is_mixed),
+    *_anywhere("linear", rf"{_ALNUM}{{32,}}+", "lin_api_", "lin_oauth_"),
+)  # fmt: skip
+_OPERATIONS = (
     *_prefixed("vault", rf"{_WORD}{{24,}}+", "hvs.", "hvb.", "hvr."),
     Rule("terraform", (".atlasv1.",), rf"\.atlasv1\.(?P<secret>{_WORD}{{40,}}+)"),
-    *_anywhere("linear", rf"{_ALNUM}{{32,}}+", "lin_api_", "lin_oauth_"),
-    *_prefixed("notion", rf"{_ALNUM}{{40,}}+", "ntn_", "secret_"),
     *_prefixed("grafana", r"[A-Za-z0-9_=+/]{32,}+", "glsa_", "glc_"),
+    *_prefixed("grafana", r"[A-Za-z0-9]{60,}+={0,2}", "eyJrIjoi"),
     *_anywhere("newrelic", rf"[A-Z0-9]{{27}}{_END}", "NRAK-"),
-    *_anywhere("postman", rf"[0-9a-f]{{24}}-[0-9a-f]{{34}}{_END}", "PMAK-"),
-    *_prefixed("doppler", rf"{_ALNUM}{{40,}}+", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa."),
-    *_anywhere("age", rf"[0-9A-Z]{{58}}{_END}", "AGE-SECRET-KEY-1"),
-    *_prefixed("model-api", rf"{_ALNUM}{{36,}}+", "gsk_", "xai-", "pplx-", "r8_", "fw_", "tgp_v1_"),
-    *_anywhere("figma", rf"{_WORD}{{36,}}+", "figd_"),
+    *_anywhere("newrelic", rf"[A-Za-z0-9-]{{32}}{_END}", "NRII-"),
+    *_anywhere("newrelic", rf"{_HEX}{{19}}{_END}", "NRJS-"),
+    *_anywhere("postman", rf"{_HEX}{{24}}-{_HEX}{{34}}{_END}", "PMAK-"),
+    *_prefixed("doppler", rf"{_ALNUM}{{40,}}+", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
     *_anywhere("sentry", r"[A-Za-z0-9_=+/]{40,}+", "sntrys_", "sntryu_"),
-    *_anywhere("atlassian", r"[A-Za-z0-9_=-]{60,}+", "ATATT3", "ATCTT3"),
-    *_anywhere("supabase", rf"[0-9a-f]{{40}}{_END}", "sbp_"),
     *_anywhere("tailscale", rf"(?:auth|api|client|webhook)-{_WORD}{{16,}}+", "tskey-"),
-    *_anywhere("planetscale", r"[A-Za-z0-9_.=-]{32,}+", "pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
-    *_prefixed("dropbox", rf"{_WORD}{{60,}}+", "sl.", check=_is_mixed),
-    *_prefixed("heroku", rf"{_WORD}{{40,}}+", "HRKU-"),
-    *_prefixed("flyio", r"[A-Za-z0-9_=+/,]{60,}+", "fm2_", "fm1r_", "fo1_"),
-    Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{40,}+)"),
-    Rule("url-password", ("://",), _URL, _is_url_password),
-    Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
-    Rule("bearer", ("earer", "EARER"), _BEARER, lambda match: any(c.isdigit() for c in match["secret"])),
-    Rule("curl-user", ("curl",), _CURL, _is_curl),
-    Rule("cookie", ("ookie:", "OOKIE:"), _COOKIE, _has_digit),
-)
+    *_prefixed("dynatrace", rf"[A-Z0-9]{{24}}\.[A-Z0-9]{{64}}{_END}", "dt0c01."),
+    *_prefixed("harness", rf"{_WORD}{{22}}\.{_ALNUM}{{24}}\.{_ALNUM}{{20}}{_END}", "pat.", "sat."),
+    *_anywhere("octopus", rf"[A-Z0-9]{{26}}{_END}", "API-", check=has_digit),
+    *_anywhere("prefect", rf"{_ALNUM}{{36}}{_END}", "pnu_"),
+    *_anywhere("infracost", rf"{_ALNUM}{{32}}{_END}", "ico-", check=has_digit),
+    *_anywhere("readme", rf"{_LOWER}{{70}}{_END}", "rdme_"),
+    *_anywhere("buildkite", rf"{_ALNUM}{{40}}{_END}", "bkua_"),
+    *_anywhere("circleci", rf"{_ALNUM}{{16,}}_{_HEX}{{40}}{_END}", "CCIPAT_"),
+    *_prefixed("launchdarkly", _UUID, "sdk-", "mob-", "api-"),
+    *_anywhere("settlemint", rf"{_ALNUM}{{16}}{_END}", "sm_aat_", "sm_pat_", "sm_sat_", check=has_digit),
+    *_anywhere("nebula", r"[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}", "dnkey-"),
+    *_anywhere("intra42", rf"{_HEX}{{64}}{_END}", "s-s4t2ud-", "s-s4t2af-"),
+    *_prefixed("adobe", rf"{_ALNUM}{{32}}{_END}", "p8e-", check=has_digit),
+    *_anywhere(
+        "authress", rf"{_ALNUM}{{5,30}}\.{_ALNUM}{{4,6}}\.acc[_-]{_WORD}{{10,32}}\.[A-Za-z0-9+/_=-]{{30,120}}+",
+        "sc_", "ext_", "scauth_", "authress_",
+    ),
+)  # fmt: skip
+_KEYS = (
+    *_anywhere("age", rf"[0-9A-Z]{{58}}{_END}", "AGE-SECRET-KEY-1"),
+    *_anywhere("age", r"[0-9A-Z]{60,}+", "AGE-PLUGIN-"),
+    *_prefixed("1password", r"[A-Za-z0-9+/_-]{200,}+={0,3}", "ops_eyJ"),
+    *_prefixed(
+        "1password",
+        rf"[A-Z0-9]{{6}}-(?:[A-Z0-9]{{11}}|[A-Z0-9]{{6}}-[A-Z0-9]{{5}})-[A-Z0-9]{{5}}-[A-Z0-9]{{5}}-[A-Z0-9]{{5}}{_END}",
+        "A3-",
+    ),
+    *_prefixed("jwt", rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{8,}}+", "eyJ"),
+    *_prefixed("jwt", rf"{_WORD}{{8,}}+(?:\.{_WORD}{{0,2000}}+){{3}}\.{_WORD}{{16,}}+", "eyJhbGciOi"),
+)  # fmt: skip
+
+VENDORS: tuple[Rule, ...] = (
+    *_KEYS, *_CODE_HOSTS, *_MODELS, *_CLOUDS, *_PACKAGES, *_SHOPS, *_MESSAGES, *_OPERATIONS,
+)  # fmt: skip
+"""All of them; the first one that matches names the kind."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from daemon import records
 from daemon.model import Document, Json, Kind, Message, Part, Section, Session
-from daemon.redact import redact
+from daemon.redact import redact, redact_value
 from daemon.transcript.edits import edits
 from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.paths import paths
@@ -84,13 +84,13 @@ def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
         yield from _called(part)
     elif part.type in ("subtask", "agent"):
         named = {name: part.data.get(name) for name in ("name", "agent", "description", "prompt", "command")}
-        yield Kind.TASK, "", readable(named)
+        yield Kind.TASK, "", _clean(named)
     elif part.type == "file":
         url = records.text(part.data.get("url"))
         yield Kind.PROMPT, "", readable([part.data.get("filename"), "" if url.startswith("data:") else url])
     elif part.type not in ("compaction", "retry"):
         rest = {key: value for key, value in part.data.items() if key not in ("id", "sessionID", "messageID", "type")}
-        yield Kind.TOOL_OUTPUT, "", readable(rest)
+        yield Kind.TOOL_OUTPUT, "", _clean(rest)
 
 
 def _said(part: Part, role: str, text: str) -> tuple[Kind, str]:
@@ -105,11 +105,11 @@ def _called(part: Part) -> Iterator[tuple[Kind, str, str]]:
     tool = valid_text(records.text(part.data.get("tool")))
     if is_own_call(part):  # neither what was asked of it: who asks again is not looking for the question
         return
-    yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, readable(state.get("input"))
+    yield Kind.TASK if tool == "task" else Kind.TOOL_INPUT, tool, _clean(state.get("input"))
     if shows_own_answer(part):  # the command stays: it is what was done
         return
     for name in ("output", "error"):
-        yield Kind.TOOL_OUTPUT, tool, readable(state.get(name))
+        yield Kind.TOOL_OUTPUT, tool, _clean(state.get(name))
     yield Kind.TOOL_OUTPUT, tool, partial_output(state)
     given = readable(state.get("input"))
     for _, patch in patches(state):
@@ -123,6 +123,11 @@ def _unsaid(patch: str, given: str) -> str:
     ]
     said = {line.strip() for line in given.splitlines()}
     return "\n".join(line for line in lines if line and line not in said)
+
+
+def _clean(value: Any) -> str:
+    """As `readable`, redacted while the names of the fields still tell what their values are."""
+    return readable(value if isinstance(value, str) else redact_value(value))
 
 
 def readable(value: Any, label: str = "") -> str:

@@ -27,6 +27,7 @@ from daemon.reconstitute.agent.blocks import (
     size,
 )
 from daemon.records import table
+from daemon.redact import redact_value
 from daemon.transcript.document import RECALL_BEGIN, capped, document, readable
 
 INDEXED_KB = 1024
@@ -130,7 +131,7 @@ def _text(section: Section, given: Any) -> str:
     """The section's text, cleaned; what a tool was given by its names, short things first, as long as none is ours."""
     text = section.text
     if section.kind is Kind.TOOL_INPUT and isinstance(given, dict) and RECALL_BEGIN not in readable(given):
-        text = capped("\n".join(_named(given)), INDEXED_KB * 1024)
+        text = capped("\n".join(_named(redact_value(given))), INDEXED_KB * 1024)
     return clean(text).strip("\n")
 
 

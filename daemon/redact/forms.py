@@ -1,0 +1,249 @@
+"""Secrets that show themselves by the form they stand in: a header, a URL, a cookie, a login file, a private key.
+
+As `rules`: every pattern begins with literal text and takes runs possessively, so that looking stays linear.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from daemon.redact.rules import Rule
+
+_BLANK = r"[ \t]"
+
+
+def _is_credential(match: re.Match[str]) -> bool:
+    """A digit or inner capitals, as base64 has, and not a word: ``Authorization: Basic authentication``."""
+    secret = match["secret"]
+    return any(c.isdigit() for c in secret) or sum(c.isupper() for c in secret[1:]) >= 2
+
+
+def _secret_has_digit(match: re.Match[str]) -> bool:
+    return any(c.isdigit() for c in match["secret"])
+
+
+def _is_curl(match: re.Match[str]) -> bool:
+    line = match.string[max(0, match.start() - 400) : match.start()]
+    return "curl" in line.rpartition("\n")[2] and _secret_has_digit(match)
+
+
+_PLAIN_URL_PASSWORDS = frozenset(
+    {"password", "pass", "passwd", "pwd", "secret", "pw", "token", "redacted", "user", "username", "example"}
+)
+
+
+def is_reference(secret: str) -> bool:
+    """Whether what stands where a secret would is a variable, a template or a mark for something left out."""
+    return (
+        secret[0] in "$<{%*[:"
+        or "${" in secret
+        or "{{" in secret
+        or "REDACTED:" in secret
+        or set(secret) <= set("*x.X…")
+    )
+
+
+def _is_url_password(match: re.Match[str]) -> bool:
+    secret = match["secret"]
+    return not is_reference(secret) and secret.lower() not in _PLAIN_URL_PASSWORDS
+
+
+def _is_url_token(match: re.Match[str]) -> bool:
+    """``https://TOKEN@host``: a user's name has no mixture of digits and letters of this length."""
+    secret = match["secret"]
+    digits = sum(c.isdigit() for c in secret)
+    return digits >= 2 and any(c.isalpha() for c in secret) and not is_reference(secret)
+
+
+def _is_netrc(match: re.Match[str]) -> bool:
+    """Behind the login of a machine, on its line or on one of the few before."""
+    before = match.string[max(0, match.start() - 300) : match.start()]
+    is_entry = "machine " in before or "default" in before
+    return ("login " in before or "user " in before) and is_entry and _is_quoted_sql(match)
+
+
+def _is_sql(match: re.Match[str]) -> bool:
+    """In a statement about a user: in prose a library is identified by its name, too."""
+    before = match.string[max(0, match.start() - 200) : match.start()].lower()
+    return any(word in before for word in ("user", "role", "login", "grant", "alter")) and _is_quoted_sql(match)
+
+
+def _is_quoted_sql(match: re.Match[str]) -> bool:
+    secret = match["secret"]
+    return not is_reference(secret) and secret.lower() not in _PLAIN_URL_PASSWORDS
+
+
+_URL = r"""://[^\s/:@"'`<>\[\]{}|]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])"""
+_URL_USER = r"""://(?P<secret>[A-Za-z0-9_.~-]{20,255}+)@(?=[A-Za-z0-9\[])"""
+_AUTHORIZATION = (
+    rf"""[aA](?i:uthorization)["'`]?{_BLANK}{{0,4}}[:=,]{_BLANK}{{0,4}}["'`]?"""
+    r"""(?i:basic|token|apikey|api-key|key|digest|negotiate) {1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}+={0,2})"""
+)
+_BARE_AUTHORIZATION = (
+    rf"""[aA](?i:uthorization)["'`]?{_BLANK}{{0,4}}[:=]{_BLANK}{{0,4}}["'`]?"""
+    r"""(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})(?! ?[A-Za-z(\[{])"""
+)
+_BEARER = rf"[bB](?i:earer){_BLANK}{{1,4}}(?P<secret>[A-Za-z0-9._~+/-]{{16,}}+={{0,2}})"
+_CURL = r"""-(?:u|-user)(?:[ \t=]{1,2}["']?|["'], {0,2}["'])[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+_NETRC = rf"password{_BLANK}{{1,8}}(?P<secret>[^\s\"'`\[\]]{{4,256}}+)"
+_SQL = (
+    r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set)(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
+    r"""(?i:by|as|password)(?i: {1,4}password)? {0,4}[=(]? {0,4}"""
+    r"""(?P<quote>["'])(?P<secret>[^"'\n\[\]]{4,128}+)(?P=quote)"""
+)
+_NUGET = r"""(?i:key="(?:ClearText)?Password")\s{1,8}(?i:value)="(?P<secret>[^"\n\[\]]{4,128}+)\""""
+_SSHPASS = r"""sshpass {1,4}-p {0,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{3,128}+)"""
+_MYSQL = (
+    r"""(?:mysql|mysqldump|mysqladmin|mariadb)(?: {1,4}-[^\sp][^\s]{0,64}| {1,4}[^\s-][^\s]{0,64}){0,12}"""
+    r""" {1,4}-p(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+)
+_LOGIN = (
+    r"""docker login(?: {1,4}[^\s]{1,128}){0,6}? {1,4}-p {1,4}["']?"""
+    r"""(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{5,128}+)"""
+)
+_SLACK_HOOK = r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/]{30,}+)"
+_TEAMS = r"\.webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,}+)"
+FORMS: tuple[Rule, ...] = (
+    Rule("slack-webhook", ("hooks.slack.com",), _SLACK_HOOK),
+    Rule("teams-webhook", (".webhook.office.com",), _TEAMS),
+    Rule("discord", ("/api/webhooks/",), r"/api/webhooks/\d{10,20}/(?P<secret>[A-Za-z0-9_-]{50,}+)"),
+    Rule("azure-sas", ("sig=",), r"(?:[?&]|&amp;)sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
+    Rule("url-password", ("://",), _URL, _is_url_password),
+    Rule("url-password", ("://",), _URL_USER, _is_url_token),
+    Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
+    Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _secret_has_digit),
+    Rule("bearer", ("earer", "EARER"), _BEARER, _secret_has_digit),
+    Rule("curl-user", ("curl",), _CURL, _is_curl),
+    Rule("password", ("machine ", "default login"), _NETRC, _is_netrc),
+    Rule(
+        "password",
+        tuple(
+            f"{word} "
+            for text in ("identified by", "identified with", "encrypted password", "with password", "set password")
+            for word in (text, text.upper())
+        ),
+        _SQL,
+        _is_sql,
+    ),
+    Rule("password", ("assword",), _NUGET, _is_quoted_sql),
+    Rule("password", ("sshpass",), _SSHPASS, _is_quoted_sql),
+    Rule("password", ("mysql", "mariadb"), _MYSQL, _secret_has_digit),
+    Rule("password", ("docker login",), _LOGIN, _secret_has_digit),
+)
+"""The first that matches names the kind."""
+
+
+_COOKIE = re.compile(r"[cC](?i:ookie)[\"'`]?: {0,4}[\"'`]?(?P<pairs>[\w.-]{1,64}+=[^\r\n\"'`<>]{1,8192}+)")
+_PAIR = re.compile(r"(?P<name>[\w.-]{1,64}+)=(?P<secret>[^\s;,\"'`]{8,4096}+)")
+_NO_SECRETS = frozenset(
+    {"path", "domain", "expires", "max-age", "samesite", "version", "lang", "locale", "theme", "language"}
+)
+
+
+def cookies(text: str) -> Iterator[tuple[int, int, str]]:
+    """Every cookie of a Cookie or Set-Cookie header that is long enough to mean something, as (start, end, kind)."""
+    if "ookie" not in text and "OOKIE" not in text:
+        return
+    for header in _COOKIE.finditer(text):
+        for pair in _PAIR.finditer(text, *header.span("pairs")):
+            secret = pair["secret"]
+            if pair["name"].lower() in _NO_SECRETS or is_reference(secret):
+                continue
+            is_named = any(word in pair["name"].lower() for word in ("sess", "sid", "token", "auth"))
+            if is_named or any(c.isdigit() for c in secret) or len(secret) >= 20:
+                yield *pair.span("secret"), "cookie"
+
+
+_KIND = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?"
+_BEGIN = re.compile(rf"----(?:-?BEGIN {_KIND}-----?| BEGIN SSH2 ENCRYPTED PRIVATE KEY ----)")
+_FINISH = re.compile(rf"----(?:-?END {_KIND}-----?| END SSH2 ENCRYPTED PRIVATE KEY ----)")
+_PUTTY = re.compile(r"PuTTY-User-Key-File-\d[^\x00]{40,8000}?Private-MAC: [0-9a-f]{40,64}")
+_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_MOST_KEY = 40_000
+_LONGEST_LINE = 4000
+"""Characters; no private key is longer."""
+_KEY_LINE = re.compile(
+    r"[^A-Za-z0-9+/=\n]{0,12}(?:[A-Za-z0-9+/]{1,128}={0,2}|[A-Z][A-Za-z-]{1,20}: [^\n]{1,200}|=[A-Za-z0-9+/]{4})?"
+    r"[^A-Za-z0-9\n]{0,12}(?:\n|\Z)"
+)
+
+
+def private_keys(text: str) -> Iterator[tuple[int, int, str]]:
+    """Private keys, whole or cut off at either end, as (start, end, kind). Code that only names a header stays."""
+    for match in _PUTTY.finditer(text) if "Private-MAC: " in text else ():
+        yield *match.span(), "private-key"
+    if "PRIVATE KEY" not in text:
+        return
+    done = 0
+    ends = [match.span() for match in _FINISH.finditer(text)]
+    number = 0
+    for begin in _BEGIN.finditer(text):
+        if begin.start() < done:
+            continue
+        while number < len(ends) and ends[number][0] < begin.end():
+            number += 1
+        end = _whole(text, begin.end(), ends[number]) if number < len(ends) else 0
+        end = end or _forward(text, begin.end())
+        if end:
+            yield begin.start(), end, "private-key"
+            done = end
+    for start, end in ends:
+        if start >= done and (begun := _backward(text, start, done)) < start:
+            yield begun, end, "private-key"
+            done = end
+
+
+def _whole(text: str, start: int, finish: tuple[int, int]) -> int:
+    """The end of a key whose last line is there; 0 where what lies between is no key."""
+    body = text[start : finish[0]] if finish[0] - start <= _MOST_KEY else ""
+    material = sum(len(run) for run in _MATERIAL.findall(body))
+    return finish[1] if "-----BEGIN" not in body and material >= 24 and material * 2 >= len(body.strip()) else 0
+
+
+def _forward(text: str, start: int) -> int:
+    """Where the lines of a key end that has no last line; 0 where there are none."""
+    at, material = start, 0
+    while at < len(text) and at - start < _MOST_KEY and (line := _KEY_LINE.match(text, at)) and line.end() > at:
+        material += sum(len(run) for run in _MATERIAL.findall(line[0]))
+        at = line.end()
+    rest = re.compile(r"\s*[A-Za-z0-9+/=]{16,}").match(text, at)
+    if rest is not None:  # the text goes on behind the key on the same line
+        at, material = rest.end(), material + len(rest[0])
+    return at if material >= 24 else 0
+
+
+def _backward(text: str, start: int, least: int) -> int:
+    """Where the lines of a key begin that has no first line."""
+    at, floor = start, max(least, start - _MOST_KEY)
+    while at > floor:
+        low = max(floor, at - _LONGEST_LINE)
+        begun = text.rfind("\n", low, at - 1) + 1 or low
+        line = text[begun:at]
+        if begun == low > floor or not _KEY_LINE.fullmatch(line) or (len(line) > 40 and not _MATERIAL.search(line)):
+            rest = _MATERIAL.match(line.rstrip()[::-1])
+            return at - len(line) + len(line.rstrip()) - rest.end() if rest is not None else at
+        at = begun
+    return at
+
+
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}+={0,2}")
+_LATIN = re.compile(rb"[\t\n\r -~]{24,}")
+
+
+def encoded(text: str) -> Iterator[tuple[int, int, str]]:
+    """Runs of base64 that hold readable text, as (start, end, that text); images and hashes are none."""
+    for run in _RUN.finditer(text):
+        head = _from_base64(run[0][:64])
+        if _LATIN.match(head) and (whole := _from_base64(run[0])).isascii():
+            yield run.start(), run.end(), whole.decode()
+
+
+def _from_base64(run: str) -> bytes:
+    run = run.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(run[: len(run) // 4 * 4] if len(run) % 4 == 1 else run + "=" * (-len(run) % 4))
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,37 @@
+"""A field of a record: its name and its value, which stand apart in JSON, judged together."""
+
+from __future__ import annotations
+
+from daemon.redact import assignments
+from daemon.redact.finding import Span, find
+
+_LONGEST = 4096
+"""Characters; what is longer is a document, in which the name of the field tells nothing."""
+
+
+_LOGINS = frozenset({"-u", "--user", "--proxy-user"})
+_SAYS = (*assignments.WORDS, "cookie")
+
+
+def is_telling(name: str) -> bool:
+    """Whether the name of a field, or a flag, may say what its value is."""
+    lowered = name.lower()
+    return name in _LOGINS or any(word in lowered for word in _SAYS)
+
+
+def member(name: str, item: str) -> list[Span]:
+    """The secrets in `item`, the value of a field or the word behind a flag called `name`."""
+    if len(item) > _LONGEST:
+        return find(item)
+    if name in _LOGINS and (size := item.find(":") + 1) and len(item) - size >= 4:
+        return [Span(size, len(item), "curl-user", item[size:])]
+    kind = assignments.name_kind(name)
+    if kind and "REDACTED:" not in item and assignments.is_value(item, is_password=kind == "password"):
+        return [Span(0, len(item), kind, item)]
+    before = f"{name} " if name.startswith("-") else f"{name}: "
+    size = len(before)
+    return [
+        Span(span.start - size, span.end - size, span.kind, span.secret)
+        for span in find(before + item)
+        if span.start >= size
+    ]
