@@ -104,7 +104,7 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
 async def test_a_call_goes_through_as_it_was_written_and_its_answer_comes_back_marked(
     served: Path, service: ScriptedService
 ) -> None:
-    service.recall_answer = {"ok": True, "results": [{"snippet": "größer \u2028 日本"}], "warnings": ["w"]}
+    service.recall_answer = {"ok": True, "results": [{"snippet": "größer 日本"}], "warnings": ["w"]}
     async with client(served) as session:
         result = await session.call_tool("recall", {"query": "größer", "results": "7", "match": "SMART"})
     assert service.calls == [("recall", "recall", {"query": "größer", "results": "7", "match": "SMART"}, str(served))]
@@ -227,11 +227,16 @@ async def test_what_quotes_the_marks_does_not_end_the_block_and_is_never_indexed
     assert section.text.split() == ["I", "was", "told:", "zqrest", "of", "the", "message"]
 
 
-async def test_what_cannot_be_sent_as_utf8_comes_as_question_marks(served: Path, service: ScriptedService) -> None:
-    service.recall_answer = {"ok": True, "results": [{"path": "/a\udcff"}], "warnings": []}
+async def test_invisible_characters_are_named_in_answers(served: Path, service: ScriptedService) -> None:
+    """An agent's user sees what the agent sees; a lone surrogate could not even be sent."""
+    service.recall_answer = {
+        "ok": True,
+        "results": [{"path": "/a\udcff", "text": "a\u202eb\U000e0041\r\n"}],
+        "warnings": [],
+    }
     async with client(served) as session:
         result = await session.call_tool("recall", {"query": "x"})
-    assert quoted(result)["results"] == [{"path": "/a?"}]
+    assert quoted(result)["results"] == [{"path": "/a\ufffd", "text": "a⟨U+202E⟩b⟨U+E0041⟩\r\n"}]
 
 
 async def test_an_answer_beyond_all_bounds_is_refused_with_what_to_do(served: Path, service: ScriptedService) -> None:
