@@ -38,7 +38,7 @@ _ASIDE = (
     f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
     "what OpenCode still has"
 )
-_READERS_S, _LOOK_S = 2.0, 0.01
+_READERS_S, _READERS_AT_THE_END_S, _LOOK_S = 2.0, 1.0, 0.01
 _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
 
@@ -63,6 +63,7 @@ class Store:
             raise self._refused("the lock cannot be taken", error, "see to the disk and start again") from error
         self._reading = _Reading()
         self._db: Any = None
+        self._is_closed = False
         self.has_failed = False
         """Whether a write failed for want of room: `reopen` before the next one."""
         try:
@@ -104,9 +105,15 @@ class Store:
         return kind(f"{self._place}: {what}: {_text(cause)}; {self._outer_fix(cause) or fix}")
 
     def close(self) -> None:
-        """Release LevelDB, then the lock. Closing twice is harmless."""
-        if self._db is not None and not self._db.closed:
-            self._db.close()
+        """Release LevelDB, then the lock. Closing twice is harmless.
+
+        Nobody begins to read from now on, and those who do read get a moment to end: LevelDB that is closed while it
+        reads takes the process with it.
+        """
+        database, self._db, self._is_closed = self._db, None, True
+        if database is not None:
+            with self._reading.nobody(_READERS_AT_THE_END_S):
+                database.close()
             self._marker.closed()
         self._lock_file.close()
 
@@ -203,7 +210,10 @@ class Store:
 
         Raises:
             DiskFull: it could not be opened anew for want of room.
+            RuntimeError: it is closed; whoever still reads is late.
         """
+        if self._is_closed:
+            raise RuntimeError(f"{self._place}: closed")
         if self._db is None:
             raise DiskFull(f"{self._place}: there was no room to open it anew; it is opened when there is some")
         return self._db

@@ -1,4 +1,4 @@
-"""Programs that ran, replayed: what their text says they did, where that text is certain at the time.
+"""Programs that ran, replayed: what their text says they did, where that text is known at the time.
 
 Where it is understood, its effects take place one by one as if the command line had held them. Otherwise what was so
 far holds: a program whose words write nothing leaves everything as it was, any other may have changed every file in the
@@ -74,7 +74,8 @@ class Launches:
         if is_harmless:
             found = tuple(one for one in found if one.operation is not Operation.RUN or one.content or one.other)
         is_read_on = scripts.rereads_itself(program)
-        is_sure = self._replay(edit, folder, found, script if is_read_on else None)
+        is_sure = edit.content is not None or (script is not None and script.is_certain)
+        is_sure = self._replay(edit, folder, found, script if is_read_on else None, is_sure=is_sure)
         if is_sure and not (is_read_on and _TAKES_ANY.search(program.text)):
             self._names_its_files = edit.part_id, edit.other
 
@@ -121,10 +122,15 @@ class Launches:
         coming = self._later.get(track.path, ())
         return not any(later.part_id != edit.part_id and started(later) < edit.time for later in coming)
 
-    def _replay(self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None) -> bool:
-        """All effects in their order; from where the script itself may have changed, they are doubts: then False."""
+    def _replay(
+        self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None, *, is_sure: bool
+    ) -> bool:
+        """All effects in their order, as doubts unless `is_sure`, and from where the script itself may have changed.
+
+        Answers whether they were sure to the end.
+        """
         before = None if script is None else script.now
-        is_sure = True
+        is_intact = True
         self._depth += 1
         try:
             for one in found:
@@ -136,8 +142,8 @@ class Launches:
                         self._doubt(step.path, step)
                     else:
                         self._take(step)
-                if script is not None and is_sure and script.now is not before:
-                    is_sure = False
+                if script is not None and is_intact and script.now is not before:
+                    is_sure = is_intact = False
                     self._doubt(folder, edit)
         finally:
             self._depth -= 1
@@ -145,8 +151,9 @@ class Launches:
 
 
 def _told(track: Track | None) -> str | None:
-    """The text of a file, if it is certain."""
-    return track.text if track is not None and track.is_certain and track.exists else None
+    """The text of a file, if it is certain, or only a formatter may have run over it: that changes no program's work."""
+    is_known = track is not None and (track.is_certain or track.is_unconfirmed)
+    return track.text if track is not None and is_known and track.exists else None
 
 
 def _steps(edit: FileEdit, one: Effect, *, is_sure: bool) -> list[FileEdit]:

@@ -427,3 +427,43 @@ def test_kill_9_loses_no_acknowledged_commit_and_tears_none(tmp_path: Path) -> N
             assert archive.waiting("lexical") == len(ids)
             assert all(archive.message(message_id) is not None for message_id in ids)
             start = len(ids)
+
+
+def test_closing_while_threads_read_does_not_end_the_process(tmp_path: Path):
+    """LevelDB takes no care of readers: one that is in a read when it is closed takes the process with it."""
+    code = """
+import sys, threading, time
+from pathlib import Path
+from daemon.archive.store import Store
+
+place = Path(sys.argv[1])
+store = Store(place)
+store.write({b"k%d" % n: bytes(300_000) for n in range(60)})
+store.close()
+sys.setswitchinterval(1e-6)
+for _ in range(20):
+    store = Store(place)
+    started = threading.Barrier(9)
+
+    def read():
+        started.wait()
+        try:
+            while True:
+                for n in range(60):
+                    store.get(b"k%d" % n)
+        except RuntimeError:
+            pass  # it is closed now
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    time.sleep(0.002)
+    store.close()
+    for thread in threads:
+        thread.join()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "a")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
