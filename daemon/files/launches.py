@@ -151,7 +151,7 @@ class Launches:
 
 
 def _told(track: Track | None) -> str | None:
-    """The text of a file, if it is certain, or only a formatter may have run over it: that changes no program's work."""
+    """The text of a file, if it is certain or only a formatter may have changed it: no program works otherwise then."""
     is_known = track is not None and (track.is_certain or track.is_unconfirmed)
     return track.text if track is not None and is_known and track.exists else None
 
