@@ -152,9 +152,9 @@ def test_history_in_json_is_the_services_answer(cli: Cli) -> None:
 def test_a_diff_has_the_colours_of_diffs_on_a_terminal_only(cli: Cli) -> None:
     diff = "@@ -1 +1 @@\n-old\x1b[5m\n+new\r\n same\n"
     cli.service.history_answer["revisions"] = [REVISION | {"diff": diff, "diff_note": ""}]
-    assert "@@ -1 +1 @@\n-old[5m\n+new^M\n same\n" in cli("history", "/x", "--diff").stdout
+    assert "@@ -1 +1 @@\n-old␛[5m\n+new^M\n same\n" in cli("history", "/x", "--diff").stdout
     coloured = cli.on_terminal("history", "/x", "--diff", NO_COLOR="-")
-    assert "\x1b[36m@@ -1 +1 @@\x1b[0m\r\n\x1b[31m-old[5m\x1b[0m\r\n\x1b[32m+new^M\x1b[0m" in coloured
+    assert "\x1b[36m@@ -1 +1 @@\x1b[0m\r\n\x1b[31m-old␛[5m\x1b[0m\r\n\x1b[32m+new^M\x1b[0m" in coloured
 
 
 def test_history_by_lines_names_the_message_of_each(cli: Cli) -> None:
@@ -186,7 +186,7 @@ def test_show_prints_exactly_the_bytes_into_a_pipe(cli: Cli, data: bytes) -> Non
 
 def test_show_on_a_terminal_lets_no_control_character_through(cli: Cli) -> None:
     cli.service.content_answer = encoded("a\x1b]0;owned\x07\x9b1m\n".encode())
-    assert cli.on_terminal("show", "/x") == "a]0;owned1m\r\n"
+    assert cli.on_terminal("show", "/x") == "a␛]0;owned␇⟨U+009B⟩1m\r\n"
     cli.service.content_answer = encoded(b"\x89PNG\0")
     assert "--raw > FILE" in cli.on_terminal("show", "/x")
 

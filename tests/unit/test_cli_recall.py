@@ -74,7 +74,7 @@ def test_a_result_shows_title_role_time_kind_place_ids_and_snippet(cli: Cli) -> 
         "Limit the rate of requests · assistant · 2026-05-28 20:26 · tool_output/read",
         "    /home/ada/shop · ses_1 · msg_1",
         "    def rate_limit(per_minute: int) -> None:",
-        "        bucket = Bucket(per_minute)[2J",
+        "        bucket = Bucket(per_minute)␛[2J",
         "",
     ]
 

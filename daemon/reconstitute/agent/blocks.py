@@ -93,7 +93,7 @@ def clean(text: str) -> str:
 
     Redacted late, since an invisible character may have kept a secret from being known as one.
     """
-    seen = strip_invisible(redact(text))
+    seen = strip_invisible(redact(text.replace("\r\n", "\n")))
     return _ROLE.sub(r"\1 ", seen).replace(_MARK, _MARK.replace(":", " "))
 
 
