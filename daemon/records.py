@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import threading
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -91,6 +92,11 @@ def with_fields(fields: Json, data: str | bytes) -> bytes:
 
 def digest(*pieces: bytes) -> str:
     """One hash over several byte strings, unambiguous about where each ends."""
+    return digest_of(pieces)
+
+
+def digest_of(pieces: Iterable[bytes]) -> str:
+    """As `digest`, of byte strings that need not all be in memory at once."""
     total = hashlib.sha256()
     for piece in pieces:
         total.update(len(piece).to_bytes(8, "big"))
@@ -139,7 +145,7 @@ def part(raw: bytes, message_id: str, session_id: str) -> Part:
     )
 
 
-def message(raw: bytes, parts: tuple[Part, ...] = (), session_id: str = "") -> Message:
+def message(raw: bytes, parts: Sequence[Part] = (), session_id: str = "") -> Message:
     """A message record (formats section 3).
 
     Raises:

@@ -19,10 +19,11 @@ import numpy as np
 from daemon import records
 from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged, superseded
+from daemon.archive.bodies import size_of
 from daemon.archive.files import FileRecords
 from daemon.archive.objects import Objects
 from daemon.archive.store import Store
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
+from daemon.model import LARGE, FileEdit, Json, Message, OllamaMessage, Part, Parts, Session
 from daemon.vectors import Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
@@ -48,6 +49,7 @@ class Archive:
         self._store = Store(directory)
         try:
             migrate.bring_up_to_date(self._store)
+            self._store.drop_unfinished()
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
             self.files = FileRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
@@ -79,10 +81,11 @@ class Archive:
 
     def batch(self) -> Batch:
         """An empty commit to fill."""
-        return Batch(self._store.get)
+        return Batch(self._store)
 
     def commit(self, batch: Batch) -> None:
         """Write all of it, synced, or none of it."""
+        batch.finish()
         with self._write:
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
             counts |= self.objects.counted(batch.changes)
@@ -152,8 +155,7 @@ class Archive:
         raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
-        parts = tuple(self._part(message_id, part_id, state["session"]) for part_id in state["parts"])
-        return records.message(raw, parts, state["session"])
+        return records.message(raw, self._parts(message_id, state), state["session"])
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """A session's messages in conversation order."""
@@ -161,6 +163,18 @@ class Archive:
             message = self.message(message_id)
             if message is not None:
                 yield message
+
+    def _parts(self, message_id: str, state: Json) -> Sequence[Part]:
+        """The parts of a message, all at once unless they are large together."""
+        ids: list[str] = state["parts"]
+        parts: list[Part] = []
+        size = 0
+        for part_id in ids:
+            size += size_of(self._store.stored(keys.part(message_id, part_id)) or b"")
+            if size > LARGE:
+                return Parts(ids, lambda number: self._part(message_id, ids[number], state["session"]))
+            parts.append(self._part(message_id, part_id, state["session"]))
+        return tuple(parts)
 
     def _part(self, message_id: str, part_id: str, session_id: str) -> Part:
         raw = self._store.get(keys.part(message_id, part_id))
@@ -193,7 +207,7 @@ class Archive:
         return state is not None and state["deleted"] is not None
 
     def replay(self, message_id: str) -> list[OllamaMessage]:
-        """The message in Ollama's form; empty when it is not here."""
+        """The message in Ollama's form; empty when it is not here, or large: then it is made of the records."""
         return self._load(keys.message_replay(message_id)) or []
 
     # -- files ---------------------------------------------------------------------------------------------------

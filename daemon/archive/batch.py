@@ -1,21 +1,34 @@
 """One commit in the making: everything a pass learned, written as one synced batch or not at all.
 
 A batch reads through itself, so that the second message of a session sees the order the first one left. It decides what
-a record becomes in the archive: current version, version kept aside, tombstone.
+a record becomes in the archive: current version, version kept aside, tombstone. What is large is written ahead (bodies),
+so that a batch stays small however large its messages are.
 """
 
 from __future__ import annotations
 
 import bisect
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from daemon import records
 from daemon.archive import keys, merge
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Part, Session
+from daemon.archive.bodies import Body
+from daemon.archive.store import Store
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Part, Parts, Session, part_ids
 
 STAGES = ("lexical", "semantic")
+_LARGE = 1 << 20
+"""Bytes of a value that is always written ahead."""
+
+_FULL = 8 << 20
+"""Bytes; a batch that holds as much writes ahead whatever is not small."""
+
+_SMALL = 1 << 10
+_AT_ONCE = 4 << 20
+"""Bytes of a write ahead, about."""
+
 _READERS = 2
 """How many messages behind one are indexed together with what it says (daemon.transcript.windows)."""
 
@@ -23,33 +36,73 @@ _READERS = 2
 class Batch:
     """Puts and deletes, in memory, until Archive.commit writes them."""
 
-    def __init__(self, get: Callable[[bytes], bytes | None]) -> None:
-        self._get = get
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self.changes: dict[bytes, bytes | None] = {}
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
         self.size = 0
-        """Bytes of all values that will be written."""
+        """Bytes of all values that the commit will write."""
+        self._ahead: dict[bytes, bytes | None] = {}
+        self._ahead_size = 0
 
     def __len__(self) -> int:
         return len(self.changes)
 
     def get(self, key: bytes) -> bytes | None:
         """The value as it will be after the commit."""
-        return self.changes[key] if key in self.changes else self._get(key)
+        if key not in self.changes:
+            return self._store.get(key)
+        body = Body.parse(self.changes[key])
+        return self.changes[key] if body is None else body.whole(self._get_ahead)
 
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write `value`, unless it stands there already."""
-        if self.get(key) != value:
-            self._set(key, value)
+    def put(self, key: bytes, value: bytes) -> bool:
+        """Write `value`, unless it stands there already; whether it did not."""
+        stored = self.changes[key] if key in self.changes else self._store.stored(key)
+        body = Body.parse(stored)
+        if stored == value if body is None else body.holds(value):
+            return False
+        self._set(key, value)
+        return True
 
     def delete(self, key: bytes) -> None:
         """Remove `key`, if it is there."""
-        if self.get(key) is not None:
+        if (self.changes[key] if key in self.changes else self._store.stored(key)) is not None:
             self._set(key, None)
 
+    def finish(self) -> None:
+        """Write what is still to be written ahead; the commit itself comes next."""
+        if self._ahead:
+            self._store.write(self._ahead)
+        self._ahead, self._ahead_size = {}, 0
+
     def _set(self, key: bytes, value: bytes | None) -> None:
-        self.size += len(value or b"") - len(self.changes.get(key) or b"")
+        is_full = self.size + len(value or b"") > _FULL
+        if value is not None and (len(value) > _LARGE or (is_full and len(value) > _SMALL)):
+            value = self._write_ahead(value)
+        replaced = self.changes.get(key)
+        unused = Body.parse(replaced)
+        if unused is not None:
+            self.changes.pop(unused.mark(), None)  # the next start removes what no key refers to
+        self.size += len(value or b"") - len(replaced or b"")
         self.changes[key] = value
+
+    def _write_ahead(self, value: bytes) -> bytes:
+        """The reference to a new body; its mark goes with the commit."""
+        body = Body.of(value)
+        self._put_ahead(body.mark(), str(body.size).encode())
+        for key, piece in body.cut(value):
+            self._put_ahead(key, piece)
+        self.changes[body.mark()] = None
+        return body.reference()
+
+    def _put_ahead(self, key: bytes, value: bytes) -> None:
+        self._ahead[key] = value
+        self._ahead_size += len(value)
+        if self._ahead_size >= _AT_ONCE:
+            self.finish()
+
+    def _get_ahead(self, key: bytes) -> bytes | None:
+        return self._ahead[key] if key in self._ahead else self._store.stored(key)
 
     def _load(self, key: bytes) -> Json | None:
         raw = self.get(key)
@@ -108,7 +161,7 @@ class Batch:
         source: str,
         generation: int,
         hash_: str,
-        replay: Sequence[OllamaMessage],
+        replay: Sequence[OllamaMessage] | None,
         edits: Iterable[FileEdit],
         versions: Iterable[tuple[str | None, bytes]] = (),
         gone: Iterable[str] = (),
@@ -116,18 +169,24 @@ class Batch:
     ) -> None:
         """Record a message, already merged with what stood here, and put it into the outbox.
 
+        `replay` None: it is too large to be kept beside the records, and is made of them when it is asked for.
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
         source has dropped and we have not, `unknown` the part types that this version does not know.
         """
         old = self._load(keys.message_state(message.id))
         self.put(keys.message_raw(message.id), message.raw)
+        part_names = []
         for part in message.parts:
+            part_names.append(part.id)
             self.put(keys.part(message.id, part.id), part.raw)
         for part_id, raw in versions:
             name = records.digest(raw)
             key = keys.message_version(message.id, name)
             self.put(key if part_id is None else keys.part_version(message.id, part_id, name), raw)
-        self.put(keys.message_replay(message.id), records.dumps(list(replay)))
+        if replay is None:
+            self.delete(keys.message_replay(message.id))
+        else:
+            self.put(keys.message_replay(message.id), records.dumps(list(replay)))
         state: Json = {
             "hash": hash_,
             "session": message.session_id,
@@ -135,7 +194,7 @@ class Batch:
             "generation": generation,
             "sources": sorted({source, *(old or {}).get("sources", [])}),
             "deleted": None,
-            "parts": [part.id for part in message.parts],
+            "parts": part_names,
             "gone": sorted(gone),
             "edits": self._edits(edits, (old or {}).get("edits", [])),
         }
@@ -214,8 +273,7 @@ class Batch:
             for path in ends:
                 place = [path, edit.time, edit.part_id, number]
                 key, value = keys.file_edit(path, edit.time, edit.part_id, number), records.edit_to_json(edit)
-                if self.get(key) != value:
-                    self.put(key, value)
+                if self.put(key, value):
                     self.outdate(path)
                 kept.append(place)
         for place in old:
@@ -303,17 +361,18 @@ def merged(old: Message | None, new: Message) -> tuple[Message, list[tuple[str |
     if old is None:
         return new, [], []
     versions: list[tuple[str | None, bytes]] = []
-    parts = {part.id: part for part in new.parts}
-    for part in old.parts:
-        if part.id in parts:
-            parts[part.id] = _richer(part, parts[part.id], versions)
-    gone = [part.id for part in old.parts if part.id not in parts]
-    order = [part.id for part in new.parts]
-    for number, part in enumerate(old.parts):
-        if part.id not in parts:  # behind the part it used to follow
-            before = old.parts[number - 1].id if number else ""
-            order.insert(order.index(before) + 1 if before in order else 0, part.id)
-            parts[part.id] = part
+    told, order = part_ids(old.parts), part_ids(new.parts)
+    place = {part_id: (new.parts, number) for number, part_id in enumerate(order)}
+    gone = [part_id for part_id in told if part_id not in place]
+    for number, part_id in enumerate(told):
+        if part_id not in place:  # behind the part it used to follow
+            before = told[number - 1] if number else ""
+            order.insert(order.index(before) + 1 if before in order else 0, part_id)
+            place[part_id] = (old.parts, number)
+        elif not _is_richer(place[part_id][0][place[part_id][1]], old.parts[number], versions):
+            place[part_id] = (old.parts, number)
+    parts = Parts(order, lambda number: place[order[number]][0][place[order[number]][1]])
+    is_large = isinstance(old.parts, Parts) or isinstance(new.parts, Parts)
     head = new
     replaces, aside = merge.choose_message(old.data, new.data)
     if not replaces:
@@ -321,8 +380,8 @@ def merged(old: Message | None, new: Message) -> tuple[Message, list[tuple[str |
     if aside:
         versions.append((None, old.raw if replaces else new.raw))
     whole = Message(
-        head.id, head.session_id, head.role, head.created, head.data, head.raw, tuple(parts[i] for i in order),
-        head.completed,
+        head.id, head.session_id, head.role, head.created, head.data, head.raw,
+        parts if is_large else tuple(parts), head.completed,
     )  # fmt: skip
     return whole, versions, gone
 
@@ -343,8 +402,9 @@ def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str 
     return newer, [(part.id, part.raw) for part in older.parts if not merge.contains(said_now, part.data)]
 
 
-def _richer(old: Part, new: Part, versions: list[tuple[str | None, bytes]]) -> Part:
+def _is_richer(new: Part, old: Part, versions: list[tuple[str | None, bytes]]) -> bool:
+    """Whether `new` becomes the current version; the other one goes into `versions` if it says something of its own."""
     replaces, aside = merge.choose(old.data, new.data)
     if aside:
         versions.append((new.id, old.raw if replaces else new.raw))
-    return new if replaces else old
+    return replaces

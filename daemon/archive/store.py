@@ -2,7 +2,8 @@
 
 Our own flock is taken before LevelDB is touched, because a second open in one process silently drops LevelDB's lock
 (docs/reliability.md, L1); every read verifies checksums, because a flipped bit is otherwise passed over in silence
-(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business.
+(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business. A large value
+is read whole and written in pieces (bodies).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import plyvel
 
 from daemon import fsio
 from daemon.archive import keys
+from daemon.archive.bodies import AHEAD, Body, pieces
 from daemon.errors import ArchiveCorrupt, ArchiveLocked
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -72,19 +74,42 @@ class Store:
         """One value.
 
         Raises:
+            ArchiveCorrupt: it failed its checksum, or pieces of it are missing.
+        """
+        value = self.stored(key)
+        if Body.parse(value) is None:
+            return value
+        with self._db.snapshot() as moment:  # a new value takes the pieces of the old one away
+            return self._whole(key, self.stored(key, moment), moment)
+
+    def stored(self, key: bytes, moment: Any = None) -> bytes | None:
+        """One value as it is stored: a large one is a reference to its body.
+
+        Raises:
             ArchiveCorrupt: it failed its checksum.
         """
         try:
-            value: bytes | None = self._db.get(key, verify_checksums=True)
+            value: bytes | None = (self._db if moment is None else moment).get(key, verify_checksums=True)
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
         return value
 
+    def _whole(self, key: bytes, value: bytes | None, moment: Any) -> bytes | None:
+        body = Body.parse(value)
+        if body is None:
+            return value
+        raw = body.whole(lambda piece: self.stored(piece, moment))
+        if raw is None:
+            raise self.corrupt(f"pieces of the value of {key[:80]!r} are gone")
+        return raw
+
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All pairs whose key begins with `prefix`, in key order."""
         try:
-            with self._db.iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows:
-                yield from rows
+            bounds = {"start": prefix, "stop": keys.after(prefix)}
+            with self._db.snapshot() as moment, moment.iterator(**bounds, verify_checksums=True) as rows:
+                for key, value in rows:
+                    yield key, self._whole(key, value, moment) or b""
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
@@ -98,11 +123,13 @@ class Store:
             raise self.corrupt(error) from error
 
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """All of `changes`, synced, or none; None deletes.
+        """All of `changes`, synced, or none; None deletes. The body that a key referred to until now goes with it.
 
         Raises:
             ArchiveCorrupt: the disk refused. LevelDB takes no more writes until it is opened anew.
         """
+        replaced = [(Body.parse(self.stored(key)), value) for key, value in changes.items()]
+        dropped = [piece for body, value in replaced if body and body.reference() != value for piece in body.keys()]
         try:
             with self._db.write_batch(transaction=True, sync=True) as writing:
                 for key, value in changes.items():
@@ -110,12 +137,20 @@ class Store:
                         writing.delete(key)
                     else:
                         writing.put(key, value)
+                for piece in dropped:
+                    writing.delete(piece)
         except plyvel.Error as error:
             fix = self._outer_fix(error) or "see to the disk and start again"
             raise ArchiveCorrupt(
                 f"{self._place}: the archive cannot be written: {_text(error)}; {fix}; what was acknowledged is there, "
                 f"the rest is read again from the source"
             ) from error
+
+    def drop_unfinished(self) -> None:
+        """Remove the bodies that were written ahead for commits that never came."""
+        for mark, size in list(self.scan(AHEAD)):
+            names = pieces(mark.removeprefix(AHEAD).decode(), int(size))
+            self.write(dict.fromkeys([*names, mark]))
 
     def bytes_on_disk(self) -> int:
         """Of all files. Only names and sizes are looked at: LevelDB's files are never opened by us (L1)."""

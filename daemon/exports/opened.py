@@ -10,7 +10,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.said import Clean, Said, said
-from daemon.model import Message, OllamaMessage, Session
+from daemon.model import Message, OllamaMessage, Session, parts_where
 from daemon.redact import redact_value
 from daemon.transcript.clean import clean_replay
 from daemon.transcript.replay import replay
@@ -41,7 +41,7 @@ class Opened:
         """Each message as entries of Ollama's ``messages[]``."""
         for message, _, _ in self._messages():
             # What is archived is the replay of all parts; where some may be left out it is made anew.
-            entries = self.archive.replay(message.id) if self.asked.deleted else replay(message)
+            entries = (self.asked.deleted and self.archive.replay(message.id)) or replay(message)
             yield entries if self.asked.raw else clean_replay(message, entries)
 
     def _messages(self) -> Iterator[tuple[Message, int | None, tuple[str, ...]]]:
@@ -55,7 +55,7 @@ class Opened:
                 continue
             gone = tuple(state["gone"])
             if gone and not self.asked.deleted:
-                parts = tuple(part for part in message.parts if part.id not in gone)
+                parts = parts_where(message.parts, lambda part, gone=gone: part.id not in gone)  # type: ignore[misc]
                 message, gone = replace(message, parts=parts), ()
             self.count += 1
             yield message, state["deleted"], gone

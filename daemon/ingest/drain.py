@@ -15,7 +15,7 @@ from daemon.archive import Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
-from daemon.model import Chunk, Kind, Message, Section, Session
+from daemon.model import Chunk, Kind, Message, Section, Session, parts_where
 from daemon.redact import redact
 from daemon.transcript.chunks import chunks
 from daemon.transcript.document import document
@@ -97,7 +97,7 @@ class Entries:
             whole = message or self._archive.message(message_id)
             text = ""
             if whole is not None:
-                parts = tuple(part for part in whole.parts if part.type != "tool" or part.data.get("tool") == "task")
+                parts = parts_where(whole.parts, lambda part: part.type != "tool" or part.data.get("tool") == "task")
                 text = said(document(replace(whole, parts=parts), session, self._indexed_kb))
             self._said[message_id] = text
         return self._said[message_id]

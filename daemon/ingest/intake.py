@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Self
 
 from daemon import log, records
@@ -20,7 +21,7 @@ from daemon.archive import STAGES, Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
-from daemon.model import Json, Message, Session, SourceCounts
+from daemon.model import Json, Message, Parts, Session, SourceCounts
 from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
 from daemon.redact import redact_value
 from daemon.transcript.replay import replay, unknown_types
@@ -336,7 +337,7 @@ class Intake:
 
     def _store(self, visit: _Visit, message: Message, *, orphan: bool) -> bool:
         """Put the message into the batch; whether its content was new."""
-        hash_ = records.digest(message.raw, *(part.raw for part in message.parts))
+        hash_ = records.digest_of(chain([message.raw], (part.raw for part in message.parts)))
         state = self._archive.state(message.id)
         if state is not None and state["hash"] == hash_:
             visit.batch.keep_source(message.id, visit.name)
@@ -372,7 +373,7 @@ class Intake:
             source=visit.name,
             generation=generation,
             hash_=hash_,
-            replay=replay(whole),
+            replay=None if isinstance(whole.parts, Parts) else replay(whole),
             edits=changes,
             versions=versions,
             gone=gone,
@@ -394,4 +395,6 @@ def _differ(one: int, other: int) -> bool:
 
 
 def _same(one: Message, other: Message) -> bool:
-    return one.raw == other.raw and [part.raw for part in one.parts] == [part.raw for part in other.parts]
+    if one.raw != other.raw or len(one.parts) != len(other.parts):
+        return False
+    return all(part.raw == was.raw for part, was in zip(one.parts, other.parts, strict=True))
