@@ -86,8 +86,8 @@ def with_fields(fields: Json, data: str | bytes) -> bytes:
     if not fields:
         return body
     head = dumps(fields)[:-1]
-    rest = body[1:].lstrip()
-    return head + (b"}" if rest == b"}" else b"," + rest)
+    start = len(body) - len(body[1:].lstrip())
+    return head + b"}" if body[start:] == b"}" else b"".join((head, b",", memoryview(body)[start:]))
 
 
 def digest(*pieces: bytes) -> str:

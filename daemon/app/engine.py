@@ -81,7 +81,8 @@ class Engine(RecallCalls, FileCalls, AnswerCalls, StatusCall):
         try:
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
-            self.sources = Sources(config.opencode_dir, config.limits.record_mb)
+            self.archive.large_files.free_mb = config.limits.free_mb
+            self.sources = Sources(config.opencode_dir, config.limits.record_mb, self.archive.large_files)
             self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
                 self.archive,

@@ -23,6 +23,7 @@ from daemon.archive.bodies import size_of
 from daemon.archive.files import FileRecords
 from daemon.archive.objects import Objects
 from daemon.archive.store import Store
+from daemon.large_files import LargeFiles
 from daemon.model import LARGE, FileEdit, Json, Message, OllamaMessage, Part, Parts, Session
 from daemon.vectors import Vector
 
@@ -44,12 +45,15 @@ class Archive:
             ArchiveCorrupt: LevelDB refuses the files, or a newer Reconstitute wrote them.
         """
         self.directory = directory
+        self.large_files = LargeFiles(directory / "large")
+        """Records over ``limits.record_mb``, each a file named by its hash."""
         self._clock = clock
         self._write = threading.RLock()
         self._store = Store(directory)
         try:
             migrate.bring_up_to_date(self._store)
             self._store.drop_unfinished()
+            self._drop_large()
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
             self.files = FileRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
@@ -99,11 +103,17 @@ class Archive:
                 for stage in STAGES
             }
             self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
+            if any(key.startswith(keys.LARGE) for key in batch.changes):
+                self._drop_large()
             self._counts = counts
             self._touched += [touched for key in batch.changes if (touched := keys.session_of_meta(key))]
             self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in batch.changes)
             for stage, added in waiting.items():
                 self._waiting[stage] += added
+
+    def _drop_large(self) -> None:
+        """Remove the files of large records that newer versions have replaced, or that no commit came to name."""
+        self.large_files.remove_others({entry["sha256"] for entry in self.large()})
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
@@ -200,6 +210,15 @@ class Archive:
     def gone(self, message_id: str) -> frozenset[str]:
         """The ids of the parts that the message's source has dropped, and that are kept here."""
         return frozenset((self.state(message_id) or {}).get("gone", ()))
+
+    def large(self) -> list[Json]:
+        """The records that are kept whole as files: ``{message, part, sha256, bytes, place, file}``, the largest first.
+
+        `part` is empty for a message's own record, `place` is where it was read.
+        """
+        found = [records.load_object(raw) for _, raw in self._store.scan(keys.LARGE)]
+        named = [entry | {"file": str(self.large_files.path(entry["sha256"]))} for entry in found]
+        return sorted(named, key=lambda entry: -entry["bytes"])
 
     def is_deleted(self, message_id: str) -> bool:
         """Whether no source has it any more."""

@@ -1,8 +1,8 @@
 """One commit in the making: everything a pass learned, written as one synced batch or not at all.
 
 A batch reads through itself, so that the second message of a session sees the order the first one left. It decides what
-a record becomes in the archive: current version, version kept aside, tombstone. What is large is written ahead (bodies),
-so that a batch stays small however large its messages are.
+a record becomes in the archive: current version, version kept aside, tombstone. What is large is written ahead
+(bodies), so that a batch stays small however large its messages are.
 """
 
 from __future__ import annotations
@@ -312,6 +312,11 @@ class Batch:
         for message_id in records.loads(self.get(keys.session_order(session_id)) or b"[]"):
             self._outdate_edits(message_id)
         return True
+
+    def large(self, message_id: str, part_id: str, sha256: str, size: int, place: str) -> None:
+        """A record of this message, `part_id` or its own, is kept whole as a file named by its hash."""
+        entry = {"message": message_id, "part": part_id, "sha256": sha256, "bytes": size, "place": place}
+        self.put(keys.large(message_id, part_id), records.dumps(entry))
 
     # -- queue, cursor, quarantine -------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class Body(NamedTuple):
         """The key of its mark."""
         return AHEAD + self.name.encode()
 
-    def keys(self) -> list[bytes]:
+    def pieces(self) -> list[bytes]:
         """The keys of its pieces, in order."""
         return pieces(self.name, self.size)
 
@@ -64,13 +64,13 @@ class Body(NamedTuple):
 
     def cut(self, raw: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The pieces of its content with their keys."""
-        for number, key in enumerate(self.keys()):
+        for number, key in enumerate(self.pieces()):
             yield key, raw[number * PIECE : (number + 1) * PIECE]
 
     def whole(self, get: Callable[[bytes], bytes | None]) -> bytes | None:
         """Its content, made of the pieces that `get` gives; None where one is missing."""
         raw = bytearray()
-        for key in self.keys():
+        for key in self.pieces():
             piece = get(key)
             if piece is None:
                 return None

@@ -2,8 +2,8 @@
 
 Our own flock is taken before LevelDB is touched, because a second open in one process silently drops LevelDB's lock
 (docs/reliability.md, L1); every read verifies checksums, because a flipped bit is otherwise passed over in silence
-(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business. A large value
-is read whole and written in pieces (bodies).
+(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business. A large
+value is read whole and written in pieces (bodies).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Store:
             ArchiveCorrupt: the disk refused. LevelDB takes no more writes until it is opened anew.
         """
         replaced = [(Body.parse(self.stored(key)), value) for key, value in changes.items()]
-        dropped = [piece for body, value in replaced if body and body.reference() != value for piece in body.keys()]
+        dropped = [piece for body, value in replaced if body and body.reference() != value for piece in body.pieces()]
         try:
             with self._db.write_batch(transaction=True, sync=True) as writing:
                 for key, value in changes.items():

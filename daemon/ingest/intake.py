@@ -272,11 +272,13 @@ class Intake:
             return False
         self._begun.pop(message_id, None)
         self._set_aside(visit, message_id, reading)
+        waits = "?" if any(problem.waits for problem in reading.problems) else ""
         if reading.message is None:
-            visit.batch.mark(visit.name, visit.session_id, message_id, self._failed(unit))
+            visit.batch.mark(visit.name, visit.session_id, message_id, self._failed(unit) + waits)
             return False
         visit.taken.changed += self._store(visit, reading.message, orphan=reading.orphan)
         doubt = "?" if self._now() - unit.changed < _DOUBT_MS else ""
+        doubt = waits or doubt
         mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
         visit.batch.mark(visit.name, visit.session_id, message_id, mark + doubt)
         return True
@@ -327,6 +329,9 @@ class Intake:
             ],
         }
         self._quarantine(visit, place, entry)
+        for problem in reading.problems:
+            if problem.is_kept:
+                visit.batch.large(message_id, problem.part_id, problem.sha256, problem.size, problem.place)
 
     def _quarantine(self, visit: _Visit, place: str, entry: Json) -> None:
         """Keep aside that something there cannot be read, and say so once."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -69,18 +70,38 @@ class Connection:
         with self._lock:
             try:
                 return self._connect().execute(sql, arguments).fetchall()
-            except sqlite3.OperationalError as error:
-                if "locked" in str(error) or "busy" in str(error):
-                    raise SourceBusy(f"{self.path}: {error}; trying again later") from None
-                self.close()
-                if "no such column" in str(error):
-                    fix = "its tables are not those of an OpenCode that this Reconstitute knows"
-                else:
-                    fix = "check the file's permissions and its -wal and -shm"
-                raise SourceMissing(f"{self.path}: {error}; {fix}") from None
             except sqlite3.DatabaseError as error:
-                self.close()
-                raise SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it") from None
+                raise self._failure(error) from None
+
+    @contextmanager
+    def value(self, table: str, column: str, row: int) -> Iterator[sqlite3.Blob]:
+        """One text or blob by its rowid, to be read in pieces; keep it open for a moment only.
+
+        Raises:
+            SourceBusy: as for `rows`, or the row is gone since it was listed.
+            SourceMissing: as for `rows`.
+        """
+        with self._lock:
+            try:
+                with self._connect().blobopen(table, column, row, readonly=True) as blob:
+                    yield blob
+            except sqlite3.DatabaseError as error:
+                if "no such rowid" in str(error):
+                    raise SourceBusy(f"{self.path}: {table} {row} is gone since it was listed") from None
+                raise self._failure(error) from None
+
+    def _failure(self, error: sqlite3.DatabaseError) -> SourceBusy | SourceMissing:
+        if not isinstance(error, sqlite3.OperationalError):
+            self.close()
+            return SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it")
+        if "locked" in str(error) or "busy" in str(error):
+            return SourceBusy(f"{self.path}: {error}; trying again later")
+        self.close()
+        if "no such column" in str(error):
+            fix = "its tables are not those of an OpenCode that this Reconstitute knows"
+        else:
+            fix = "check the file's permissions and its -wal and -shm"
+        return SourceMissing(f"{self.path}: {error}; {fix}")
 
     def columns(self, table: str) -> frozenset[str]:
         """The columns of a table; empty when it does not exist. An empty answer is asked for again each time."""

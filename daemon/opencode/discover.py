@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daemon.errors import SourceBusy, SourceMissing
+from daemon.large_files import LargeFiles
 from daemon.opencode import Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
@@ -26,9 +27,10 @@ _REST_S = 5.0
 class Sources:
     """All sources of one data directory; `refresh` finds those that have appeared since."""
 
-    def __init__(self, data_dir: Path, record_mb: int) -> None:
+    def __init__(self, data_dir: Path, record_mb: int, large: LargeFiles | None = None) -> None:
         self.data_dir = data_dir
         self._record_mb = record_mb
+        self._large = large
         self._found: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
@@ -50,7 +52,8 @@ class Sources:
                 f"{self.data_dir}: no such directory; OpenCode has not run here yet, or opencode.data_dir is wrong"
             )
         if (self.data_dir / "storage").is_dir():
-            self._add(f"json:{self.data_dir / 'storage'}", lambda: JsonTree(self.data_dir / "storage", self._record_mb))
+            storage = self.data_dir / "storage"
+            self._add(f"json:{storage}", lambda: JsonTree(storage, self._record_mb, large=self._large))
         for path in sorted(self.data_dir.glob("opencode*.db")):
             self._add_database(path, troubles)
         self.troubles = troubles
@@ -77,9 +80,9 @@ class Sources:
             return
         self._failed.pop(path, None)
         if {"session", "message", "part"} <= tables:
-            self._add(f"db:{path}", lambda: Database(connection, self._record_mb))
+            self._add(f"db:{path}", lambda: Database(connection, self._record_mb, large=self._large))
         if has_newer or "session_v2" in tables:
-            self._add(f"db2:{path}", lambda: Database2(connection, self._record_mb))
+            self._add(f"db2:{path}", lambda: Database2(connection, self._record_mb, large=self._large))
         if tables and not tables & KNOWN:
             troubles[str(path)] = (
                 f"{path}: unknown layout: none of {', '.join(sorted(KNOWN))} among its tables "
