@@ -47,6 +47,29 @@ LARGE = 8 << 20
 """Bytes of all parts of a message from which on they are no longer held in memory together."""
 
 
+class LargePart(Part):
+    """A part whose bytes are read again when they are asked for: whoever goes through parts seldom needs them."""
+
+    __slots__ = ("_read",)
+    _read: Callable[[], bytes]
+
+    @property
+    def raw(self) -> bytes:
+        """The record as it was written."""
+        return self._read()
+
+    @raw.setter
+    def raw(self, raw: bytes) -> None:
+        object.__setattr__(self, "_read", lambda: raw)
+
+    @classmethod
+    def of(cls, part: Part, read: Callable[[], bytes]) -> LargePart:
+        """`part` without its bytes, which `read` gives."""
+        made = cls(part.id, part.message_id, part.session_id, part.type, part.data, b"")
+        object.__setattr__(made, "_read", read)
+        return made
+
+
 class Parts(Sequence[Part]):
     """The parts of a large message: each is loaded when it is asked for, and not kept.
 

@@ -10,14 +10,14 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
 from daemon.errors import BadRecord
-from daemon.model import FileEdit, Json, Message, Part
+from daemon.model import FileEdit, Json, LargePart, Message, Part
 
 T = TypeVar("T")
 
@@ -143,6 +143,15 @@ def part(raw: bytes, message_id: str, session_id: str) -> Part:
         data=data,
         raw=raw,
     )
+
+
+def large_part(read: Callable[[], bytes], message_id: str, session_id: str) -> Part:
+    """As `part`, without holding on to the bytes, which `read` gives.
+
+    Raises:
+        BadRecord: as `part`.
+    """
+    return LargePart.of(part(read(), message_id, session_id), read)
 
 
 def message(raw: bytes, parts: Sequence[Part] = (), session_id: str = "") -> Message:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _KINDS = {
@@ -22,28 +22,34 @@ _KINDS = {
 }
 
 
+class NotRegularError(OSError):
+    """Something else than a regular file stands there."""
+
+
 class TooLargeError(OSError):
     """More bytes than the reader wants."""
 
 
-def opened(path: str | Path, *, folder: int | None = None) -> IO[bytes]:
+def opened(path: str | Path, *, folder: int | None = None) -> BufferedReader:
     """The regular file at `path`, open for reading; `folder` is the descriptor of a directory that it starts from.
 
     Raises:
         FileNotFoundError: nothing is there.
-        OSError: no regular file, or it cannot be opened; `strerror` says why.
+        NotRegularError: something else is; `strerror` says what.
+        OSError: it cannot be opened.
     """
     try:
         descriptor = os.open(path, _FLAGS, dir_fd=folder)
     except OSError as error:
         reason = {errno.ELOOP: "a link, not a regular file", errno.ENXIO: "a socket, not a regular file"}
         if error.errno in reason:
-            raise OSError(error.errno, reason[error.errno], str(path)) from None
+            raise NotRegularError(error.errno, reason[error.errno], str(path)) from None
         raise
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, f"{_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a regular file", str(path))
+        kind = _KINDS.get(stat.S_IFMT(mode), "something else")
+        raise NotRegularError(errno.EINVAL, f"{kind}, not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -182,15 +183,22 @@ class Archive:
         for part_id in ids:
             size += size_of(self._store.stored(keys.part(message_id, part_id)) or b"")
             if size > LARGE:
-                return Parts(ids, lambda number: self._part(message_id, ids[number], state["session"]))
+                return Parts(ids, partial(self._large_part, message_id, state))
             parts.append(self._part(message_id, part_id, state["session"]))
         return tuple(parts)
 
     def _part(self, message_id: str, part_id: str, session_id: str) -> Part:
+        return records.part(self._raw_part(message_id, part_id), message_id, session_id)
+
+    def _large_part(self, message_id: str, state: Json, number: int) -> Part:
+        read = partial(self._raw_part, message_id, state["parts"][number])
+        return records.large_part(read, message_id, state["session"])
+
+    def _raw_part(self, message_id: str, part_id: str) -> bytes:
         raw = self._store.get(keys.part(message_id, part_id))
         if raw is None:
             raise self._store.corrupt(f"part {part_id} of message {message_id} is gone")
-        return records.part(raw, message_id, session_id)
+        return raw
 
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that a fuller or newer version has replaced."""

@@ -175,10 +175,7 @@ class Batch:
         """
         old = self._load(keys.message_state(message.id))
         self.put(keys.message_raw(message.id), message.raw)
-        part_names = []
-        for part in message.parts:
-            part_names.append(part.id)
-            self.put(keys.part(message.id, part.id), part.raw)
+        part_names = self._put_parts(message)
         for part_id, raw in versions:
             name = records.digest(raw)
             key = keys.message_version(message.id, name)
@@ -206,6 +203,13 @@ class Batch:
         self._order(message.session_id, message.id, message.created)
         self.enqueue(message.id, message.created, hash_)
         self._enqueue_readers(message.session_id, message.id)
+
+    def _put_parts(self, message: Message) -> list[str]:
+        names = []
+        for part in message.parts:
+            names.append(part.id)
+            self.put(keys.part(message.id, part.id), part.raw)
+        return names
 
     def keep_source(self, message_id: str, source: str) -> None:
         """Another source, no newer, has this message too; a tombstone is lifted."""

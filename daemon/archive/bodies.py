@@ -10,6 +10,7 @@ is still there at the next start tells of a commit that never came.
 from __future__ import annotations
 
 import hashlib
+import io
 import secrets
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -69,13 +70,13 @@ class Body(NamedTuple):
 
     def whole(self, get: Callable[[bytes], bytes | None]) -> bytes | None:
         """Its content, made of the pieces that `get` gives; None where one is missing."""
-        raw = bytearray()
+        raw = io.BytesIO()  # gives its bytes away without a copy
         for key in self.pieces():
             piece = get(key)
             if piece is None:
                 return None
-            raw += piece
-        return bytes(raw)
+            raw.write(piece)
+        return raw.getvalue()
 
 
 def pieces(name: str, size: int) -> list[bytes]:

@@ -82,14 +82,15 @@ class Store:
         with self._db.snapshot() as moment:  # a new value takes the pieces of the old one away
             return self._whole(key, self.stored(key, moment), moment)
 
-    def stored(self, key: bytes, moment: Any = None) -> bytes | None:
-        """One value as it is stored: a large one is a reference to its body.
+    def stored(self, key: bytes, moment: Any = None, *, cached: bool = True) -> bytes | None:
+        """One value as it is stored: a large one is a reference to its body. `cached`: it may be read again soon.
 
         Raises:
             ArchiveCorrupt: it failed its checksum.
         """
         try:
-            value: bytes | None = (self._db if moment is None else moment).get(key, verify_checksums=True)
+            database = self._db if moment is None else moment
+            value: bytes | None = database.get(key, verify_checksums=True, fill_cache=cached)
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
         return value
@@ -98,7 +99,7 @@ class Store:
         body = Body.parse(value)
         if body is None:
             return value
-        raw = body.whole(lambda piece: self.stored(piece, moment))
+        raw = body.whole(lambda piece: self.stored(piece, moment, cached=False))
         if raw is None:
             raise self.corrupt(f"pieces of the value of {key[:80]!r} are gone")
         return raw

@@ -22,6 +22,9 @@ from daemon.transcript.document import document
 from daemon.transcript.windows import BEFORE, said, window
 from daemon.vectors import Vector
 
+_MOST_TEXT = 16 << 20
+"""Characters of messages that are held at once to be indexed, about."""
+
 EMBEDDER = "embedder"
 """The quarantine's name for texts without a vector."""
 
@@ -114,17 +117,26 @@ class LexicalDrain:
         self._indexed_kb = indexed_kb
 
     def step(self, limit: int = 200) -> Drained:
-        """Index up to `limit` messages, newest first.
+        """Index up to `limit` messages, newest first; fewer where they are large.
 
         Raises:
             IndexBroken: the index must be rebuilt; the outbox is as it was.
         """
         waiting = self._archive.outbox(self.stage, limit)
         entries = Entries(self._archive, self._indexed_kb)
-        made = [entries.of(message_id) for message_id, _, _ in waiting]
-        self._index.replace([entry for entry in made if entry is not None])
-        self._archive.done(waiting)
-        return Drained(messages=len(waiting))
+        made: list[Entry] = []
+        size = done = 0
+        for message_id, _, _ in waiting:
+            entry = entries.of(message_id)
+            if entry is not None:
+                made.append(entry)
+                size += sum(len(section.text) for section in entry.document.sections)
+            done += 1
+            if size > _MOST_TEXT:
+                break
+        self._index.replace(made)
+        self._archive.done(waiting[:done])
+        return Drained(messages=done)
 
 
 class SemanticDrain:

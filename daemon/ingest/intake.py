@@ -21,7 +21,7 @@ from daemon.archive import STAGES, Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
-from daemon.model import Json, Message, Parts, Session, SourceCounts
+from daemon.model import FileEdit, Json, Message, Parts, Session, SourceCounts
 from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
 from daemon.redact import redact_value
 from daemon.transcript.replay import replay, unknown_types
@@ -370,7 +370,6 @@ class Intake:
             visit.batch.keep_source(message.id, visit.name)
             return
         changes = self._evidence.of_message(visit.batch, whole, visit.session, partial(self._peek, visit))
-        visit.taken.places |= {edit.path for edit in changes}
         if visit.session is not None and visit.session.directory:
             visit.taken.places.add(visit.session.directory)
         visit.batch.message(
@@ -379,7 +378,7 @@ class Intake:
             generation=generation,
             hash_=hash_,
             replay=None if isinstance(whole.parts, Parts) else replay(whole),
-            edits=changes,
+            edits=_noted(changes, visit.taken.places),
             versions=versions,
             gone=gone,
             unknown=unknown_types(whole),
@@ -392,6 +391,13 @@ class Intake:
 def _unforeseen(message_id: str, error: Exception) -> Reading:
     reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
     return Reading(None, (Problem(f"message {message_id}", reason),))
+
+
+def _noted(edits: Iterable[FileEdit], places: set[str]) -> Iterator[FileEdit]:
+    """The same edits; their paths go into `places`."""
+    for edit in edits:
+        places.add(edit.path)
+        yield edit
 
 
 def _differ(one: int, other: int) -> bool:

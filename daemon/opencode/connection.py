@@ -41,16 +41,17 @@ class Connection:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            stat = os.stat(self.path)
+            found = os.stat(self.path)
         except OSError:
             self.close()
             raise SourceMissing(f"{self.path}: the database is gone; nothing is concluded from that") from None
-        identity = (stat.st_dev, stat.st_ino)
+        identity = (found.st_dev, found.st_ino)
         if self._open is not None and identity == self._identity:
             return self._open
         if self._open is not None:
             self.replaced += 1
         self.close()
+        self._check_kinds()
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
@@ -59,6 +60,13 @@ class Connection:
         connection.text_factory = bytes  # what is stored may not be valid UTF-8, and a message must not be lost for it
         self._open, self._identity = connection, identity
         return connection
+
+    def _check_kinds(self) -> None:
+        """Nothing but regular files: SQLite would wait for whoever writes into a FIFO."""
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            path = f"{self.path}{suffix}"
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise SourceMissing(f"{path}: not a regular file; move it away")
 
     def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of one short query; texts come as bytes.

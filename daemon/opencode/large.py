@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from daemon import records
 from daemon.errors import Retry
@@ -66,7 +67,7 @@ class Gathered:
         spool, places = self._spool, sorted(self._spooled)
         return Parts(
             [part_id for part_id, _ in places],
-            lambda number: records.part(spool.read(places[number][1]), *self._ids),
+            lambda number: records.large_part(partial(spool.read, places[number][1]), *self._ids),
         )
 
 

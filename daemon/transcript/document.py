@@ -15,7 +15,7 @@ from typing import Any
 from daemon import records
 from daemon.model import Document, Json, Kind, Message, Part, Section, Session
 from daemon.redact import redact
-from daemon.transcript.edits import edits
+from daemon.transcript.edits import each_edit
 from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.paths import paths
 from daemon.transcript.replay import BOOKKEEPING
@@ -38,17 +38,20 @@ _NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldStr
 
 def document(message: Message, session: Session | None, indexed_kb: int) -> Document:
     """The searchable text of `message`; a section holds at most `indexed_kb` × 1024 characters of its part."""
-    sections = []
-    for part in message.parts:
-        for kind, tool, text in _texts(part, message.role):
-            shown = _excerpt(_without_recall(text, kind), indexed_kb * 1024)
-            if shown.strip():
-                sections.append(Section(part.id, kind, shown, tool))
+    sections = list(_sections(message, indexed_kb * 1024))
     failure = _excerpt(_failure(message), indexed_kb * 1024)
     if failure.strip():
         sections.append(Section(_ERROR, Kind.TOOL_OUTPUT, failure))
-    where = _redacted(paths(message, session, edits(message, session)))
+    where = _redacted(paths(message, session, each_edit(message, session)))
     return Document(message.id, message.session_id, tuple(sections), where)
+
+
+def _sections(message: Message, limit: int) -> Iterator[Section]:
+    for part in message.parts:
+        for kind, tool, text in _texts(part, message.role):
+            shown = _excerpt(_without_recall(text, kind), limit)
+            if shown.strip():
+                yield Section(part.id, kind, shown, tool)
 
 
 def _failure(message: Message) -> str:
