@@ -12,7 +12,7 @@ import pytest
 
 from daemon import regular_file
 from daemon.archive import Archive
-from daemon.errors import ReconstituteError
+from daemon.errors import ReconstituteError, SourceBusy
 from daemon.files import disk
 from daemon.fsio import Root
 from daemon.ingest import Capture
@@ -32,12 +32,10 @@ def fifo(place: Path) -> None:
 
 
 def listening(place: Path) -> None:
-    here = Path.cwd()
-    os.chdir(place.parent)  # the name of a socket is short
-    try:
-        socket.socket(socket.AF_UNIX).bind(place.name)
-    finally:
-        os.chdir(here)
+    folder_ = os.open(place.parent, os.O_RDONLY)  # the name of a socket must be short
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(f"/proc/self/fd/{folder_}/{place.name}")
+    os.close(folder_)
 
 
 def device(place: Path) -> None:
@@ -139,7 +137,10 @@ def part(data: Path, make: Callable[[Path], None]) -> str:
     )
     planted(make, data / "storage/part/msg_1/prt_1.json")
     assert message.exists()
-    reading = JsonTree(data / "storage", 1).read_message("ses_1", "msg_1")
+    try:
+        reading = JsonTree(data / "storage", 1).read_message("ses_1", "msg_1")
+    except SourceBusy as error:
+        return str(error)
     return "; ".join(problem.reason for problem in reading.problems)
 
 
