@@ -92,6 +92,9 @@ class Spool:
         self._file = file
         self._places: list[tuple[int, int]] = []
 
+    def __del__(self) -> None:
+        self._file.close()  # nobody holds the message any more
+
     def add(self, pieces: Iterable[bytes]) -> int:
         """Write one record behind the others; answers its number."""
         start = end = self._file.seek(0, os.SEEK_END)
