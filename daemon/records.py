@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -102,6 +103,18 @@ def digest_of(pieces: Iterable[bytes]) -> str:
         total.update(len(piece).to_bytes(8, "big"))
         total.update(piece)
     return total.hexdigest()
+
+
+def message_digest(message: Message) -> str:
+    """One hash over a message's record and those of its parts."""
+    return digest_of(chain([message.raw], (part.raw for part in message.parts)))
+
+
+def same(one: Message, other: Message) -> bool:
+    """Whether two messages are the same records, byte for byte."""
+    if one.raw != other.raw or len(one.parts) != len(other.parts):
+        return False
+    return all(part.raw == was.raw for part, was in zip(one.parts, other.parts, strict=True))
 
 
 def blob_id(content: bytes) -> str:

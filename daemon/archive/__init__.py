@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,12 +19,12 @@ import numpy as np
 from daemon import records
 from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged, superseded
-from daemon.archive.bodies import size_of
 from daemon.archive.files import FileRecords
 from daemon.archive.objects import Objects
+from daemon.archive.parts import parts_of
 from daemon.archive.store import Store
 from daemon.large_files import LargeFiles
-from daemon.model import LARGE, FileEdit, Json, Message, OllamaMessage, Part, Parts, Session
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Session
 from daemon.vectors import Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
@@ -166,7 +165,7 @@ class Archive:
         raw, state = self._store.get(keys.message_raw(message_id)), self.state(message_id)
         if raw is None or state is None:
             return None
-        return records.message(raw, self._parts(message_id, state), state["session"])
+        return records.message(raw, parts_of(self._store, message_id, state), state["session"])
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """A session's messages in conversation order."""
@@ -174,31 +173,6 @@ class Archive:
             message = self.message(message_id)
             if message is not None:
                 yield message
-
-    def _parts(self, message_id: str, state: Json) -> Sequence[Part]:
-        """The parts of a message, all at once unless they are large together."""
-        ids: list[str] = state["parts"]
-        parts: list[Part] = []
-        size = 0
-        for part_id in ids:
-            size += size_of(self._store.stored(keys.part(message_id, part_id)) or b"")
-            if size > LARGE:
-                return Parts(ids, partial(self._large_part, message_id, state))
-            parts.append(self._part(message_id, part_id, state["session"]))
-        return tuple(parts)
-
-    def _part(self, message_id: str, part_id: str, session_id: str) -> Part:
-        return records.part(self._raw_part(message_id, part_id), message_id, session_id)
-
-    def _large_part(self, message_id: str, state: Json, number: int) -> Part:
-        read = partial(self._raw_part, message_id, state["parts"][number])
-        return records.large_part(read, message_id, state["session"])
-
-    def _raw_part(self, message_id: str, part_id: str) -> bytes:
-        raw = self._store.get(keys.part(message_id, part_id))
-        if raw is None:
-            raise self._store.corrupt(f"part {part_id} of message {message_id} is gone")
-        return raw
 
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that a fuller or newer version has replaced."""

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Self
 
 from daemon import log, records
@@ -342,7 +341,7 @@ class Intake:
 
     def _store(self, visit: _Visit, message: Message, *, orphan: bool) -> bool:
         """Put the message into the batch; whether its content was new."""
-        hash_ = records.digest_of(chain([message.raw], (part.raw for part in message.parts)))
+        hash_ = records.message_digest(message)
         state = self._archive.state(message.id)
         if state is not None and state["hash"] == hash_:
             visit.batch.keep_source(message.id, visit.name)
@@ -366,7 +365,7 @@ class Intake:
             generation, hash_, gone = state["generation"], state["hash"], state["gone"]
         else:
             whole, versions, gone = merged(stored, message)
-        if stored is not None and _same(whole, stored) and not versions and gone == (state or {}).get("gone"):
+        if stored is not None and records.same(whole, stored) and not versions and gone == (state or {}).get("gone"):
             visit.batch.keep_source(message.id, visit.name)
             return
         changes = self._evidence.of_message(visit.batch, whole, visit.session, partial(self._peek, visit))
@@ -403,9 +402,3 @@ def _noted(edits: Iterable[FileEdit], places: set[str]) -> Iterator[FileEdit]:
 def _differ(one: int, other: int) -> bool:
     """Whether two generations number their parts differently."""
     return (one == DATABASE_2) != (other == DATABASE_2)
-
-
-def _same(one: Message, other: Message) -> bool:
-    if one.raw != other.raw or len(one.parts) != len(other.parts):
-        return False
-    return all(part.raw == was.raw for part, was in zip(one.parts, other.parts, strict=True))

@@ -1,0 +1,40 @@
+"""The parts of an archived message: all at once, or one by one where they are large together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from daemon import records
+from daemon.archive import keys
+from daemon.archive.bodies import size_of
+from daemon.archive.store import Store
+from daemon.model import LARGE, Json, Part, Parts
+
+
+def parts_of(store: Store, message_id: str, state: Json) -> Sequence[Part]:
+    """The parts that the message's state names, in order, each the fullest version seen.
+
+    Raises:
+        ArchiveCorrupt: one is gone.
+    """
+    ids: list[str] = state["parts"]
+    found: list[Part] = []
+    size = 0
+    for part_id in ids:
+        size += size_of(store.stored(keys.part(message_id, part_id)) or b"")
+        if size > LARGE:
+            return Parts(ids, lambda number: _large_part(store, message_id, ids[number], state["session"]))
+        found.append(records.part(_raw(store, message_id, part_id), message_id, state["session"]))
+    return tuple(found)
+
+
+def _large_part(store: Store, message_id: str, part_id: str, session_id: str) -> Part:
+    return records.large_part(partial(_raw, store, message_id, part_id), message_id, session_id)
+
+
+def _raw(store: Store, message_id: str, part_id: str) -> bytes:
+    raw = store.get(keys.part(message_id, part_id))
+    if raw is None:
+        raise store.corrupt(f"part {part_id} of message {message_id} is gone")
+    return raw
