@@ -45,12 +45,12 @@ CASES = (
     Case("empty", "sqlite", 0, 0),
     Case("one part of 50 MB, SQLite", "sqlite", 1, 50),
     Case("6 parts of 50 MB, SQLite", "sqlite", 6, 50),
-    Case("600 parts of 0.5 MB, SQLite", "sqlite", 600, 0.5),
     Case("6 parts of 50 MB, JSON files", "json", 6, 50),
     Case("6 writes of 50 MB, SQLite", "sqlite", 6, 50, tool="write"),
     Case("one part of 50 MB with an emoji, SQLite", "sqlite", 1, 50, tail="\U0001f600"),
     Case("2 parts of 200 MB (over the limit), SQLite", "sqlite", 2, 200),
     Case("2 parts of 200 MB (over the limit), JSON files", "json", 2, 200),
+    Case("600 parts of 0.5 MB, SQLite", "sqlite", 600, 0.5),
 )
 
 

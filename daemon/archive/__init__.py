@@ -21,7 +21,7 @@ from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch, merged, superseded
 from daemon.archive.files import FileRecords
 from daemon.archive.objects import Objects
-from daemon.archive.parts import parts_of
+from daemon.archive.parts import drop_unnamed, large_records, parts_of
 from daemon.archive.store import Store
 from daemon.large_files import LargeFiles
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Session
@@ -46,14 +46,13 @@ class Archive:
         """
         self.directory = directory
         self.large_files = LargeFiles(directory / "large")
-        """Records over ``limits.record_mb``, each a file named by its hash."""
         self._clock = clock
         self._write = threading.RLock()
         self._store = Store(directory)
         try:
             migrate.bring_up_to_date(self._store)
             self._store.drop_unfinished()
-            self._drop_large()
+            drop_unnamed(self._store, self.large_files)
             self._counts: dict[str, int] = self._load(keys.COUNTS) or {}
             self.files = FileRecords(self._store)
             self.objects = Objects(self._store, lambda: self._counts)
@@ -104,16 +103,12 @@ class Archive:
             }
             self._store.write(batch.changes | {keys.COUNTS: records.dumps(counts)})
             if any(key.startswith(keys.LARGE) for key in batch.changes):
-                self._drop_large()
+                drop_unnamed(self._store, self.large_files)
             self._counts = counts
             self._touched += [touched for key in batch.changes if (touched := keys.session_of_meta(key))]
             self._quarantine_changes += any(key.startswith(keys.QUARANTINE) for key in batch.changes)
             for stage, added in waiting.items():
                 self._waiting[stage] += added
-
-    def _drop_large(self) -> None:
-        """Remove the files of large records that newer versions have replaced, or that no commit came to name."""
-        self.large_files.remove_others({entry["sha256"] for entry in self.large()})
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
@@ -151,8 +146,7 @@ class Archive:
 
     def message_ids(self, session_id: str) -> list[str]:
         """In conversation order."""
-        ids: list[str] = self._load(keys.session_order(session_id)) or []
-        return ids
+        return list(self._load(keys.session_order(session_id)) or ())
 
     def all_message_ids(self) -> Iterator[str]:
         """Every message, by id."""
@@ -194,13 +188,8 @@ class Archive:
         return frozenset((self.state(message_id) or {}).get("gone", ()))
 
     def large(self) -> list[Json]:
-        """The records that are kept whole as files: ``{message, part, sha256, bytes, place, file}``, the largest first.
-
-        `part` is empty for a message's own record, `place` is where it was read.
-        """
-        found = [records.load_object(raw) for _, raw in self._store.scan(keys.LARGE)]
-        named = [entry | {"file": str(self.large_files.path(entry["sha256"]))} for entry in found]
-        return sorted(named, key=lambda entry: -entry["bytes"])
+        """The records that are kept whole as files (parts.large_records)."""
+        return large_records(self._store, self.large_files)
 
     def is_deleted(self, message_id: str) -> bool:
         """Whether no source has it any more."""

@@ -92,8 +92,8 @@ class Batch(Changes):
         versions: Iterable[tuple[str | None, bytes]] = (),
         gone: Iterable[str] = (),
         unknown: Iterable[str] = (),
-    ) -> None:
-        """Record a message, already merged with what stood here, and put it into the outbox.
+    ) -> set[str]:
+        """Record a message, already merged with what stood here, and put it into the outbox; the paths of its edits.
 
         `replay` None: it is too large to be kept beside the records, and is made of them when it is asked for.
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
@@ -129,6 +129,7 @@ class Batch(Changes):
         self._order(message.session_id, message.id, message.created)
         self.enqueue(message.id, message.created, hash_)
         self._enqueue_readers(message.session_id, message.id)
+        return {place[0] for place in state["edits"]}
 
     def _put_parts(self, message: Message) -> list[str]:
         names = []

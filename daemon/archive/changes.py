@@ -1,4 +1,4 @@
-"""Puts and deletes that become one commit; they read through themselves, and what is large is written ahead (bodies)."""
+"""Puts and deletes that become one commit; they read through themselves; what is large is written ahead (bodies)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from daemon.archive import STAGES, Archive, Batch, merged, superseded
 from daemon.errors import BadRecord, ReconstituteError, Retry, SourceBusy
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
-from daemon.model import FileEdit, Json, Message, Parts, Session, SourceCounts
+from daemon.model import Json, Message, Parts, Session, SourceCounts
 from daemon.opencode import DATABASE_2, Problem, Reading, Source, Unit
 from daemon.redact import redact_value
 from daemon.transcript.replay import replay, unknown_types
@@ -371,13 +371,13 @@ class Intake:
         changes = self._evidence.of_message(visit.batch, whole, visit.session, partial(self._peek, visit))
         if visit.session is not None and visit.session.directory:
             visit.taken.places.add(visit.session.directory)
-        visit.batch.message(
+        visit.taken.places |= visit.batch.message(
             whole,
             source=visit.name,
             generation=generation,
             hash_=hash_,
             replay=None if isinstance(whole.parts, Parts) else replay(whole),
-            edits=_noted(changes, visit.taken.places),
+            edits=changes,
             versions=versions,
             gone=gone,
             unknown=unknown_types(whole),
@@ -390,13 +390,6 @@ class Intake:
 def _unforeseen(message_id: str, error: Exception) -> Reading:
     reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
     return Reading(None, (Problem(f"message {message_id}", reason),))
-
-
-def _noted(edits: Iterable[FileEdit], places: set[str]) -> Iterator[FileEdit]:
-    """The same edits; their paths go into `places`."""
-    for edit in edits:
-        places.add(edit.path)
-        yield edit
 
 
 def _differ(one: int, other: int) -> bool:
