@@ -62,7 +62,8 @@ def test_records_kept_as_files_are_named_with_their_place(tmp_path: Path) -> Non
     with Engine(msgspec.convert(tables, config.Config)) as engine:
         sha256 = engine.archive.large_files.keep([b"{}" * (1 << 19)], 1 << 20)
         batch = engine.archive.batch()
-        batch.large("msg_1", "prt_1", sha256, 1 << 20, "opencode.db: part prt_1")
+        kept = {"sha256": sha256, "bytes": 1 << 20, "place": "opencode.db: part prt_1", "origin": [2, 5, "db"]}
+        batch.put_large("msg_1", "prt_1", kept)
         engine.archive.commit(batch)
         rows = list(status._archive(engine.status()))
     assert rows[-2] == "1 record over limits.record_mb, 1.0 MB, kept whole as files, not searched:"
