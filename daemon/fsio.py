@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from daemon import regular_file
 from daemon.errors import OutputRefused
 
 Step = Callable[[str], None]
@@ -182,17 +183,12 @@ class Root:
         *folders, name = _inside(rel)
         try:
             with self._folder(tuple(folders), rel) as folder:
-                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+                file = regular_file.opened(name, folder=folder)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            if error.errno in {errno.ELOOP, errno.ENXIO}:
-                raise OutputRefused(f"{self.path / rel}: a link or a device, not a file; move it away") from error
-            raise
-        with os.fdopen(fd, "rb") as file:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                raise OutputRefused(f"{self.path / rel}: not a regular file; move it away")
+        except regular_file.NotRegularError as error:
+            raise OutputRefused(f"{self.path / rel}: {error.strerror}; move it away") from error
+        with file:
             data = file.read() if limit is None else file.read(limit + 1)
         if limit is not None and len(data) > limit:
             raise OutputRefused(f"{self.path / rel}: larger than {limit} bytes; make it smaller")

@@ -5,9 +5,10 @@ Frozen, without behaviour beyond naming their own fields. Times are epoch millis
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 Json: TypeAlias = dict[str, Any]
 OllamaMessage: TypeAlias = dict[str, Any]
@@ -42,9 +43,79 @@ class Part:
     raw: bytes
 
 
+LARGE = 8 << 20
+"""Bytes of all parts of a message from which on they are no longer held in memory together."""
+
+
+class LargePart(Part):
+    """A part whose bytes are read again when they are asked for: whoever goes through parts seldom needs them."""
+
+    __slots__ = ("_read",)
+    _read: Callable[[], bytes]
+
+    @property
+    def raw(self) -> bytes:
+        """The record as it was written."""
+        return self._read()
+
+    @raw.setter
+    def raw(self, raw: bytes) -> None:
+        object.__setattr__(self, "_read", lambda: raw)
+
+    @classmethod
+    def of(cls, part: Part, read: Callable[[], bytes]) -> LargePart:
+        """`part` without its bytes, which `read` gives."""
+        made = cls(part.id, part.message_id, part.session_id, part.type, part.data, b"")
+        object.__setattr__(made, "_read", read)
+        return made
+
+
+class Parts(Sequence[Part]):
+    """The parts of a large message: each is loaded when it is asked for, and not kept.
+
+    Go through them one by one, and keep what is needed of each.
+    """
+
+    def __init__(self, ids: Sequence[str], load: Callable[[int], Part]) -> None:
+        self.ids = tuple(ids)
+        self._load = load
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Part: ...
+    @overload
+    def __getitem__(self, place: slice) -> Parts: ...
+    def __getitem__(self, place: int | slice) -> Part | Parts:
+        numbers = range(len(self.ids))[place]
+        return self._load(numbers) if isinstance(numbers, int) else self._some(numbers)
+
+    def __iter__(self) -> Iterator[Part]:
+        for number in range(len(self.ids)):
+            yield self._load(number)
+
+    def only(self, is_wanted: Callable[[Part], bool]) -> Parts:
+        """Those that are wanted; each is loaded once to be asked about."""
+        return self._some([number for number, part in enumerate(self) if is_wanted(part)])
+
+    def _some(self, numbers: Sequence[int]) -> Parts:
+        return Parts([self.ids[number] for number in numbers], lambda place: self._load(numbers[place]))
+
+
+def part_ids(parts: Sequence[Part]) -> list[str]:
+    """The ids of a message's parts, without loading any."""
+    return list(parts.ids) if isinstance(parts, Parts) else [part.id for part in parts]
+
+
+def parts_where(parts: Sequence[Part], is_wanted: Callable[[Part], bool]) -> Sequence[Part]:
+    """Those parts of a message that are wanted, in the same form."""
+    return parts.only(is_wanted) if isinstance(parts, Parts) else tuple(part for part in parts if is_wanted(part))
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message with its parts in creation order."""
+    """One message with its parts in creation order: a tuple, or `Parts` where they are large."""
 
     id: str
     session_id: str
@@ -52,7 +123,7 @@ class Message:
     created: int
     data: Json
     raw: bytes
-    parts: tuple[Part, ...] = ()
+    parts: Sequence[Part] = ()
     completed: int | None = None
 
     @property

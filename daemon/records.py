@@ -10,13 +10,15 @@ import hashlib
 import json
 import re
 import threading
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
 from daemon.errors import BadRecord
-from daemon.model import FileEdit, Json, Message, Part
+from daemon.model import FileEdit, Json, LargePart, Message, Part
 
 T = TypeVar("T")
 
@@ -97,17 +99,34 @@ def with_fields(fields: Json, data: str | bytes) -> bytes:
     if not fields:
         return body
     head = dumps(fields)[:-1]
-    rest = body[1:].lstrip()
-    return head + (b"}" if rest == b"}" else b"," + rest)
+    start = len(body) - len(body[1:].lstrip())
+    return head + b"}" if body[start:] == b"}" else b"".join((head, b",", memoryview(body)[start:]))
 
 
 def digest(*pieces: bytes) -> str:
     """One hash over several byte strings, unambiguous about where each ends."""
+    return digest_of(pieces)
+
+
+def digest_of(pieces: Iterable[bytes]) -> str:
+    """As `digest`, of byte strings that need not all be in memory at once."""
     total = hashlib.sha256()
     for piece in pieces:
         total.update(len(piece).to_bytes(8, "big"))
         total.update(piece)
     return total.hexdigest()
+
+
+def message_digest(message: Message) -> str:
+    """One hash over a message's record and those of its parts."""
+    return digest_of(chain([message.raw], (part.raw for part in message.parts)))
+
+
+def same(one: Message, other: Message) -> bool:
+    """Whether two messages are the same records, byte for byte."""
+    if one.raw != other.raw or len(one.parts) != len(other.parts):
+        return False
+    return all(part.raw == was.raw for part, was in zip(one.parts, other.parts, strict=True))
 
 
 def blob_id(content: bytes) -> str:
@@ -151,7 +170,16 @@ def part(raw: bytes, message_id: str, session_id: str) -> Part:
     )
 
 
-def message(raw: bytes, parts: tuple[Part, ...] = (), session_id: str = "") -> Message:
+def large_part(read: Callable[[], bytes], message_id: str, session_id: str) -> Part:
+    """As `part`, without holding on to the bytes, which `read` gives.
+
+    Raises:
+        BadRecord: as `part`.
+    """
+    return LargePart.of(part(read(), message_id, session_id), read)
+
+
+def message(raw: bytes, parts: Sequence[Part] = (), session_id: str = "") -> Message:
     """A message record (formats section 3).
 
     Raises:

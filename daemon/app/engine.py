@@ -94,8 +94,15 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
             events.set_apart(self.archive)
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
+            self.archive.large_files.free_mb = config.limits.free_mb
             first, *further = config.opencode_dirs
-            self.sources = Sources(first, config.limits.record_mb, further=further, databases=config.databases)
+            self.sources = Sources(
+                first,
+                config.limits.record_mb,
+                self.archive.large_files,
+                further=further,
+                databases=config.databases,
+            )
             self.recovery = Recovery(self.archive, config)
             self.intake = Intake(
                 self.archive,

@@ -41,7 +41,7 @@ class StatusCall:
             "pid": os.getpid(),
             "running": False,
             "started": self.started,
-            "archive": {"dir": str(self.config.archive_dir), **self.archive.figures()},
+            "archive": {"dir": str(self.config.archive_dir), **self.archive.figures(), "large": self._large()},
             "sources": self._sources(),
             "outbox": {stage: self.archive.waiting(stage) for stage in ("lexical", "semantic")},
             "index": self.upkeep.state(),
@@ -52,6 +52,11 @@ class StatusCall:
             "disk": self.space.state(),
             "errors": list(self.errors),
         }
+
+    def _large(self) -> Json:
+        """The records that are kept whole as files: how many, their bytes, and where the largest of them lie."""
+        found = self.archive.large()
+        return {"count": len(found), "bytes": sum(one["bytes"] for one in found), "records": found[:_SHOWN]}
 
     def _sources(self) -> list[Json]:
         found = self.sources.current()

@@ -23,11 +23,12 @@ from daemon.archive.files import FileRecords
 from daemon.archive.messages import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import OwnRecords
+from daemon.archive.parts import drop_unnamed, large_records, parts_of
 from daemon.archive.secrets import KnownSecrets
 from daemon.archive.session_records import SessionRecords
 from daemon.archive.store import Store
-from daemon.errors import DiskFull
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Part, Session
+from daemon.large_files import LargeFiles
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Session
 from daemon.vectors import Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
@@ -48,12 +49,14 @@ class Archive(OwnRecords):
             ArchiveCorrupt: LevelDB refuses the files, or a newer Reconstitute wrote them.
         """
         self.directory = directory
+        self.large_files = LargeFiles(directory / "large")
         self._clock = clock
         self._write = threading.RLock()
-        self._times_mended = 0
         self._store = Store(directory)
         try:
             migrate.bring_up_to_date(self._store)
+            self._store.drop_unfinished()
+            drop_unnamed(self._store, self.large_files)
             self._count()
             self.files = FileRecords(self._store)
             self.beside = SessionRecords(self._store)
@@ -78,8 +81,7 @@ class Archive(OwnRecords):
         """
         with self._write:
             if self._store.has_failed:
-                self._store.reopen()
-                self._times_mended += 1
+                self._store.mend()
                 self._count()
 
     def close(self) -> None:
@@ -99,7 +101,7 @@ class Archive(OwnRecords):
 
     def batch(self) -> Batch:
         """An empty commit to fill."""
-        return Batch(self._store.get, self._times_mended)
+        return Batch(self._store)
 
     def commit(self, batch: Batch) -> None:
         """Write all of it, synced, or none of it.
@@ -107,9 +109,9 @@ class Archive(OwnRecords):
         Raises:
             DiskFull: there is no room; it is to be made anew after `mend`.
         """
+        batch.finish()
         with self._write:
-            if batch.begun != self._times_mended:
-                raise DiskFull(f"{self.directory}: begun before a failed write was mended; it is done again")
+            batch.check_begun()
             counts = {name: self._counts.get(name, 0) + added for name, added in batch.counts.items()}
             counts |= self.objects.counted(batch.changes)
             # Counted here and not in the batch: another thread may have emptied the outbox since the batch was begun.
@@ -128,6 +130,8 @@ class Archive(OwnRecords):
             self._counts = counts
             for stage, added in waiting.items():
                 self._waiting[stage] += added
+            if any(key.startswith(keys.LARGE) for key in batch.changes):
+                drop_unnamed(self._store, self.large_files)
 
     def commit_views(self, prefixes: Iterable[str], rows: Mapping[str, bytes], marks: Mapping[str, bytes]) -> None:
         """`rows` are the end states of all paths at or beneath `prefixes` (files.put_views), made for these marks."""
@@ -166,8 +170,7 @@ class Archive(OwnRecords):
 
     def message_ids(self, session_id: str) -> list[str]:
         """In conversation order."""
-        ids: list[str] = self._load(keys.session_order(session_id)) or []
-        return ids
+        return list(self._load(keys.session_order(session_id)) or ())
 
     def all_message_ids(self) -> Iterator[str]:
         """Every message, by id."""
@@ -181,8 +184,7 @@ class Archive(OwnRecords):
         if raw is None or state is None:
             return None
         self.secrets.learn(state["session"])
-        parts = tuple(self._part(message_id, part_id, state["session"]) for part_id in state["parts"])
-        return records.message(raw, parts, state["session"])
+        return records.message(raw, parts_of(self._store, message_id, state), state["session"])
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """A session's messages in conversation order."""
@@ -190,12 +192,6 @@ class Archive(OwnRecords):
             message = self.message(message_id)
             if message is not None:
                 yield message
-
-    def _part(self, message_id: str, part_id: str, session_id: str) -> Part:
-        raw = self._store.get(keys.part(message_id, part_id))
-        if raw is None:
-            raise self._store.corrupt(f"part {part_id} of message {message_id} is gone")
-        return records.part(raw, message_id, session_id)
 
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that are not the current version and say something of their own."""
@@ -216,13 +212,17 @@ class Archive(OwnRecords):
         """The ids of the parts that the message's source has dropped, and that are kept here."""
         return frozenset((self.state(message_id) or {}).get("gone", ()))
 
+    def large(self) -> list[Json]:
+        """The records that are kept whole as files (parts.large_records)."""
+        return large_records(self._store, self.large_files)
+
     def is_deleted(self, message_id: str) -> bool:
         """Whether no source has it any more."""
         state = self.state(message_id)
         return state is not None and state["deleted"] is not None
 
     def replay(self, message_id: str) -> list[OllamaMessage]:
-        """The message in Ollama's form; empty when it is not here."""
+        """The message in Ollama's form; empty when it is not here, or large: then it is made of the records."""
         return self._load(keys.message_replay(message_id)) or []
 
     # -- files ---------------------------------------------------------------------------------------------------

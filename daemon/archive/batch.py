@@ -1,18 +1,21 @@
 """One commit in the making: everything a pass learned, written as one synced batch or not at all.
 
 A batch reads through itself, so that the second message of a session sees the order the first one left. It decides what
-a record becomes in the archive: current version, version kept aside, tombstone.
+a record becomes in the archive: current version, version kept aside, tombstone. What is large is written ahead
+(bodies), so that a batch stays small however large its messages are.
 """
 
 from __future__ import annotations
 
 import bisect
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from daemon import records
 from daemon.archive import keys, merge
+from daemon.archive.changes import Changes
+from daemon.archive.store import Store
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Operation, Session
 
 STAGES = ("lexical", "semantic")
@@ -20,38 +23,12 @@ _READERS = 2
 """How many messages behind one are indexed together with what it says (daemon.transcript.windows)."""
 
 
-class Batch:
+class Batch(Changes):
     """Puts and deletes, in memory, until Archive.commit writes them."""
 
-    def __init__(self, get: Callable[[bytes], bytes | None], begun: int = 0) -> None:
-        """`begun` says in which state of the archive (Archive.mend)."""
-        self._get = get
-        self.begun = begun
-        self.changes: dict[bytes, bytes | None] = {}
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self.counts = {"sessions": 0, "messages": 0, "parts": 0}
-        self.size = 0
-        """Bytes of all values that will be written."""
-
-    def __len__(self) -> int:
-        return len(self.changes)
-
-    def get(self, key: bytes) -> bytes | None:
-        """The value as it will be after the commit."""
-        return self.changes[key] if key in self.changes else self._get(key)
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write `value`, unless it stands there already."""
-        if self.get(key) != value:
-            self._set(key, value)
-
-    def delete(self, key: bytes) -> None:
-        """Remove `key`, if it is there."""
-        if self.get(key) is not None:
-            self._set(key, None)
-
-    def _set(self, key: bytes, value: bytes | None) -> None:
-        self.size += len(value or b"") - len(self.changes.get(key) or b"")
-        self.changes[key] = value
 
     def _load(self, key: bytes) -> Json | None:
         raw = self.get(key)
@@ -113,29 +90,28 @@ class Batch:
         source: str,
         generation: int,
         hash_: str,
-        replay: Sequence[OllamaMessage],
+        replay: Sequence[OllamaMessage] | None,
         edits: Iterable[FileEdit],
         versions: Iterable[tuple[str | None, bytes]] = (),
         gone: Iterable[str] = (),
         unknown: Iterable[str] = (),
         origins: Json | None = None,
-    ) -> None:
-        """Record a message, already merged with what stood here, and put it into the outbox.
+    ) -> set[str]:
+        """Record a message, already merged with what stood here, and put it into the outbox; the paths of its edits.
 
+        `replay` None: it is too large to be kept beside the records, and is made of them when it is asked for.
         `versions` are (part id or None for the message itself, raw bytes) to keep aside; `gone` are the parts that the
         source has dropped and we have not, `unknown` the part types that this version does not know. `origins` tell
         where each record came from (ingest.versions).
         """
         old = self._load(keys.message_state(message.id))
-        self.put(keys.message_raw(message.id), message.raw)
-        for part in message.parts:
-            self.put(keys.part(message.id, part.id), part.raw)
         for part_id, raw in versions:
             self.put(_version_key(message.id, part_id, raw), raw)
-        if old is not None:  # a version that is current again is not kept aside as well
-            for part_id, raw in [(None, message.raw), *((part.id, part.raw) for part in message.parts)]:
-                self.delete(_version_key(message.id, part_id, raw))
-        self.put(keys.message_replay(message.id), records.dumps(list(replay)))
+        part_names = self._put_records(message, was_there=old is not None)
+        if replay is None:
+            self.delete(keys.message_replay(message.id))
+        else:
+            self.put(keys.message_replay(message.id), records.dumps(list(replay)))
         state: Json = {
             "hash": hash_,
             "session": message.session_id,
@@ -143,7 +119,7 @@ class Batch:
             "generation": generation,
             "sources": sorted({source, *(old or {}).get("sources", [])}),
             "deleted": None,
-            "parts": [part.id for part in message.parts],
+            "parts": part_names,
             "gone": sorted(gone),
             "edits": self._edits(edits, (old or {}).get("edits", [])),
             "origins": origins or {},
@@ -156,6 +132,21 @@ class Batch:
         self._order(message.session_id, message.id, message.created)
         self.enqueue(message.id, message.created, hash_)
         self._enqueue_readers(message.session_id, message.id)
+        return {place[0] for place in state["edits"]}
+
+    def _put_records(self, message: Message, *, was_there: bool) -> list[str]:
+        """Put the message's own record and those of its parts; answers the ids of the parts."""
+        names: list[str] = []
+        self.put(keys.message_raw(message.id), message.raw)
+        if was_there:  # a version that is current again is not kept aside as well
+            self.delete(_version_key(message.id, None, message.raw))
+        for part in message.parts:
+            raw = part.raw
+            names.append(part.id)
+            self.put(keys.part(message.id, part.id), raw)
+            if was_there:
+                self.delete(_version_key(message.id, part.id, raw))
+        return names
 
     def message_ids(self, session_id: str) -> list[str]:
         """In conversation order, as they will be after the commit."""
@@ -249,8 +240,7 @@ class Batch:
             for path in ends:
                 place = [path, edit.time, edit.part_id, number]
                 key, value = keys.file_edit(path, edit.time, edit.part_id, number), records.edit_to_json(edit)
-                if self.get(key) != value:
-                    self.put(key, value)
+                if self.put(key, value):
                     self.outdate(path)
                 kept.append(place)
         for place in old:
@@ -289,6 +279,14 @@ class Batch:
         for message_id in records.loads(self.get(keys.session_order(session_id)) or b"[]"):
             self._outdate_edits(message_id)
         return True
+
+    def large(self, message_id: str, part_id: str) -> Json | None:
+        """What `put_large` has put of this record."""
+        return self._load(keys.large(message_id, part_id))
+
+    def put_large(self, message_id: str, part_id: str, kept: Json) -> None:
+        """A record of this message, `part_id` or its own, is kept whole as a file; see parts.large_records."""
+        self.put(keys.large(message_id, part_id), records.dumps({"message": message_id, "part": part_id} | kept))
 
     # -- queue, cursor, quarantine -------------------------------------------------------------------------------
 

@@ -134,6 +134,15 @@ def wanted(name: str = "") -> bytes:
     return _key("want", escape(name))
 
 
+LARGE = b"large:"
+"""What the keys of all records begin with that are kept whole as files."""
+
+
+def large(message_id: str, part_id: str) -> bytes:
+    """A record that is kept as a file; without a part the message's own."""
+    return LARGE + _key(escape(message_id), escape(part_id))
+
+
 def spill(path: str) -> bytes:
     return _key("spill", escape(path))
 

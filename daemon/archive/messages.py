@@ -2,40 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from daemon.archive import merge
-from daemon.model import Json, Message, Part
+from daemon.model import Json, Message, Part, Parts, part_ids
 
 
-def merged(
-    old: Message | None, new: Message, is_newer: Callable[[str], bool] = lambda _: True
-) -> tuple[Message, list[tuple[str | None, bytes]], list[str]]:
-    """`new` with nothing lost that `old` had: (message, versions to keep aside, ids of parts the source dropped).
+class Merged(NamedTuple):
+    """`message` with `versions` to be kept aside, each (part id or None for the message's own record, raw bytes).
+
+    `gone` are the ids of the parts that only the old reading has, `from_old` those of the records that come from it;
+    "" is the message's own.
+    """
+
+    message: Message
+    versions: list[tuple[str | None, bytes]]
+    gone: list[str]
+    from_old: frozenset[str]
+
+
+def merged(old: Message | None, new: Message, is_newer: Callable[[str], bool] = lambda _: True) -> Merged:
+    """`new` with nothing lost that `old` had. Where one of them is large, its parts are looked at one by one.
 
     `is_newer` tells of a part's id, or "" for the message's own record, whether it was written later than in `old`.
     """
     if old is None:
-        return new, [], []
+        return Merged(new, [], [], frozenset())
     versions: list[tuple[str | None, bytes]] = []
-    parts = {part.id: part for part in new.parts}
-    for part in old.parts:
-        if part.id in parts:
-            parts[part.id] = _current(part, parts[part.id], versions, is_newer=is_newer(part.id))
-    gone = [part.id for part in old.parts if part.id not in parts]
-    order = [part.id for part in new.parts]
-    for number, part in enumerate(old.parts):
-        if part.id not in parts:  # behind the part it used to follow
-            before = old.parts[number - 1].id if number else ""
-            order.insert(order.index(before) + 1 if before in order else 0, part.id)
-            parts[part.id] = part
+    were, order = part_ids(old.parts), part_ids(new.parts)
+    place = {part_id: (new.parts, number) for number, part_id in enumerate(order)}
+    gone = [part_id for part_id in were if part_id not in place]
+    from_old = set(gone)
+    for number, part_id in enumerate(were):
+        if part_id not in place:  # behind the part it used to follow
+            before = were[number - 1] if number else ""
+            order.insert(order.index(before) + 1 if before in order else 0, part_id)
+            place[part_id] = old.parts, number
+            continue
+        parts, there = place[part_id]
+        if _stays(old.parts[number], parts[there], versions, is_newer=is_newer(part_id)):
+            from_old.add(part_id)
+            place[part_id] = old.parts, number
+
+    def load(number: int) -> Part:
+        parts, there = place[order[number]]
+        return parts[there]
+
+    whole: Sequence[Part] = Parts(order, load)
+    if not isinstance(old.parts, Parts) and not isinstance(new.parts, Parts):
+        whole = tuple(whole)
     first, last = (old, new) if is_newer("") else (new, old)
     replaces, aside = merge.choose_message(first.data, last.data)
     head, other = (last, first) if replaces else (first, last)
     if aside:
         versions.append((None, other.raw))
-    return replace(head, parts=tuple(parts[part_id] for part_id in order)), versions, gone
+    if head is old:
+        from_old.add("")
+    return Merged(replace(head, parts=whole), versions, gone, frozenset(from_old))
 
 
 def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str | None, bytes]]]:
@@ -63,10 +88,11 @@ def superseded(older: Message, newer: Message) -> tuple[Message, list[tuple[str 
     return whole, aside + ([] if is_said(other.data) else [(None, other.raw)])
 
 
-def _current(old: Part, new: Part, versions: list[tuple[str | None, bytes]], *, is_newer: bool) -> Part:
+def _stays(old: Part, new: Part, versions: list[tuple[str | None, bytes]], *, is_newer: bool) -> bool:
+    """Whether `old` is current; the other one goes into `versions` if it says something of its own."""
     first, last = (old, new) if is_newer else (new, old)
     replaces, aside = merge.choose(first.data, last.data)
     current, other = (last, first) if replaces else (first, last)
     if aside:
         versions.append((new.id, other.raw))
-    return current
+    return current is old

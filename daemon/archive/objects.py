@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from daemon.archive import keys
 from daemon.archive.batch import Batch
+from daemon.archive.bodies import size_of
 from daemon.archive.store import Store
 from daemon.errors import BadRecord
 
@@ -188,9 +189,9 @@ class Objects:
         Counted at the commit: another thread may have committed the same object since the batch was begun.
         """
         new = [
-            len(value) - 1
+            size_of(value) - 1
             for key, value in changes.items()
-            if value is not None and key.startswith(keys.OBJECT) and self._get(key) is None
+            if value is not None and key.startswith(keys.OBJECT) and self._store.stored(key) is None
         ]
         return {"objects": self.number + len(new), "object_bytes": self.size + sum(new)}
 

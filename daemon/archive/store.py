@@ -2,7 +2,8 @@
 
 Our own flock is taken before LevelDB is touched, because a second open in one process silently drops LevelDB's lock
 (docs/reliability.md, L1); every read verifies checksums, because a flipped bit is otherwise passed over in silence
-(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business.
+(L2); every write is one synced batch. Keys and values are bytes; what they mean is the archive's business. A large
+value is read whole and written in pieces (bodies).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
 
 from daemon import fsio
 from daemon.archive import keys
+from daemon.archive.bodies import AHEAD, Body, pieces
 from daemon.archive.whole import MARKER, Marker, files
 from daemon.disk_space import FULL, free_bytes
 from daemon.errors import ArchiveCorrupt, ArchiveLocked, DiskFull
@@ -38,7 +40,7 @@ _ASIDE = (
     f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
     "what OpenCode still has"
 )
-_READERS_S, _READERS_AT_THE_END_S, _LOOK_S = 2.0, 1.0, 0.01
+_USERS_S, _USERS_AT_THE_END_S, _CLOSED_S, _LOOK_S = 2.0, 1.0, 0.02, 0.002
 _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
 
@@ -61,11 +63,12 @@ class Store:
             self._lock_file = _lock(directory / "daemon.lock")
         except OSError as error:
             raise self._refused("the lock cannot be taken", error, "see to the disk and start again") from error
-        self._reading = _Reading()
+        self._using = _Users()
         self._db: Any = None
         self._is_closed = False
         self.has_failed = False
-        """Whether a write failed for want of room: `reopen` before the next one."""
+        """Whether a write failed for want of room: `mend` before the next one."""
+        self.times_mended = 0
         try:
             self._marker = Marker(directory)
             is_new = self._marker.may_create()
@@ -107,12 +110,12 @@ class Store:
     def close(self) -> None:
         """Release LevelDB, then the lock. Closing twice is harmless.
 
-        Nobody begins to read from now on, and those who do read get a moment to end: LevelDB that is closed while it
-        reads takes the process with it.
+        Nobody enters from now on, and those who read or write get a moment to end: LevelDB that is closed under them
+        takes the process with it.
         """
         database, self._db, self._is_closed = self._db, None, True
         if database is not None:
-            with self._reading.nobody(_READERS_AT_THE_END_S):
+            with self._using.nobody(_USERS_AT_THE_END_S):
                 database.close()
             self._marker.closed()
         self._lock_file.close()
@@ -121,28 +124,53 @@ class Store:
         """One value.
 
         Raises:
+            ArchiveCorrupt: it failed its checksum, or pieces of it are missing.
+        """
+        value = self.stored(key)
+        if Body.parse(value) is None:
+            return value
+        with self._using, self._database().snapshot() as moment:  # a new value takes the pieces of the old one away
+            return self._whole(key, self.stored(key, moment), moment)
+
+    def stored(self, key: bytes, moment: Any = None, *, cached: bool = True) -> bytes | None:
+        """One value as it is stored: a large one is a reference to its body. `cached`: it may be read again soon.
+
+        Raises:
             ArchiveCorrupt: it failed its checksum.
         """
-        reading = self._reading
-        with reading.lock:  # not by `with reading`: that costs as much as the look itself
-            reading.readers += 1
+        users = self._using
+        with users.entering:  # not by `with users`: that costs as much as the look itself
+            users.entered += 1
         try:
-            value: bytes | None = (self._db or self._database()).get(key, verify_checksums=True)
+            database = (self._db or self._database()) if moment is None else moment
+            value: bytes | None = database.get(key, verify_checksums=True, fill_cache=cached)
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
         finally:
-            with reading.lock:
-                reading.readers -= 1
+            with users.leaving:
+                users.left += 1
         return value
+
+    def _whole(self, key: bytes, value: bytes | None, moment: Any) -> bytes | None:
+        body = Body.parse(value)
+        if body is None:
+            return value
+        raw = body.whole(lambda piece: self.stored(piece, moment, cached=False))
+        if raw is None:
+            raise self.corrupt(f"pieces of the value of {key[:80]!r} are gone")
+        return raw
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All pairs whose key begins with `prefix`, in key order."""
         try:
+            bounds = {"start": prefix, "stop": keys.after(prefix)}
             with (
-                self._reading,
-                self._database().iterator(start=prefix, stop=keys.after(prefix), verify_checksums=True) as rows,
+                self._using,
+                self._database().snapshot() as moment,
+                moment.iterator(**bounds, verify_checksums=True) as rows,
             ):
-                yield from rows
+                for key, value in rows:
+                    yield key, self._whole(key, value, moment) or b""
         except (plyvel.CorruptionError, plyvel.IOError) as error:
             raise self.corrupt(error) from error
 
@@ -151,7 +179,7 @@ class Store:
         try:
             bounds = {"start": prefix, "stop": keys.after(prefix)}
             with (
-                self._reading,
+                self._using,
                 self._database().iterator(**bounds, include_value=False, verify_checksums=True) as rows,
             ):
                 yield from rows
@@ -159,21 +187,25 @@ class Store:
             raise self.corrupt(error) from error
 
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """All of `changes`, synced, or none; None deletes.
+        """All of `changes`, synced, or none; None deletes. The body that a key referred to until now goes with it.
 
         Raises:
-            DiskFull: there is no room; see `reopen`.
+            DiskFull: there is no room; see `mend`.
             ArchiveCorrupt: the disk refused. LevelDB takes no more writes until it is opened anew.
         """
         if self.has_failed:
             raise DiskFull(f"{self._place}: a write failed for want of room; it is opened anew when there is some")
+        replaced = [(Body.parse(self.stored(key)), value) for key, value in changes.items()]
+        dropped = [piece for body, value in replaced if body and body.reference() != value for piece in body.pieces()]
         try:
-            with self._database().write_batch(transaction=True, sync=True) as writing:
+            with self._using, self._database().write_batch(transaction=True, sync=True) as writing:
                 for key, value in changes.items():
                     if value is None:
                         writing.delete(key)
                     else:
                         writing.put(key, value)
+                for piece in dropped:
+                    writing.delete(piece)
         except plyvel.Error as error:
             fix = "see to the disk and start again"
             refused = self._refused("the archive cannot be written", error, fix)
@@ -181,19 +213,26 @@ class Store:
             rest = "what was acknowledged is there, the rest is read again from the source"
             raise type(refused)(f"{refused}; {rest}") from error
 
-    def reopen(self) -> None:
+    def mend(self) -> None:
         """Open LevelDB anew after a write that failed: it takes no more until then, and its log may end half-way.
 
-        What failed may be there afterwards: its record may have reached the log before the disk was full.
+        What failed may be there afterwards: its record may have reached the log before the disk was full. What was
+        written ahead for it is removed if its commit is not there, or each new try would take more room. `times_mended`
+        tells the batches that were begun before; no commit may come between.
 
         Raises:
             DiskFull: there is not room enough yet, or somebody is reading; try again.
         """
+        self._reopen()
+        self.drop_unfinished()
+        self.times_mended += 1
+
+    def _reopen(self) -> None:
         # Opening writes what the logs hold into tables, twice where it is cut short.
         needed = 2 * sum(size for name, size in files(self._place).items() if name.endswith(".log")) + _LEAST_FREE
         if free_bytes(self._place) < needed:
             raise DiskFull(f"{self._place}: less than {needed >> 20} MB free, which opening it anew takes; free some")
-        with self._reading.nobody(_READERS_S) as is_free:
+        with self._using.nobody(_USERS_S) as is_free:
             if not is_free:
                 raise DiskFull(f"{self._place}: it is being read and cannot be opened anew yet; it is tried again")
             try:
@@ -217,6 +256,16 @@ class Store:
         if self._db is None:
             raise DiskFull(f"{self._place}: there was no room to open it anew; it is opened when there is some")
         return self._db
+
+    def drop_unfinished(self) -> None:
+        """Remove the bodies that were written ahead for commits that never came.
+
+        Raises:
+            DiskFull: there is no room even for that; those that are still there are removed the next time.
+        """
+        for mark, size in list(self.scan(AHEAD)):
+            names = pieces(mark.removeprefix(AHEAD).decode(), int(size))
+            self.write(dict.fromkeys([*names, mark]))
 
     def bytes_on_disk(self) -> int:
         """Of all files. Only names and sizes are looked at: LevelDB's files are never opened by us (L1)."""
@@ -262,31 +311,38 @@ class Store:
             return False
 
 
-class _Reading:
-    """Counts who reads, so that LevelDB is closed under nobody: that would end the process."""
+class _Users:
+    """Counts who reads or writes, so that LevelDB is closed under nobody: that would end the process."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.readers = 0
+        self.entering, self.leaving = threading.Lock(), threading.Lock()
+        self.entered = self.left = 0
 
     def __enter__(self) -> None:
-        with self.lock:
-            self.readers += 1
+        with self.entering:
+            self.entered += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        with self.lock:
-            self.readers -= 1
+        with self.leaving:
+            self.left += 1
 
     @contextlib.contextmanager
     def nobody(self, within_s: float) -> Iterator[bool]:
-        """Whether nobody reads, as long as this lasts; waits so long for readers to end, and lets others begin."""
+        """Whether nobody is there, as long as this lasts; waits so long for those that are to leave.
+
+        Nobody enters for a moment, so one who comes again and again is not always there when it looks; then others
+        may, because one who is there may have to enter once more before it can leave.
+        """
         end = time.monotonic() + within_s
         while True:
-            with self.lock:
-                if not self.readers or time.monotonic() > end:
-                    yield not self.readers
+            with self.entering:
+                closed = time.monotonic() + _CLOSED_S
+                while self.entered != self.left and time.monotonic() < closed:
+                    time.sleep(_LOOK_S)
+                if self.entered == self.left or time.monotonic() > end:
+                    yield self.entered == self.left
                     return
             time.sleep(_LOOK_S)
 

@@ -88,6 +88,13 @@ def _archive(answer: dict[str, Any]) -> Iterator[str]:
         yield ", ".join(counts)
     if archive.get("dir"):
         yield str(archive["dir"])
+    large = archive.get("large") or {}
+    if large.get("count"):
+        which = terminal.count(large["count"], "record")
+        yield f"{which} over limits.record_mb, {terminal.size(large['bytes'])}, kept whole as files, not searched:"
+        for one in (large.get("records") or [])[:SET_ASIDE]:
+            of_part = f", part {one['part']}" if one.get("part") else ""
+            yield f"  message {one.get('message', '?')}{of_part}: {one.get('file', '?')}"
 
 
 def _sources(answer: dict[str, Any]) -> Iterator[str]:

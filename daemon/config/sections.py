@@ -182,7 +182,7 @@ class Watch(Section, frozen=True):
 class Limits(Section, frozen=True):
     """Bounds that keep one bad record or one long run from taking the machine."""
 
-    record_mb: Annotated[int, Meta(ge=1, le=4096, description="a larger record is kept aside, not read, MB")] = 64
+    record_mb: Annotated[int, Meta(ge=1, le=4096, description="a larger record is kept as a file of its own, MB")] = 64
     indexed_kb: Annotated[int, Meta(ge=1, le=65536, description="text of one part that is searchable, kB")] = 1024
     embedded_kb: Annotated[int, Meta(ge=1, le=4096, description="text of one part that is embedded, kB")] = 16
     free_mb: Annotated[int, Meta(ge=0, description="below this much free disk, writing pauses, MB")] = 200

@@ -11,7 +11,7 @@ from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.form import iso
 from daemon.exports.said import Clean, Said, said
-from daemon.model import Json, Message, OllamaMessage, Session
+from daemon.model import Json, Message, OllamaMessage, Session, parts_where
 from daemon.redact import redact_value
 from daemon.transcript.clean import clean_replay
 from daemon.transcript.replay import replay
@@ -74,7 +74,7 @@ class Opened:
                 continue
             gone = tuple(state["gone"])
             if gone and not self.asked.deleted:
-                parts = tuple(part for part in message.parts if part.id not in gone)
+                parts = parts_where(message.parts, lambda part, gone=gone: part.id not in gone)  # type: ignore[misc]
                 message, gone = replace(message, parts=parts), ()
             self.count += 1
             yield message, state["deleted"], gone

@@ -11,6 +11,8 @@ import os
 import stat
 from enum import StrEnum
 
+from daemon import regular_file
+
 
 class Disk(StrEnum):
     """How the disk compares."""
@@ -20,9 +22,6 @@ class Disk(StrEnum):
     MISSING = "missing"
     PRESENT = "present"  # something is there, and nothing proven to compare it with
     UNREADABLE = "unreadable"
-
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def compare(path: str, content: bytes | None) -> Disk:
@@ -47,10 +46,7 @@ def compare(path: str, content: bytes | None) -> Disk:
 
 
 def _read(path: str, most: int) -> bytes:
-    descriptor = os.open(path, _FLAGS)
-    with os.fdopen(descriptor, "rb") as handle:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path}: no longer a regular file")
+    with regular_file.opened(path) as handle:
         return handle.read(most)
 
 
@@ -76,8 +72,5 @@ def standing(path: str, sha256: str, size: int | None, *, deleted: bool = False)
 
 
 def _digest(path: str) -> str:
-    descriptor = os.open(path, _FLAGS)
-    with os.fdopen(descriptor, "rb", buffering=0) as handle:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path}: no longer a regular file")
+    with regular_file.opened(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon import disk_space, log, records
+from daemon import disk_space, log, records, regular_file
 from daemon.archive import Archive, Batch
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
@@ -375,12 +374,10 @@ def _read_spill(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:
     """
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        file = regular_file.opened(name, folder=directory)
     finally:
         os.close(directory)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(0, "not a plain file")
+    with file:
+        found = os.fstat(file.fileno())
         raw = file.read(most + 1) if found.st_size <= most else b""
     return (raw if found.st_size <= most and len(raw) <= most else None), found.st_mtime_ns // 1_000_000

@@ -15,12 +15,15 @@ from daemon.archive import Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
-from daemon.model import Chunk, Kind, Message, Section, Session
+from daemon.model import Chunk, Kind, Message, Section, Session, parts_where
 from daemon.redact import known, redact
 from daemon.transcript.chunks import chunks
 from daemon.transcript.document import document
 from daemon.transcript.windows import BEFORE, said, window
 from daemon.vectors import Vector
+
+_MOST_TEXT = 16 << 20
+"""Characters of messages that are held at once to be indexed, about."""
 
 EMBEDDER = "embedder"
 """The quarantine's name for texts without a vector."""
@@ -113,7 +116,7 @@ class Entries:
             whole = message or self._archive.message(message_id)
             text = ""
             if whole is not None:
-                parts = tuple(part for part in whole.parts if part.type != "tool" or part.data.get("tool") == "task")
+                parts = parts_where(whole.parts, lambda part: part.type != "tool" or part.data.get("tool") == "task")
                 text = said(document(replace(whole, parts=parts), session, self._indexed_kb))
             self._said[message_id] = text
         return self._said[message_id]
@@ -130,20 +133,31 @@ class LexicalDrain:
         self._indexed_kb = indexed_kb
 
     def step(self, limit: int = 200) -> Drained:
-        """Index up to `limit` messages, newest first.
+        """Index up to `limit` messages, newest first; fewer where they are large.
 
         Raises:
             IndexBroken: the index must be rebuilt; the outbox is as it was.
         """
         waiting = self._archive.outbox(self.stage, limit)
         entries = Entries(self._archive, self._indexed_kb)
-        made = [entries.of(message_id) for message_id, _, _ in waiting]
-        self._index.replace([entry for entry in made if entry is not None])
-        gone = [message_id for (message_id, _, _), entry in zip(waiting, made, strict=True) if entry is None]
+        made: list[Entry] = []
+        gone: list[str] = []
+        size = 0
+        for message_id, _, _ in waiting:
+            entry = entries.of(message_id)
+            if entry is None:
+                gone.append(message_id)
+                continue
+            made.append(entry)
+            size += sum(len(section.text) for section in entry.document.sections)
+            if size > _MOST_TEXT:
+                break
+        done = len(made) + len(gone)
+        self._index.replace(made)
         if gone:
             self._index.remove(gone)
-        self._archive.done(waiting)
-        return Drained(messages=len(waiting))
+        self._archive.done(waiting[:done])
+        return Drained(messages=done)
 
 
 class SemanticDrain:

@@ -7,7 +7,7 @@ this version draws more from records than the one that filled the archive, `rene
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from daemon.opencode import Source, configuration
 from daemon.opencode.session_diff import session_diffs
 from daemon.transcript.attachments import attached_blobs
 from daemon.transcript.diffs import session_diff_edits
-from daemon.transcript.edits import edits
+from daemon.transcript.edits import each_edit
 
 VERSION = "3"
 """Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
@@ -55,14 +55,22 @@ class Evidence:
 
     def of_message(
         self, batch: Batch, message: Message, session: Session | None, peek: Callable[[], Iterable[Message]]
-    ) -> list[FileEdit]:
-        """The message's file edits; queues what they name and keeps what it carries. `peek`: the session's messages."""
+    ) -> Iterator[FileEdit]:
+        """The message's file edits; queues what they name and keeps what it carries. `peek`: the session's messages.
+
+        They come one by one, and all of them must be taken.
+        """
         root = ""
         # A prompt does not name its work tree, nor does a message of which only the parts are left.
         if not records.table(message.data.get("path")) and _needs_root(message):
             root = self._root(message.session_id, peek)
-        found = edits(message, session, root=root)
-        self._capture.want(batch, found)
+        self._of_parts(batch, message, session)
+        for edit in each_edit(message, session, root=root):
+            self._capture.want(batch, [edit])
+            yield edit
+
+    def _of_parts(self, batch: Batch, message: Message, session: Session | None) -> None:
+        """Keep what the parts carry, and queue the outputs that they name."""
         for content in attached_blobs(message, session):
             self._archive.objects.put(batch, BLOB, content)
         for part in message.parts:
@@ -71,7 +79,6 @@ class Evidence:
                 spilled = records.text(records.table(state.get("metadata")).get("outputPath"))
                 if spilled:
                     self._capture.want_file(batch, spilled, message.created)
-        return found
 
     def _root(self, session_id: str, peek: Callable[[], Iterable[Message]]) -> str:
         """The work tree that a session's answers name; a prompt does not know it."""

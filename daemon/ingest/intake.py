@@ -20,7 +20,7 @@ from daemon.ingest.evidence import Evidence
 from daemon.ingest.own import is_own
 from daemon.ingest.taken import Taken
 from daemon.ingest.versions import Origin, combine
-from daemon.model import Json, Message, Session, SourceCounts
+from daemon.model import Json, Message, Parts, Session, SourceCounts
 from daemon.opencode import Problem, Reading, Source, Unit
 from daemon.redact import redact_value
 from daemon.transcript.replay import replay, unknown_types
@@ -254,12 +254,14 @@ class Intake:
             visit.taken.postponed.add(visit.session_id)
             return False
         self._begun.pop(message_id, None)
-        self._set_aside(visit, message_id, reading)
+        self._set_aside(visit, message_id, unit, reading)
+        waits = "?" if any(problem.waits for problem in reading.problems) else ""
         if reading.message is None:
-            visit.batch.mark(visit.name, visit.session_id, message_id, self._failed(unit))
+            visit.batch.mark(visit.name, visit.session_id, message_id, self._failed(unit) + waits)
             return False
         visit.taken.changed += self._store(visit, reading.message, unit, orphan=reading.orphan)
         doubt = "?" if self._now() - unit.changed < _DOUBT_MS else ""
+        doubt = waits or doubt
         mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
         visit.batch.mark(visit.name, visit.session_id, message_id, mark + doubt)
         return True
@@ -298,7 +300,7 @@ class Intake:
         self._begun[message.id] = self._clock()
         return False
 
-    def _set_aside(self, visit: _Visit, message_id: str, reading: Reading) -> None:
+    def _set_aside(self, visit: _Visit, message_id: str, unit: Unit, reading: Reading) -> None:
         place = f"message {message_id}"
         if not reading.problems:
             visit.batch.release(visit.name, place)
@@ -310,6 +312,17 @@ class Intake:
             ],
         }
         self._quarantine(visit, place, entry)
+        for problem in reading.problems:
+            if problem.is_kept:
+                self._name_large(visit, message_id, unit, problem)
+
+    def _name_large(self, visit: _Visit, message_id: str, unit: Unit, problem: Problem) -> None:
+        """Say of which record the file is; of several sources the newest version counts, as for smaller records."""
+        origin = _origin(visit, unit)
+        named = visit.batch.large(message_id, problem.part_id)
+        if named is None or origin.follows(Origin(*named["origin"])):
+            kept = {"sha256": problem.sha256, "bytes": problem.size, "place": problem.place, "origin": list(origin)}
+            visit.batch.put_large(message_id, problem.part_id, kept)
 
     def _quarantine(self, visit: _Visit, place: str, entry: Json) -> None:
         """Keep aside that something there cannot be read, and say so once."""
@@ -320,7 +333,7 @@ class Intake:
 
     def _store(self, visit: _Visit, message: Message, unit: Unit, *, orphan: bool) -> bool:
         """Put the message into the batch; whether its content was new."""
-        hash_ = records.digest(message.raw, *(part.raw for part in message.parts))
+        hash_ = records.message_digest(message)
         state = self._archive.state(message.id)
         if state is not None and state["hash"] == hash_:
             visit.batch.keep_source(message.id, visit.name)
@@ -332,22 +345,21 @@ class Intake:
 
     def _merge(self, visit: _Visit, message: Message, unit: Unit, hash_: str, state: Json | None) -> None:
         stored = self._archive.message(message.id) if state is not None else None
-        origin = Origin(visit.source.generation, unit.changed, visit.name)
-        made = combine(stored, state, message, origin, hash_)
+        made = combine(stored, state, message, _origin(visit, unit), hash_)
         whole = made.message
-        if stored is not None and _same(whole, stored) and not made.versions and made.gone == (state or {}).get("gone"):
+        is_same = stored is not None and records.same(whole, stored)
+        if is_same and not made.versions and made.gone == (state or {}).get("gone"):
             visit.batch.keep_source(message.id, visit.name)
             return
         changes = self._evidence.of_message(visit.batch, whole, visit.session, partial(self._peek, visit))
-        visit.taken.places |= {edit.path for edit in changes}
         if visit.session is not None and visit.session.directory:
             visit.taken.places.add(visit.session.directory)
-        visit.batch.message(
+        visit.taken.places |= visit.batch.message(
             whole,
             source=visit.name,
             generation=made.generation,
             hash_=made.hash_,
-            replay=replay(whole),
+            replay=None if isinstance(whole.parts, Parts) else replay(whole),
             edits=changes,
             versions=made.versions,
             gone=made.gone,
@@ -359,10 +371,10 @@ class Intake:
         return int(self._clock() * 1000)
 
 
+def _origin(visit: _Visit, unit: Unit) -> Origin:
+    return Origin(visit.source.generation, unit.changed, visit.name)
+
+
 def _unforeseen(message_id: str, error: Exception) -> Reading:
     reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
     return Reading(None, (Problem(f"message {message_id}", reason),))
-
-
-def _same(one: Message, other: Message) -> bool:
-    return one.raw == other.raw and [part.raw for part in one.parts] == [part.raw for part in other.parts]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from daemon.archive import merged, superseded
-from daemon.model import Json, Message
+from daemon.model import Json, Message, part_ids
 from daemon.opencode import DATABASE_2
 
 _HEAD = ""
@@ -63,22 +63,23 @@ def combine(stored: Message | None, state: Json | None, read: Message, origin: O
     if _is_renumbered(others.get(_HEAD, newest)) != _is_renumbered(origin):
         older, newer = (stored, read) if is_newest else (read, stored)
         whole, versions = superseded(older, newer)
+        names = {_HEAD, *part_ids(whole.parts)}
+        from_read = names if whole is read else set()
     elif is_newest:
-        whole, versions, gone = merged(stored, read, is_newer)
+        whole, versions, gone, from_stored = merged(stored, read, is_newer)
+        names = {_HEAD, *part_ids(whole.parts)}
+        from_read = names - from_stored
     else:  # an older copy only adds what the newer one lacks, such as parts that OpenCode's import left behind
-        whole, versions, lacking = merged(read, stored, lambda part_id: not is_newer(part_id))
+        whole, versions, lacking, from_copy = merged(read, stored, lambda part_id: not is_newer(part_id))
+        names = {_HEAD, *part_ids(whole.parts)}
+        from_read = set(from_copy)
         gone = {*gone, *lacking}
     top = origin if is_newest else newest
-    from_read = {id(part.raw) for part in read.parts} | {id(read.raw)}
-    came = {
-        name: origin if id(raw) in from_read else others.get(name, newest)
-        for name, raw in [(_HEAD, whole.raw), *((part.id, part.raw) for part in whole.parts)]
-    }
-    kept = {name for name in came if name}
+    came = {name: origin if name in from_read else others.get(name, newest) for name in names}
     return Combined(
         whole,
         versions,
-        sorted(name for name in gone if name in kept),
+        sorted(name for name in gone if name in names),
         top.generation,
         hash_ if is_newest else state["hash"],
         _origins(top, {name: where for name, where in came.items() if where != top}),

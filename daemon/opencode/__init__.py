@@ -31,12 +31,19 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A record that could not be read: where, why, how large, and the hash of what was there."""
+    """A record that could not be read: where, why, how large, and the hash of what was there.
+
+    `part_id` tells which record of its message it is, empty for the message's own; `is_kept` that all of it has been
+    copied to a file named by its hash, `waits` that it could not be copied now.
+    """
 
     place: str
     reason: str
     size: int = 0
     sha256: str = ""
+    part_id: str = ""
+    is_kept: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ class _Files:
         return now.wal_size < self.wal_size  # cut off: the shared memory may still promise what was behind
 
 
+def irregular(database: str) -> str:
+    """Which file of a database is no regular one, if any: SQLite would wait for whoever writes into a FIFO."""
+    paths = [f"{database}{suffix}" for suffix in (*_SUFFIXES, "-journal")]
+    return next((path for path in paths if os.path.exists(path) and not os.path.isfile(path)), "")
+
+
 class Connection:
     """Opens on first use, and again whenever one of the three files has been replaced or rewritten.
 
@@ -79,6 +86,8 @@ class Connection:
             self._columns = {}
 
     def _connect(self) -> sqlite3.Connection:
+        if time.monotonic() < self._locked_until:
+            raise SourceBusy(f"{self.path}: database is locked; trying again later")
         files = self._look()
         if self._open is not None and self._files is not None and not self._files.are_outdated(files):
             self._files = files
@@ -96,6 +105,9 @@ class Connection:
 
     def _opening(self) -> sqlite3.Connection:
         self._real = os.path.realpath(self.path)
+        path = irregular(self._real)
+        if path:
+            raise SourceMissing(f"{path}: not a regular file; move it away")
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
@@ -139,23 +151,53 @@ class Connection:
             SourceMissing: gone, not a database, or unreadable.
         """
         with self._lock:
-            if time.monotonic() < self._locked_until:
-                raise SourceBusy(f"{self.path}: database is locked; trying again later")
             try:
                 return self._connect().execute(sql, arguments).fetchall()
-            except sqlite3.OperationalError as error:
-                if "locked" in str(error) or "busy" in str(error):
-                    self._locked_until = time.monotonic() + _LOCKED_REST_S
-                    raise SourceBusy(f"{self.path}: {error}; trying again later") from None
-                self.close()
-                if "no such column" in str(error):
-                    fix = "its tables are not those of an OpenCode that this Reconstitute knows"
-                else:
-                    fix = "check the file's permissions and its -wal and -shm"
-                raise SourceMissing(f"{self.path}: {error}; {fix}") from None
             except sqlite3.DatabaseError as error:
-                self.close()
-                raise SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it") from None
+                raise self._failure(error) from None
+
+    @contextmanager
+    def value(self, table: str, column: str, row: int, id_: Any) -> Iterator[sqlite3.Blob]:
+        """One text or blob of the row with this rowid and id, to be read in pieces; keep it open for a moment only.
+
+        Raises:
+            SourceBusy: as for `rows`, or the row is gone since it was listed, or its rowid is another row's by now.
+            SourceMissing: as for `rows`.
+        """
+        with self._lock:
+            try:
+                with self._moment(self._connect()) as connection:
+                    sql = f"SELECT id FROM {table} WHERE rowid = ?"  # noqa: S608 - a table's name, from our own code
+                    if connection.execute(sql, (row,)).fetchall() != [(id_,)]:
+                        raise SourceBusy(f"{self.path}: {table} {row} is gone since it was listed")
+                    with connection.blobopen(table, column, row, readonly=True) as blob:
+                        yield blob
+            except sqlite3.DatabaseError as error:
+                raise self._failure(error) from None
+
+    @contextmanager
+    def _moment(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+        """The database as it is at one moment, whatever OpenCode writes meanwhile."""
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _failure(self, error: sqlite3.DatabaseError) -> SourceBusy | SourceMissing:
+        if not isinstance(error, sqlite3.OperationalError):
+            self.close()
+            return SourceMissing(f"{self.path}: {error}; OpenCode may be able to repair it")
+        if "locked" in str(error) or "busy" in str(error):
+            self._locked_until = time.monotonic() + _LOCKED_REST_S
+            return SourceBusy(f"{self.path}: {error}; trying again later")
+        self.close()
+        if "no such column" in str(error):
+            fix = "its tables are not those of an OpenCode that this Reconstitute knows"
+        else:
+            fix = "check the file's permissions and its -wal and -shm"
+        return SourceMissing(f"{self.path}: {error}; {fix}")
 
     def columns(self, table: str) -> frozenset[str]:
         """The columns of a table; empty when it does not exist. An empty answer is asked for again each time."""

@@ -14,10 +14,12 @@ from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
-from daemon.model import Json, Part, Session
+from daemon.large_files import LargeFiles
+from daemon.model import Json, Session
 from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit, projects, reverts
 from daemon.opencode.connection import Connection
 from daemon.opencode.journal import Journal
+from daemon.opencode.large import PIECE, Gathered, oversize
 
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""
@@ -35,10 +37,16 @@ class Database:
     session_table = "session"
 
     def __init__(
-        self, connection: Connection, record_mb: int = 64, clock: Callable[[], float] = time.monotonic
+        self,
+        connection: Connection,
+        record_mb: int = 64,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        large: LargeFiles | None = None,
     ) -> None:
         self._connection = connection
         self._limit = record_mb << 20
+        self._large = large
         self._clock = clock
         self.name = f"db:{connection.path}"
         self._version: tuple[int, int] | None = None
@@ -194,45 +202,71 @@ class Database:
     def read_message(self, session_id: str, message_id: str) -> Reading:
         """See Source."""
         problems: list[Problem] = []
-        parts: list[Part] = []
-        sql = (
-            "SELECT id, length(data), CASE WHEN length(data) <= ? THEN data END "
-            "FROM part WHERE message_id = ? ORDER BY id"
-        )
-        for part_id, size, data in self._connection.rows(sql, (self._limit, message_id)):
-            fields = {"id": _text(part_id), "sessionID": session_id, "messageID": message_id}
-            try:
-                parts.append(records.part(self._raw(fields, size, data), message_id, session_id))
-            except BadRecord as error:
-                problems.append(self._problem(f"part {_text(part_id)}", error, data))
-        sql = "SELECT length(data), CASE WHEN length(data) <= ? THEN data END FROM message WHERE id = ?"
-        rows = self._connection.rows(sql, (self._limit, message_id))
+        gathered = Gathered(session_id, message_id, self._large)
+        sql = "SELECT rowid, id, typeof(data) FROM part WHERE message_id = ? ORDER BY id"
+        for row, id_, type_ in self._connection.rows(sql, (message_id,)):
+            fields = {"id": _text(id_), "sessionID": session_id, "messageID": message_id}
+            raw = self._record(("part", id_, row), _text(type_), fields, problems)
+            if raw is not None:
+                try:
+                    gathered.add(raw)
+                except BadRecord as error:
+                    problems.append(self._problem(f"part {_text(id_)}", error, raw))
+        rows = self._connection.rows("SELECT rowid, id, typeof(data) FROM message WHERE id = ?", (message_id,))
         if not rows:
-            return self._removed(session_id, message_id, parts, problems)
-        kept = {part.id for part in parts}
-        parts += self._journal.parts(session_id, message_id, kept, problems, calls_only=True)
-        parts.sort(key=lambda part: part.id)
-        size, data = rows[0]
+            return self._removed(session_id, message_id, gathered, problems)
+        for part in self._journal.parts(session_id, message_id, gathered.ids, problems, calls_only=True):
+            gathered.put(part)
+        row, id_, type_ = rows[0]
+        ids = {"id": message_id, "sessionID": session_id}
+        raw = self._record(("message", id_, row), _text(type_), ids, problems)
+        if raw is None:
+            return Reading(None, tuple(problems))
         try:
-            raw = self._raw({"id": message_id, "sessionID": session_id}, size, data)
-            return Reading(records.message(raw, tuple(parts), session_id), tuple(problems))
+            return Reading(records.message(raw, gathered.parts(), session_id), tuple(problems))
         except BadRecord as error:
-            problems.append(self._problem(f"message {message_id}", error, data))
+            problems.append(self._problem(f"message {message_id}", error, raw))
             return Reading(None, tuple(problems))
 
-    def _removed(self, session_id: str, message_id: str, parts: list[Part], problems: list[Problem]) -> Reading:
+    def _record(
+        self, at: tuple[str, Any, int], type_: str, fields: dict[str, str], problems: list[Problem]
+    ) -> bytes | None:
+        """The ``data`` of a row, `at` (table, id, rowid), as a record with `fields` put before its own.
+
+        None, and a problem, where that cannot be had.
+        """
+        table, id_, row = at
+        what = f"{table} {_text(id_)}"
+        if type_ not in ("text", "blob"):
+            problems.append(self._problem(what, BadRecord(f"data is {type_}, not JSON text"), b""))
+            return None
+        with self._connection.value(table, "data", row, id_) as value:
+            size = len(value)
+            if size > self._limit:
+                pieces = iter(lambda: value.read(PIECE), b"")
+                part_id = _text(id_) if table == "part" else ""
+                problems.append(oversize(self._large, self._place(what), part_id, size, pieces))
+                return None
+            raw = value.read()
+        try:
+            return records.with_fields(fields, raw)
+        except BadRecord as error:
+            problems.append(self._problem(what, error, raw))
+            return None
+
+    def _removed(self, session_id: str, message_id: str, gathered: Gathered, problems: list[Problem]) -> Reading:
         """A message without a row: what the journal has of it, with the parts that still have rows."""
         self._journal.follow(session_id)
         raw = self._journal.message(session_id, message_id, problems)
-        kept = {part.id for part in parts}
-        parts += self._journal.parts(session_id, message_id, kept, problems, calls_only=False)
-        parts.sort(key=lambda part: part.id)
+        for part in self._journal.parts(session_id, message_id, gathered.ids, problems, calls_only=False):
+            gathered.put(part)
+        parts = gathered.parts()
         if raw is None and not parts:
             return Reading(None, (*problems, Problem(self._place(f"message {message_id}"), "gone, and not in events")))
         if raw is None:
             raw = reverts.orphan_record(session_id, message_id, parts, int(time.time() * 1000))
         try:
-            return Reading(records.message(raw, tuple(parts), session_id), tuple(problems), orphan=True)
+            return Reading(records.message(raw, parts, session_id), tuple(problems), orphan=True)
         except BadRecord as error:
             problems.append(self._problem(f"message {message_id}, removed", error, raw))
             return Reading(None, tuple(problems))
@@ -279,18 +313,10 @@ class Database:
             found.append(projects.project(data, times, records.dumps(data), folders.get(_text(data["id"]))))
         return found
 
-    def _raw(self, fields: dict[str, str], size: int | None, data: bytes | str | None) -> bytes:
-        if data is None and size is not None:
-            raise BadRecord(f"{size} bytes, more than limits.record_mb allows")
-        if not isinstance(data, bytes | str):
-            raise BadRecord(f"data is {type(data).__name__}, not JSON text")
-        return records.with_fields(fields, data)
-
     def _place(self, what: str) -> str:
         return f"{self._connection.path}: {what}"
 
-    def _problem(self, what: str, error: BadRecord, data: object) -> Problem:
-        raw = data if isinstance(data, bytes) else str(data).encode()
+    def _problem(self, what: str, error: BadRecord, raw: bytes) -> Problem:
         return Problem(self._place(what), f"{self._place(what)}: {error}", len(raw), hashlib.sha256(raw).hexdigest())
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
+from daemon.large_files import LargeFiles
 from daemon.model import Json, Part
 from daemon.opencode import DATABASE_2, Problem, Reading, RevertMark, Unit
 from daemon.opencode.connection import Connection
@@ -38,8 +39,8 @@ class Database2(Database):
     generation = DATABASE_2
     session_table = "session_v2"
 
-    def __init__(self, connection: Connection, record_mb: int = 64) -> None:
-        super().__init__(connection, record_mb)
+    def __init__(self, connection: Connection, record_mb: int = 64, *, large: LargeFiles | None = None) -> None:
+        super().__init__(connection, record_mb, large=large)
         self.name = f"db2:{connection.path}"
 
     def touched(self) -> Iterable[str] | None:
@@ -82,15 +83,18 @@ class Database2(Database):
         """See Source."""
         columns = self._connection.columns("session_message")
         sql = (
-            f"SELECT type, {_or_null(columns, 'time_created')}, length(data), "  # noqa: S608
-            "CASE WHEN length(data) <= ? THEN data END FROM session_message WHERE id = ?"
+            f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "  # noqa: S608
+            "FROM session_message WHERE id = ?"
         )
-        for type_, created, size, data in self._connection.rows(sql, (self._limit, message_id)):
+        for row, id_, stored, type_, created in self._connection.rows(sql, (message_id,)):
+            problems: list[Problem] = []
+            verbatim = self._record(("session_message", id_, row), _text(stored), {}, problems)
+            if verbatim is None:
+                return Reading(None, tuple(problems))
             try:
-                verbatim = self._raw({}, size, data)
                 return self._reading(session_id, message_id, _text(type_), records.integer(created), verbatim)
             except BadRecord as error:
-                return Reading(None, (self._problem(f"session_message {message_id}", error, data),))
+                return Reading(None, (self._problem(f"session_message {message_id}", error, verbatim),))
         return Reading(
             None, (Problem(self._place(f"session_message {message_id}"), "gone between listing and reading"),)
         )

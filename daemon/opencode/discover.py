@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon.errors import SourceBusy, SourceMissing
+from daemon.large_files import LargeFiles
 from daemon.opencode import Source, unfollowed
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
@@ -29,11 +30,18 @@ class Sources:
     """All sources of the data directories and of `databases` elsewhere; `refresh` finds those that have appeared."""
 
     def __init__(
-        self, data_dir: Path, record_mb: int, *, further: Sequence[Path] = (), databases: Sequence[Path] = ()
+        self,
+        data_dir: Path,
+        record_mb: int,
+        large: LargeFiles | None = None,
+        *,
+        further: Sequence[Path] = (),
+        databases: Sequence[Path] = (),
     ) -> None:
         self._data_dirs = (data_dir, *further)
         self._databases = tuple(databases)
         self._record_mb = record_mb
+        self._large = large
         self._found: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
@@ -83,7 +91,7 @@ class Sources:
         return self.current()
 
     def _add_tree(self, storage: Path) -> None:
-        self._add(f"json:{storage}", lambda: JsonTree(storage, self._record_mb))
+        self._add(f"json:{storage}", lambda: JsonTree(storage, self._record_mb, large=self._large))
 
     def _add(self, name: str, make: Callable[[], Source]) -> None:
         if name not in self._found:
@@ -106,9 +114,9 @@ class Sources:
             return
         self._failed.pop(path, None)
         if {"session", "message", "part"} <= tables:
-            self._add(f"db:{path}", lambda: Database(connection, self._record_mb))
+            self._add(f"db:{path}", lambda: Database(connection, self._record_mb, large=self._large))
         if has_newer or "session_v2" in tables:
-            self._add(f"db2:{path}", lambda: Database2(connection, self._record_mb))
+            self._add(f"db2:{path}", lambda: Database2(connection, self._record_mb, large=self._large))
         if tables and not tables & KNOWN:
             troubles[str(path)] = (
                 f"{path}: unknown layout: none of {', '.join(sorted(KNOWN))} among its tables "

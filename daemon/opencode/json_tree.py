@@ -10,14 +10,16 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
+from daemon.large_files import LargeFiles
 from daemon.model import Json, Part, Session
 from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, projects, record_file, reverts
 from daemon.opencode.identifiers import time_of
+from daemon.opencode.large import PIECE, Gathered, oversize
 
 
 class JsonTree:
@@ -26,10 +28,18 @@ class JsonTree:
     kind = "JSON files (OpenCode up to 1.1)"
     generation = JSON_TREE
 
-    def __init__(self, storage: Path, record_mb: int = 64, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        storage: Path,
+        record_mb: int = 64,
+        clock: Callable[[], float] = time.time,
+        *,
+        large: LargeFiles | None = None,
+    ) -> None:
         self.storage = storage
         self.name = f"json:{storage}"
         self._limit = record_mb << 20
+        self._large = large
         self._clock = clock
         self._lock = threading.Lock()
         self._hinted: set[str] = set()
@@ -139,8 +149,8 @@ class JsonTree:
             return None  # asked again by the next full scan
         for entry in entries:
             try:
-                return records.text(records.load_object(Path(entry.path).read_bytes()).get("sessionID")) or None
-            except (OSError, BadRecord):
+                return records.text(self._parse(Path(entry.path))[1].get("sessionID")) or None
+            except (BadRecord, SourceBusy):
                 continue  # the next one may tell; if none does, the next full scan asks again
         return None
 
@@ -233,7 +243,7 @@ class JsonTree:
     def read_message(self, session_id: str, message_id: str) -> Reading:
         """See Source."""
         problems: list[Problem] = []
-        parts = sorted(self._parts(session_id, message_id, problems), key=lambda part: part.id)
+        parts = self._parts(session_id, message_id, problems)
         path = self.storage / "message" / session_id / f"{message_id}.json"
         orphan = not os.path.lexists(path)
         try:
@@ -242,9 +252,9 @@ class JsonTree:
                 if orphan
                 else self._parse(path)[0]
             )
-            message = records.message(raw, tuple(parts), session_id)
+            message = records.message(raw, parts, session_id)
         except BadRecord as error:
-            problems.append(self._problem(path, error))
+            problems.append(self._problem(path, error, ""))
             return Reading(None, tuple(problems))
         return Reading(message, tuple(problems), orphan)
 
@@ -278,25 +288,29 @@ class JsonTree:
             found.append(projects.project({"id": project_id} | data, records.table(data.get("time")), raw))
         return found
 
-    def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Iterator[Part]:
+    def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Sequence[Part]:
         folder = self.storage / "part" / message_id
+        gathered = Gathered(session_id, message_id, self._large)
         try:
             entries = list(_entries(folder))
         except BadRecord as error:
             problems.append(Problem(str(folder), str(error)))
-            return
+            return ()
         for entry in entries:
             if not entry.name.endswith(".json"):
                 continue
             try:
-                raw, _ = self._parse(Path(entry.path))
-                yield records.part(raw, message_id, session_id)
+                record_file.load(Path(entry.path), self._limit, self._clock, gathered.add)
             except BadRecord as error:
-                problems.append(self._problem(Path(entry.path), error))
+                problems.append(self._problem(Path(entry.path), error, entry.name.removesuffix(".json")))
+        return gathered.parts()
 
-    def _problem(self, path: Path, error: BadRecord) -> Problem:
+    def _problem(self, path: Path, error: BadRecord, part_id: str) -> Problem:
         try:
-            raw = record_file.read(path, self._limit)
+            with record_file.opened(path) as (file, size):
+                if size > self._limit:
+                    return oversize(self._large, str(path), part_id, size, iter(lambda: file.read(PIECE), b""))
+                raw = file.read()
         except (BadRecord, SourceBusy):
             raw = b""
         reason = str(error)

@@ -7,13 +7,13 @@ one: a file that does not parse and is young is being written, not bad. No link 
 from __future__ import annotations
 
 import os
-import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from daemon import records
+from daemon import records, regular_file
 from daemon.errors import BadRecord, SourceBusy
 
 _SETTLING_S = 2.0
@@ -27,24 +27,31 @@ def read(path: Path, limit: int) -> bytes:
         SourceBusy: it changed meanwhile, or is gone again.
         BadRecord: too large, not a regular file, unreadable.
     """
+    with opened(path) as (file, size):
+        if size > limit:
+            raise BadRecord(f"{path}: {size} bytes, more than limits.record_mb allows")
+        return file.read()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
+    """A record file, open for reading, and its size; when it is left, it must not have changed.
+
+    Raises:
+        SourceBusy, BadRecord: as for `read`.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = regular_file.opened(path)
     except FileNotFoundError:
         raise SourceBusy(f"{path}: gone between listing and reading") from None
     except OSError as error:
         raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
-    before = os.fstat(descriptor)
-    if not stat.S_ISREG(before.st_mode):
-        os.close(descriptor)
-        raise BadRecord(f"{path}: not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        if before.st_size > limit:
-            raise BadRecord(f"{path}: {before.st_size} bytes, more than limits.record_mb allows")
-        raw = file.read()
-        after = os.fstat(descriptor)
+    with file:
+        before = os.fstat(file.fileno())
+        yield file, before.st_size
+        after = os.fstat(file.fileno())
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise SourceBusy(f"{path}: being written")
-    return raw
 
 
 def load(

@@ -8,7 +8,6 @@ session.
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -61,7 +60,5 @@ def session_diffs(
         return [], 0
     except OSError as error:
         raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(told.st_mode):
-        raise BadRecord(f"{path}: not a regular file")
     _, listed = record_file.load(path, record_mb << 20, clock, records.load_objects)
     return listed, told.st_mtime_ns // 1_000_000

@@ -18,7 +18,9 @@ from typing import IO
 
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import RawObjectID
-from dulwich.pack import Pack
+from dulwich.pack import Pack, PackData, PackIndex, load_pack_index_file
+
+from daemon import regular_file
 
 _MOST_PACKS = 48
 """Open at once; each holds two descriptors."""
@@ -29,6 +31,8 @@ _DEPTH = 5
 _TYPES = {2: "tree", 3: "blob"}
 _OFFSET_DELTA, _NAMED_DELTA = 6, 7
 _HEAD = 4096
+_LONGEST_LIST = 1 << 20
+"""Bytes of a list of alternates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,14 @@ class Snapshots:
 
     def __init__(self, *data_dirs: Path) -> None:
         self._roots = [data_dir / "snapshot" for data_dir in data_dirs]
+        self._unread: list[str] = []
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         """By real path; where an object was found last stands last, and is asked first."""
 
     def refresh(self) -> None:
         """Look which repositories and alternates there are now."""
-        listed = dict.fromkeys(path for root in self._roots for path in _object_folders(root))
+        self._unread.clear()
+        listed = dict.fromkeys(path for root in self._roots for path in _object_folders(root, self._unread))
         for path in self._folders.keys() - listed.keys():
             self._folders.pop(path).close()
         for path in listed:
@@ -84,7 +90,8 @@ class Snapshots:
                 return found
             best = best if best.reason else found
         self._bound()
-        return best if best.reason else Found(reason=f"gone: in none of {len(self._folders)} folders of git objects")
+        reason = "; ".join([f"gone: in none of {len(self._folders)} folders of git objects", *self._unread])
+        return best if best.reason else Found(reason=reason)
 
     def close(self) -> None:
         """Release all descriptors; reading opens them again."""
@@ -98,8 +105,11 @@ class Snapshots:
             folder.close()
 
 
-def _object_folders(root: Path) -> Iterator[str]:
-    """``<project>/objects`` of older versions, ``<project>/<worktree hash>/objects`` of newer, and their alternates."""
+def _object_folders(root: Path, unread: list[str]) -> Iterator[str]:
+    """``<project>/objects`` of older versions, ``<project>/<worktree hash>/objects`` of newer, and their alternates.
+
+    Lists of alternates that cannot be read go into `unread`, with the reason.
+    """
     waiting = [(str(path), 0) for pattern in ("*/objects", "*/*/objects") for path in sorted(root.glob(pattern))]
     seen: set[str] = set()
     while waiting:
@@ -110,13 +120,17 @@ def _object_folders(root: Path) -> Iterator[str]:
         seen.add(real)
         yield real
         if depth < _DEPTH:
-            waiting += [(other, depth + 1) for other in _alternates(real)]
+            waiting += [(other, depth + 1) for other in _alternates(real, unread)]
 
 
-def _alternates(folder: str) -> list[str]:
+def _alternates(folder: str, unread: list[str]) -> list[str]:
+    path = os.path.join(folder, "info", "alternates")
     try:
-        raw = Path(folder, "info", "alternates").read_bytes()
-    except OSError:
+        raw = regular_file.read(path, _LONGEST_LIST)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unread.append(f"{path}: cannot be read: {error.strerror}")
         return []
     lines = [line for line in raw.split(b"\n") if line and not line.startswith(b"#") and b"\0" not in line]
     return [os.path.join(folder, os.fsdecode(line)) for line in lines]
@@ -161,7 +175,7 @@ class _Folder:
     def _loose(self, object_id: str, most: int) -> Found:
         path = os.path.join(self._path, object_id[:2], object_id[2:])
         try:
-            with open(path, "rb") as file:
+            with regular_file.opened(path) as file:
                 return _checked(_inflate(file, most), object_id, path)
         except FileNotFoundError:
             return Found()
@@ -194,7 +208,7 @@ class _Folder:
 
     def _in_pack(self, path: str, sha: RawObjectID, most: int) -> Found:
         if path not in self.packs:
-            self.packs[path] = Pack(path, object_format=DEFAULT_OBJECT_FORMAT)
+            self.packs[path] = Pack.from_lazy_objects(lambda: _pack_data(path + ".pack"), lambda: _index(path + ".idx"))
         pack = self.packs[path]
         offset: int | None = pack.index.object_offset(sha)
         if offset is None:
@@ -209,6 +223,20 @@ class _Folder:
         pack = self.packs.pop(path, None)
         if pack is not None:
             pack.close()
+
+
+def _pack_data(path: str) -> PackData:
+    with regular_file.opened(path) as file:  # it is mapped, and needs no descriptor
+        return PackData(path, DEFAULT_OBJECT_FORMAT, file)
+
+
+def _index(path: str) -> PackIndex:
+    file = regular_file.opened(path)
+    try:
+        return load_pack_index_file(path, file, DEFAULT_OBJECT_FORMAT)
+    except BaseException:
+        file.close()
+        raise
 
 
 def _checked(found: Found, object_id: str, place: str) -> Found:
@@ -238,7 +266,7 @@ def _inflate(file: IO[bytes], most: int) -> Found:
     size = int(digits)
     if size > most:
         return Found(kind, size=size)
-    rest = stream.decompress(stream.unconsumed_tail + file.read(), size + 1)
+    rest = stream.decompress(stream.unconsumed_tail + file.read(size + size // 100 + _HEAD), size + 1)
     return Found(kind, content + rest)
 
 
@@ -248,7 +276,7 @@ def _packed_size(path: str, offset: int) -> int:
     Raises:
         OSError, zlib.error, IndexError: the pack is gone or damaged.
     """
-    with open(path, "rb") as file:
+    with regular_file.opened(path) as file:
         file.seek(offset)
         head = file.read(512)
     kind = head[0] >> 4 & 7

@@ -13,6 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
+from daemon import regular_file
+from daemon.opencode.connection import irregular
+
 _HEADER = b"SQLite format 3\0"
 _TABLES = ({"session", "message", "part"}, {"session", "session_message"}, {"session_v2"})
 """One of these sets of tables is what makes a database OpenCode's."""
@@ -45,9 +48,8 @@ class Others:
 
 def _is_opencodes(path: Path) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if file.read(len(_HEADER)) != _HEADER:
+        with regular_file.opened(path) as file:
+            if file.read(len(_HEADER)) != _HEADER or irregular(str(path)):
                 return False
         # Without a WAL the file holds everything, and `immutable` keeps SQLite from making one. With a WAL the tables
         # may stand there alone.

@@ -117,7 +117,7 @@ class _Taken:
         if message_id in self._told:
             return True
         message = self._archive.message(message_id)
-        entries = [] if message is None else clean_replay(message, self._archive.replay(message_id))
+        entries = [] if message is None else clean_replay(message, self._archive.replay(message_id) or None)
         said = _json([message.role, message.created, entries]) if message is not None else message_id
         session_id = message.session_id if message is not None else ""
         telling = (said, self._said[said, session_id])

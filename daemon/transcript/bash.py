@@ -26,6 +26,7 @@ _ENDED_EARLY = re.compile(r"\baborted\b|\bterminated\b|\btimed? ?out\b|truncated
 _PROMPT = re.compile(r"\b(?:rm|mv|cp): [^\n]*\?")
 _NOTE = 120
 _LONGEST_OUTPUT = 29_000  # characters; OpenCode 1.0 cut outputs at 30,000 and said so only in the text
+_MOST_OUTPUT = 1 << 20  # characters
 _MOST_UNCLEAR = 256
 _MOST_RUNS = 256
 
@@ -54,12 +55,15 @@ def edits(made: Call, version: str) -> list[FileEdit]:
 def _start(made: Call, base: str) -> State:
     home = _HOME.match(base)
     state = shell_effects.start(base if base.startswith("/") else "", home[0] if home else None)
-    state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(made.state.get("output"))
+    state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(made.state.get("output"))[:_MOST_OUTPUT]
     return state
 
 
 def _effects(script: parse.Script, state: State, made: Call) -> list[Effect]:
-    text = records.text(made.state.get("output")) + "\n" + records.text(made.metadata.get("output"))
+    texts = records.text(made.state.get("output")), records.text(made.metadata.get("output"))
+    if sum(map(len, texts)) > _MOST_OUTPUT:  # no version keeps as much; what it shows is not looked for
+        return shell_effects.doubtful(script, state)
+    text = "\n".join(texts)
     is_cut = made.metadata.get("truncated") is True or bool(made.metadata.get("outputPath"))
     is_cut = is_cut or ("truncated" not in made.metadata and len(text) > _LONGEST_OUTPUT)
     if made.status != "completed" or _PROMPT.search(text):

@@ -15,7 +15,7 @@ from typing import Any
 from daemon import records
 from daemon.model import Document, Json, Kind, Message, Part, Section, Session
 from daemon.redact import redact, redact_value
-from daemon.transcript.edits import edits
+from daemon.transcript.edits import each_edit
 from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.paths import paths
 from daemon.transcript.replay import BOOKKEEPING
@@ -28,6 +28,11 @@ _MARK = re.compile(f"{re.escape(RECALL_BEGIN)}|{re.escape(RECALL_END)}")
 _ERROR = "error"
 """Stands in the place of a part's id for the error of a message."""
 
+_LONG = 64 << 10
+"""Characters of a field that is no password or key any more."""
+_MARGIN = 1 << 16
+"""Characters; twice the longest secret that is cut through at the edge of a window."""
+
 _READ_TEXT = ("Called the Read tool", "<path>", "<file>", "Called the list tool", "Called the List tool")
 _NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldString", "newString"})
 """Input fields whose text needs no label."""
@@ -35,17 +40,20 @@ _NAMED = frozenset({"text", "content", "prompt", "command", "patchText", "oldStr
 
 def document(message: Message, session: Session | None, indexed_kb: int) -> Document:
     """The searchable text of `message`; a section holds at most `indexed_kb` × 1024 characters of its part."""
-    sections = []
-    for part in message.parts:
-        for kind, tool, text in _texts(part, message.role):
-            shown = capped(redact(_without_recall(text, kind)), indexed_kb * 1024)
-            if shown.strip():
-                sections.append(Section(part.id, kind, shown, tool))
-    failure = capped(redact(_failure(message)), indexed_kb * 1024)
+    sections = list(_sections(message, indexed_kb * 1024))
+    failure = _excerpt(_failure(message), indexed_kb * 1024)
     if failure.strip():
         sections.append(Section(_ERROR, Kind.TOOL_OUTPUT, failure))
-    where = _redacted(paths(message, session, edits(message, session)))
+    where = _redacted(paths(message, session, each_edit(message, session)))
     return Document(message.id, message.session_id, tuple(sections), where)
+
+
+def _sections(message: Message, limit: int) -> Iterator[Section]:
+    for part in message.parts:
+        for kind, tool, text in _texts(part, message.role):
+            shown = _excerpt(_without_recall(text, kind), limit)
+            if shown.strip():
+                yield Section(part.id, kind, shown, tool)
 
 
 def _failure(message: Message) -> str:
@@ -63,12 +71,42 @@ def _redacted(names: tuple[str, ...]) -> tuple[str, ...]:
     return names if redact(together) == together else tuple(redact(name) for name in names)
 
 
+def _excerpt(text: str, limit: int) -> str:
+    """`text`, redacted and capped. Of a long one only what can be shown is redacted, and a margin around it."""
+    if len(text) <= limit + 2 * _MARGIN:
+        return capped(redact(text), limit)
+    tail = limit // 4
+    head = limit - tail
+    return _framed(_shown_of(text, head, 1), len(text) - head - tail, _shown_of(text, tail, -1))
+
+
+def _shown_of(text: str, size: int, end: int) -> str:
+    """The first (`end` 1) or last (-1) `size` characters of the redacted text.
+
+    The window is cut somewhere, maybe through a secret, of which the rest cannot be told: what stands there must be
+    well outside of what is shown, also where redacting made the text before it shorter.
+    """
+    width = size + _MARGIN
+    while width < len(text):
+        shown = redact(text[:width] if end > 0 else text[-width:])
+        if len(shown) >= size + _MARGIN // 2:
+            break
+        width *= 2
+    else:
+        shown = redact(text)
+    return shown[:size] if end > 0 else shown[len(shown) - min(size, len(shown)) :]
+
+
 def capped(text: str, limit: int) -> str:
     """`text`, or its first three and its last quarter of `limit` characters around a note of what was left out."""
     if len(text) <= limit:
         return text
     head, tail = limit - limit // 4, limit // 4
-    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[len(text) - tail :]}"
+    return _framed(text[:head], len(text) - head - tail, text[len(text) - tail :])
+
+
+def _framed(head: str, left_out: int, tail: str) -> str:
+    return f"{head}\n[… {left_out} characters left out …]\n{tail}"
 
 
 def _texts(part: Part, role: str) -> Iterator[tuple[Kind, str, str]]:
@@ -126,8 +164,14 @@ def _unsaid(patch: str, given: str) -> str:
 
 
 def _clean(value: Any) -> str:
-    """As `readable`, redacted while the names of the fields still tell what their values are."""
-    return readable(value if isinstance(value, str) else redact_value(value))
+    """As `readable`, redacted while the names of the fields still tell what their values are.
+
+    Long texts are redacted later, and only as far as they are shown (`_excerpt`): no name makes a secret of them.
+    """
+    if not isinstance(value, dict):
+        return readable(value if isinstance(value, str) else redact_value(value))
+    short = {key: item for key, item in value.items() if not (isinstance(item, str) and len(item) > _LONG)}
+    return readable(value | redact_value(short))
 
 
 def readable(value: Any, label: str = "") -> str:

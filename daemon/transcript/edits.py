@@ -9,7 +9,7 @@ recorded change follows from what was there before is for files to say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -39,24 +39,31 @@ def edits(message: Message, session: Session | None, *, root: str = "") -> list[
     not name it themselves (a user's; `path.root` of any answer of the session tells it): without it, diffs whose names
     might start elsewhere are left out.
     """
-    found: list[FileEdit] = []
+    return list(each_edit(message, session, root=root))
+
+
+def each_edit(message: Message, session: Session | None, *, root: str = "") -> Iterator[FileEdit]:
+    """As `edits`, one by one: the texts of a large message's edits need not be in memory together."""
+    return _numbered(_in_order(_made(message, session, root)))
+
+
+def _made(message: Message, session: Session | None, root: str) -> Iterator[FileEdit]:
     steps = step_edits(message, session, root)
     attached = ""
     for number, part in enumerate(message.parts):
         if part.type == "tool":
             made = call(part, message, session)
             told = _READERS.get(made.tool.lower(), foreign)(made, calls.version_of(made, session))
-            found += [replace(edit, until=NEVER_ENDED) for edit in told] if made.status == "running" else told
+            yield from [replace(edit, until=NEVER_ENDED) for edit in told] if made.status == "running" else told
         elif part.type == "text" and part.data.get("synthetic") is True:
             text = records.text(part.data.get("text"))
             attached = attachments.announced(text) or attached
-            found += attachments.shown(part, message, session, text, attached)
+            yield from attachments.shown(part, message, session, text, attached)
         elif part.type == "file":
-            found += attachments.attached(message, session, number)
-        found += steps.get(number, [])
+            yield from attachments.attached(message, session, number)
+        yield from steps.get(number, [])
     if message.role == "user":
-        found += summary_edits(message, session, root)
-    return _numbered(_in_order(found))
+        yield from summary_edits(message, session, root)
 
 
 def started(edit: FileEdit) -> int:
@@ -64,32 +71,28 @@ def started(edit: FileEdit) -> int:
     return edit.time if edit.started is None else edit.started
 
 
-def _in_order(found: list[FileEdit]) -> list[FileEdit]:
+def _in_order(found: Iterable[FileEdit]) -> Iterator[FileEdit]:
     """The edit tool locks its file: calls of one message take effect in the order they were made.
 
     Their ends may say otherwise, since an end also waits for diagnostics.
     """
     latest: dict[str, int] = {}
-    ordered = []
     for edit in found:
         time = edit.time
         if edit.tool in ("edit", "multiedit"):
             time = latest[edit.path] = max(time, latest.get(edit.path, 0))
         if time != edit.time:
             edit = replace(edit, time=time)  # noqa: PLW2901 - the same edit, a later end
-        ordered.append(edit)
-    return ordered
+        yield edit
 
 
-def _numbered(found: list[FileEdit]) -> list[FileEdit]:
+def _numbered(found: Iterable[FileEdit]) -> Iterator[FileEdit]:
     """Each edit with its place among those of its part, so that they keep their order wherever they are sorted."""
     counts: Counter[str] = Counter()
-    numbered = []
     for edit in found:
         number = counts[edit.part_id]
         counts[edit.part_id] += 1
-        numbered.append(edit if edit.number == number else replace(edit, number=number))
-    return numbered
+        yield edit if edit.number == number else replace(edit, number=number)
 
 
 def _write(made: Call, version: str) -> list[FileEdit]:

@@ -83,7 +83,7 @@ def take_in(archive: Archive, model: Model, store: Stored, sessions: Sequence[st
                 continue
             parts = [records.part(records.dumps(p), "", "") for p in store.parts.get(message["id"], {}).values()]
             read = records.message(records.dumps(message), tuple(parts), session_id)
-            whole, versions, gone = merged(archive.message(read.id), read)
+            whole, versions, gone, _ = merged(archive.message(read.id), read)
             hash_ = records.digest(whole.raw, *(part.raw for part in whole.parts))
             batch.message(
                 whole, source="model", generation=1, hash_=hash_, replay=[], edits=edits(whole, session),

@@ -29,7 +29,7 @@ def make(record: dict[str, object], *parts: dict[str, object]) -> Message:
 def put(
     archive: Archive, message: Message, *, source: str = "s", generation: int = 1, edits: tuple[FileEdit, ...] = ()
 ) -> None:
-    whole, versions, gone = merged(archive.message(message.id), message)
+    whole, versions, gone, _ = merged(archive.message(message.id), message)
     batch = archive.batch()
     hash_ = records.digest(message.raw, *(part.raw for part in message.parts))
     batch.message(

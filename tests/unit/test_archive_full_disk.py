@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 from collections.abc import Iterator
@@ -62,6 +63,66 @@ def test_a_commit_that_found_no_room_is_made_again_and_none_is_lost(request, tmp
             assert archive.message_ids("ses_1") == sorted(archive.all_message_ids()) == done
             assert archive.figures()["messages"] == archive.figures()["parts"] == len(done)
             assert archive.waiting("lexical") == len(archive.outbox("lexical", 10_000)) == len(done)
+    finally:
+        disk.close()
+
+
+def bodies(archive: Archive) -> int:
+    """Pieces of large values, and marks of commits that have yet to come."""
+    return sum(1 for prefix in (b"body:", b"ahead:") for _ in archive._store.keys(prefix))
+
+
+@with_small_disks
+def test_pieces_of_a_commit_that_found_no_room_are_removed(request, tmp_path: Path) -> None:
+    """Each new try would otherwise leave its pieces behind, and fill the disk by itself."""
+    disk = SmallDisk(tmp_path / "small", 200)
+    try:
+        with Archive(disk.path / "a") as archive:
+            done = [write(archive, 0, 3 * MB)]
+            pieces = bodies(archive)
+            for leave in (6 * MB, 9 * MB, 12 * MB):
+                begun = archive.batch()
+                begun.put(b"obj:x", b"x" * 2 * MB)
+                disk.fill(leave)
+                with pytest.raises(DiskFull):
+                    write(archive, 1, 20 * MB)
+                disk.make_room()
+                archive.mend()
+                assert bodies(archive) == pieces
+                with pytest.raises(DiskFull, match="begun before"):
+                    archive.commit(begun)  # its pieces are gone
+                with pytest.raises(DiskFull, match="begun before"):
+                    begun.put(b"obj:y", b"y" * 5 * MB)
+            done.append(write(archive, 1, 20 * MB))
+        with Archive(disk.path / "a") as archive:
+            assert archive.message_ids("ses_1") == done
+            assert bodies(archive) > pieces
+            for name in done:
+                message = archive.message(name)
+                assert message is not None
+                assert sum(len(part.raw) for part in message.parts) > 2 * MB
+    finally:
+        disk.close()
+
+
+@with_small_disks
+@pytest.mark.parametrize("leave", [0, 5_000, 2 * MB])
+def test_a_start_on_a_full_disk_keeps_what_was_acknowledged(request, tmp_path: Path, leave: int) -> None:
+    disk = SmallDisk(tmp_path / "small", 60)
+    try:
+        with Archive(disk.path / "a") as archive:
+            done = [write(archive, 0, 3 * MB)]
+            pieces = bodies(archive)
+            begun = archive.batch()
+            begun.put(b"obj:x", random.Random(0).randbytes(9 * MB))  # and killed
+        disk.fill(leave)
+        with contextlib.suppress(DiskFull), Archive(disk.path / "a") as archive:
+            assert archive.message_ids("ses_1") == done
+        disk.make_room()
+        with Archive(disk.path / "a") as archive:
+            assert bodies(archive) == pieces
+            done.append(write(archive, 1, 3 * MB))
+            assert [archive.message(name) is not None for name in done] == [True, True]
     finally:
         disk.close()
 

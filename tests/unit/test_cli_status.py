@@ -55,3 +55,16 @@ def test_a_target_s_last_result_says_how_many_questions_wait(tmp_path: Path) -> 
         engine.archive.target_put("/home/dev/a", "last", {"state": "done", "result": {"unanswered": 8}})
         rows = engine.status()["targets"]
     assert {row["path"]: row["unanswered"] for row in rows} == {"/home/dev/a": 8, "/home/dev/b": 0}
+
+
+def test_records_kept_as_files_are_named_with_their_place(tmp_path: Path) -> None:
+    tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
+    with Engine(msgspec.convert(tables, config.Config)) as engine:
+        sha256 = engine.archive.large_files.keep([b"{}" * (1 << 19)], 1 << 20)
+        batch = engine.archive.batch()
+        kept = {"sha256": sha256, "bytes": 1 << 20, "place": "opencode.db: part prt_1", "origin": [2, 5, "db"]}
+        batch.put_large("msg_1", "prt_1", kept)
+        engine.archive.commit(batch)
+        rows = list(status._archive(engine.status()))
+    assert rows[-2] == "1 record over limits.record_mb, 1.0 MB, kept whole as files, not searched:"
+    assert rows[-1] == f"  message msg_1, part prt_1: {tmp_path / 'archive' / 'large' / sha256}"

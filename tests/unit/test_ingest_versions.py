@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from daemon import records
 from daemon.archive import Archive
 from daemon.ingest.versions import Origin, combine
-from daemon.model import Message
+from daemon.model import Message, Parts
 from daemon.opencode import Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
@@ -127,8 +127,14 @@ SETS: dict[str, tuple[Callable[[Path], Sequence[Source]], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("name", SETS)
-def test_the_order_in_which_sources_are_read_makes_no_difference(tmp_path: Path, name: str) -> None:
+def test_the_order_in_which_sources_are_read_makes_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_large: bool
+) -> None:
+    if is_large:  # every message is one whose parts are loaded one by one
+        monkeypatch.setattr("daemon.opencode.large.LARGE", 1)
+        monkeypatch.setattr("daemon.archive.parts.LARGE", 1)
     make, current, title = SETS[name]
     sources = make(tmp_path)
     found = []
@@ -145,7 +151,10 @@ def test_the_order_in_which_sources_are_read_makes_no_difference(tmp_path: Path,
             assert any(LONG.encode() in raw for raw in everything)
             if title:
                 assert kept.title == title
-            found.append((message, state["gone"], state["generation"], kept, set(archive.versions("msg_1"))))
+            assert isinstance(message.parts, Parts) == is_large
+            origins = {name: origin[:2] for name, origin in (state["origins"].get("others") or {}).items()}
+            said = (message.raw, [part.raw for part in message.parts], state["gone"], state["generation"], origins)
+            found.append((said, kept, set(archive.versions("msg_1"))))
     for source in sources:
         source.close()
     assert all(one == found[0] for one in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import Kind
-from daemon.transcript.document import RECALL_BEGIN, RECALL_END, capped, document, readable
+from daemon.redact import redact
+from daemon.transcript.document import RECALL_BEGIN, RECALL_END, _excerpt, capped, document, readable
 from tests.conftest import Sample
 from tests.records import bash, edit, message, part, reasoning, session, text, tool, write
 from tests.sample_records import load
@@ -182,3 +184,27 @@ def test_the_samples_answers_and_prompts_are_found_word_for_word(any_sample: Sam
     )
     assert any(kind == Kind.TOOL_INPUT and "Die API verwaltet Aufgaben" in words for kind, words in texts)
     assert {kind for kind, _ in texts} == set(Kind) - {Kind.TITLE}
+
+
+@pytest.mark.parametrize("shift", [0, 3, 17, 38])
+@pytest.mark.parametrize("between", [10, 400, 30_000])
+def test_an_excerpt_shows_what_redacting_the_whole_text_would(shift: int, between: int) -> None:
+    """Only a window around what is shown is redacted: wherever it is cut, no part of a secret is seen."""
+    secret = "ghp_" + "aB3dE5fG7hI9" * 3
+    text = "x" * shift + (" " + secret + " lorem ipsum" + "z" * between) * (1 + 500_000 // (between + 50))
+    shown, whole = _excerpt(text, 16 * 1024), capped(redact(text), 16 * 1024)
+    note = re.compile(r"\n\[… \d+ characters left out …\]\n")
+    assert note.split(shown) == note.split(whole)
+    assert secret[:20] not in shown
+
+
+def test_little_of_a_long_output_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def counted(text: str) -> str:
+        seen.append(len(text))
+        return redact(text)
+
+    monkeypatch.setattr("daemon.transcript.document.redact", counted)
+    _excerpt("an ordinary line of output\n" * 60_000, 256 * 1024)
+    assert sum(seen) < 450_000

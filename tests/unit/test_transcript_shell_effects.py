@@ -252,6 +252,10 @@ def test_a_cut_output_and_a_cut_call_prove_less(metadata: dict[str, Any], status
     assert [shown(edit) for edit in edits("rm a; rm b", status=status, **metadata)] == expected
 
 
+def test_an_output_too_long_to_be_looked_through_proves_nothing() -> None:
+    assert [shown(edit) for edit in edits("rm a; rm b", 0, "x" * (1 << 20) + "x")] == ["unclear a", "unclear b"]
+
+
 def test_the_note_is_redacted_and_no_secret_becomes_a_path() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     found = edits(f"export GITHUB_TOKEN={secret}; ./deploy x/{secret}")

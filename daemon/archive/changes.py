@@ -1,0 +1,104 @@
+"""Puts and deletes that become one commit; they read through themselves; what is large is written ahead (bodies)."""
+
+from __future__ import annotations
+
+from daemon.archive.bodies import Body
+from daemon.archive.store import Store
+from daemon.errors import DiskFull
+
+_LARGE = 1 << 20
+"""Bytes of a value that is always written ahead."""
+
+_FULL = 8 << 20
+"""Bytes; a batch that holds as much writes ahead whatever is not small."""
+
+_SMALL = 1 << 10
+_AT_ONCE = 4 << 20
+"""Bytes of a write ahead, about."""
+
+
+class Changes:
+    """Puts and deletes, in memory or written ahead, until Archive.commit makes them so."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.begun = store.times_mended
+        """Since how many mended writes: what is begun before one is not written after it."""
+        self.changes: dict[bytes, bytes | None] = {}
+        self.size = 0
+        """Bytes of all values that the commit will write."""
+        self._ahead: dict[bytes, bytes | None] = {}
+        self._ahead_size = 0
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value as it will be after the commit."""
+        if key not in self.changes:
+            return self._store.get(key)
+        body = Body.parse(self.changes[key])
+        return self.changes[key] if body is None else body.whole(self._get_ahead)
+
+    def put(self, key: bytes, value: bytes) -> bool:
+        """Write `value`, unless it stands there already; whether it did not."""
+        stored = self.changes[key] if key in self.changes else self._store.stored(key)
+        body = Body.parse(stored)
+        if stored == value if body is None else body.holds(value):
+            return False
+        self._set(key, value)
+        return True
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`, if it is there."""
+        if (self.changes[key] if key in self.changes else self._store.stored(key)) is not None:
+            self._set(key, None)
+
+    def finish(self) -> None:
+        """Write what is still to be written ahead; the commit itself comes next.
+
+        Raises:
+            DiskFull: there is no room, or there was none since this was begun: it is to be made anew.
+        """
+        self.check_begun()
+        if self._ahead:
+            self._store.write(self._ahead)
+        self._ahead, self._ahead_size = {}, 0
+
+    def check_begun(self) -> None:
+        """See that no failed write was mended meanwhile: what was written ahead of this is gone then.
+
+        Raises:
+            DiskFull: one was.
+        """
+        if self.begun != self._store.times_mended:
+            raise DiskFull("begun before a failed write was mended; it is done again")
+
+    def _set(self, key: bytes, value: bytes | None) -> None:
+        is_full = self.size + len(value or b"") > _FULL
+        if value is not None and (len(value) > _LARGE or (is_full and len(value) > _SMALL)):
+            value = self._write_ahead(value)
+        replaced = self.changes.get(key)
+        unused = Body.parse(replaced)
+        if unused is not None:
+            self.changes.pop(unused.mark(), None)  # the next start removes what no key refers to
+        self.size += len(value or b"") - len(replaced or b"")
+        self.changes[key] = value
+
+    def _write_ahead(self, value: bytes) -> bytes:
+        """The reference to a new body; its mark goes with the commit."""
+        body = Body.of(value)
+        self._put_ahead(body.mark(), str(body.size).encode())
+        for key, piece in body.cut(value):
+            self._put_ahead(key, piece)
+        self.changes[body.mark()] = None
+        return body.reference()
+
+    def _put_ahead(self, key: bytes, value: bytes) -> None:
+        self._ahead[key] = value
+        self._ahead_size += len(value)
+        if self._ahead_size >= _AT_ONCE:
+            self.finish()
+
+    def _get_ahead(self, key: bytes) -> bytes | None:
+        return self._ahead[key] if key in self._ahead else self._store.stored(key)

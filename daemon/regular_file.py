@@ -1,0 +1,69 @@
+"""The one place that opens a file which others own and may have replaced by anything: to be read, and never waited for.
+
+A FIFO, a device, a socket or a directory is refused and not read, a link at the last step is not followed. A file is
+read to a limit, however large it says it is. What is wrong stands in the ``strerror`` of an OSError.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class NotRegularError(OSError):
+    """Something else than a regular file stands there."""
+
+
+class TooLargeError(OSError):
+    """More bytes than the reader wants."""
+
+
+def opened(path: str | Path, *, folder: int | None = None) -> BufferedReader:
+    """The regular file at `path`, open for reading; `folder` is the descriptor of a directory that it starts from.
+
+    Raises:
+        FileNotFoundError: nothing is there.
+        NotRegularError: something else is; `strerror` says what.
+        OSError: it cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS, dir_fd=folder)
+    except OSError as error:
+        reason = {errno.ELOOP: "a link, not a regular file", errno.ENXIO: "a socket, not a regular file"}
+        if error.errno in reason:
+            raise NotRegularError(error.errno, reason[error.errno], str(path)) from None
+        raise
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = _KINDS.get(stat.S_IFMT(mode), "something else")
+        raise NotRegularError(errno.EINVAL, f"{kind}, not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read(path: str | Path, most: int, *, folder: int | None = None) -> bytes:
+    """The bytes of a regular file, at most `most`.
+
+    Raises:
+        TooLargeError: it has more.
+        OSError: as `opened`.
+    """
+    with opened(path, folder=folder) as file:
+        size = os.fstat(file.fileno()).st_size
+        raw = file.read(most + 1) if size <= most else b""
+        size = max(size, len(raw))
+    if size > most:
+        raise TooLargeError(errno.EFBIG, f"{size} bytes, more than the {most} that are read of it", str(path))
+    return raw
