@@ -215,8 +215,8 @@ def _literal_shell(bench: Bench, session: str, folder: Path) -> None:
             [bash("cp quoted.sh copied.txt && mkdir -p renamed && rmdir renamed && mv old renamed")],
             [bash(f"touch moved.from && echo moving > moved.from\nmv moved.from {folder!s}/moved.txt")],
             [bash("rm gone/c.txt && rm -rf gone")],
-            [write(folder / "tools" / "gen.sh", SCRIPT)],
-            [bash("sh tools/gen.sh live")],
+            [write(folder / "tools" / "gen", SCRIPT)],
+            [bash("sh tools/gen live")],
         ],
         folder,
     )
