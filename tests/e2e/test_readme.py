@@ -21,6 +21,7 @@ NOT_RUN = {
     "make run": "sets up another .venv by downloads; what it runs is `reconstitute run --once` (test_daemon_commands.py)",
     "make test": "is what runs this test",
     "make laws": "looks for counterexamples for minutes; the properties run in every suite",
+    "make matrix": "installs a wheel for minutes; .ci/run runs it",
     "make score": "is run by the recovery tests, case by case, for minutes",
     "uv tool install .": "needs uv and a package registry; `make matrix` installs the wheel",
     "reconstitute service install": "writes to the user's own service manager; test_service_unit.py runs it with a stand-in",
