@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from daemon.redact import known
+
 # A shared machine may be slow for a while; speed is measured in bench/, never asserted here. The examples are the same
 # in every run, so that a run says something about the change before it: chance once refused three changes that had
 # nothing to do with what it found. New examples are looked for by `make laws`; what they find becomes a case.
@@ -64,6 +66,13 @@ def _logging_as_it_was() -> Iterator[None]:
     ours.setLevel(before[2])
     threading.excepthook = before[3]
     logging.captureWarnings(capture=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_secret_known() -> Iterator[None]:
+    """What one test read from an archive is not hidden in the next."""
+    with known.only({}):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from daemon.disk_space import is_full
 from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken, ReconstituteError
 from daemon.index import LexicalIndex
+from daemon.redact import known
 from daemon.vectors import Vector
 
 _LOG = log.get("loops")
@@ -117,7 +118,8 @@ class Loop(ABC):
             self.sign()
             try:
                 self._engine.see_to_room()
-                rest = self.turn()
+                with known.only({}):  # a thread that lives on keeps no session's secrets for the next one
+                    rest = self.turn()
                 self._engine.space.go_on(self.beat.name)
                 self._failures = 0
             except ArchiveCorrupt as error:

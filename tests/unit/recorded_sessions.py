@@ -170,10 +170,10 @@ class Recorded:
         self.archive.commit(batch)
 
     def index(self) -> None:
-        """Drain the outbox into both indexes."""
-        LexicalDrain(self.archive, self.lexical, 1024).step(10_000)
-        drain = SemanticDrain(self.archive, self.vectors, self.embedder, indexed_kb=1024, embedded_kb=16, batch=64)
-        while drain.step(1000).messages:
+        """Drain the outbox into both indexes; a secret that is recognised on the way puts messages into it again."""
+        words = LexicalDrain(self.archive, self.lexical, 1024)
+        meaning = SemanticDrain(self.archive, self.vectors, self.embedder, indexed_kb=1024, embedded_kb=16, batch=64)
+        while words.step(10_000).messages + meaning.step(1000).messages:
             pass
 
     def recall(self, *, semantic: Any = ..., lexical: Any = None, embedder: Any = None, **more: Any) -> Recall:

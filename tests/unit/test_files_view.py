@@ -205,14 +205,3 @@ def test_a_name_that_turns_out_to_be_a_folder_has_no_row_any_more(archive: Archi
     keep(archive, [write(1, "/w/n/x", "1\n")])
     assert rows(files) == expected(archive)
     assert set(rows(files)) == {"/w/n/x", "/w/m/x"}
-
-
-def test_rows_of_an_older_version_are_all_made_anew(archive: Archive) -> None:
-    keep(archive, [write(1, "/w/a", "1\n"), write(2, "/w/b", "2\n")])
-    files = Files(archive)
-    assert rows(files) == expected(archive)
-    archive.commit_views(["/"], {}, {})  # what another version made of the same records
-    assert rows(files) == {}
-    archive.set_note("file states", "1")
-    assert rows(Files(archive)) == expected(archive) != {}
-    assert files.refresh() == 0

@@ -92,7 +92,7 @@ def _target(root: Path, name: str = "home/dev/shop") -> None:
 
 def test_its_links_lead_to_the_trees(tmp_path: Path):
     _target(tmp_path)
-    assert publish_index(tmp_path, [SHOP]) == []
+    assert publish_index(tmp_path, [SHOP], spare_bytes=0) == []
     text = (tmp_path / "README.md").read_text()
     assert links(text) == ["home/dev/shop/README.md"]
     assert all((tmp_path / unquote(href)).is_file() for href in links(text))
@@ -101,19 +101,19 @@ def test_its_links_lead_to_the_trees(tmp_path: Path):
 def test_the_trees_of_the_targets_are_no_part_of_it(tmp_path: Path):
     _target(tmp_path)
     before = _tree(tmp_path)
-    publish_index(tmp_path, [SHOP])
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
     assert list(json.loads((tmp_path / MANIFEST).read_text())["pages"]) == ["README.md"]
-    publish_index(tmp_path, [])
+    publish_index(tmp_path, [], spare_bytes=0)
     _target(tmp_path)
     _target(tmp_path, "home/dev/blog")
-    publish_index(tmp_path, [SHOP, replace(SHOP, folder="home/dev/blog")])
+    publish_index(tmp_path, [SHOP, replace(SHOP, folder="home/dev/blog")], spare_bytes=0)
     after = _tree(tmp_path)
     assert {path: after[path] for path in before} == before
     assert list(json.loads(after[MANIFEST])["pages"]) == ["README.md"]
 
 
 def test_a_target_may_become_published_again_beneath_it(tmp_path: Path):
-    publish_index(tmp_path, [])
+    publish_index(tmp_path, [], spare_bytes=0)
     _target(tmp_path)
     published = publish(tmp_path, "home/dev/shop", [Page("README.md", "new\n")], spare_bytes=0)
     assert "a.py.md" in published.removed
@@ -121,31 +121,31 @@ def test_a_target_may_become_published_again_beneath_it(tmp_path: Path):
 
 
 def test_the_same_entries_write_nothing_again(tmp_path: Path):
-    publish_index(tmp_path, [SHOP])
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert publish_index(tmp_path, [SHOP]) == []
+    assert publish_index(tmp_path, [SHOP], spare_bytes=0) == []
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_a_readme_of_a_person_is_never_touched(tmp_path: Path):
     (tmp_path / "README.md").write_text("mine\n")
     _target(tmp_path)
-    assert "not ours" in publish_index(tmp_path, [SHOP])[0]
+    assert "not ours" in publish_index(tmp_path, [SHOP], spare_bytes=0)[0]
     assert (tmp_path / "README.md").read_text() == "mine\n"
     assert not (tmp_path / MANIFEST).exists()
 
 
 def test_a_readme_that_a_person_put_in_its_place_or_edited_is_kept_and_said(tmp_path: Path):
-    publish_index(tmp_path, [SHOP])
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
     (tmp_path / "README.md").write_text("mine now\n")
     for entries in ([SHOP], []):
-        assert "edited by hand" in publish_index(tmp_path, entries)[0]
+        assert "edited by hand" in publish_index(tmp_path, entries, spare_bytes=0)[0]
         assert (tmp_path / "README.md").read_text() == "mine now\n"
 
 
 def test_a_file_of_a_person_elsewhere_in_the_directory_is_left(tmp_path: Path):
-    publish_index(tmp_path, [])
+    publish_index(tmp_path, [], spare_bytes=0)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "notes.md").write_text("mine\n")
-    assert publish_index(tmp_path, [SHOP]) == []
+    assert publish_index(tmp_path, [SHOP], spare_bytes=0) == []
     assert (tmp_path / "home" / "notes.md").read_text() == "mine\n"

@@ -147,7 +147,7 @@ def test_the_content_stands_in_the_fence_byte_for_byte():
         (b"a\r\nb\r\n", "CRLF"),
         (b"no end", "no newline at its end"),
         (b"", "empty"),
-        (b"colour \x1b[31m" + b"x" * 200 + b"\n", "shown as symbols"),
+        (b"colour \x1b[31m" + b"x" * 200 + b"\n", "cannot be seen are named"),
         (f"key = '{SECRET}'\n".encode(), "replaced by markers"),
         (b"line\n" * MOST_SHOWN, "are shown"),
     ],
