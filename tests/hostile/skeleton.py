@@ -17,7 +17,7 @@ _QUOTED = (
 )
 """Quotations, the titles of sessions, and a remark that only stands before a quotation."""
 _OF_CONTENT = (
-    "Secrets in it were", "Control characters are shown", "It has no newline", "Only the first", "To get it back",
+    "Secrets in it were", "Characters that cannot be seen", "It has no newline", "Only the first", "To get it back",
     "The whole text", "Said of it:", "Nothing recorded names it.", "Its lines end", "Nothing:",
     "The content (",
 )  # fmt: skip
