@@ -18,10 +18,13 @@ from daemon.app.one_shot import OneShot
 from daemon.config import Config
 from daemon.control.protocol import Progress, silent
 from daemon.disk_space import is_full
+from daemon.errors import ArchiveLocked
 from daemon.notify import Notifier
 
 T = TypeVar("T")
 _LOOK_S = 5.0
+_COMMANDS_S, _LOCK_LOOK_S = 5.0, 0.1
+"""How long a start waits for a command that has the archive, and from one try to the next."""
 
 
 def open_engine(config: Config, progress: Progress = silent) -> Engine:
@@ -53,12 +56,21 @@ def run(config: Config, *, once: bool = False) -> int:
 
 
 def _when_there_is_room(make: Callable[[], T]) -> T:
-    """What `make` makes, as soon as the disk has room for it: a service that gave up would not come back."""
+    """What `make` makes, as soon as the disk has room for it: a service that gave up would not come back.
+
+    A command that has the archive for a moment is waited for as well.
+    """
     notifier = Notifier()
     has_told = False
+    end = time.monotonic() + _COMMANDS_S
     while True:
         try:
             return make()
+        except ArchiveLocked:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_LOCK_LOOK_S)
+            continue
         except Exception as error:
             if not is_full(error):
                 raise

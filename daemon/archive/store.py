@@ -301,7 +301,7 @@ class Store:
         if _is(cause, _HELD):
             return "another program holds it; end that one, and start again"
         if _is(cause, _NO_ROOM) or self._is_full():
-            return "free some space there and start again; the archive itself is left as it is"
+            return "free some space there: a running service goes on by itself; the archive is left as it is"
         return ""
 
     def _is_full(self) -> bool:
