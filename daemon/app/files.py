@@ -358,16 +358,21 @@ def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | 
         return "not a file's path"
     if stat.S_ISLNK(latest.mode):
         return "a symbolic link; links are not restored, `show --raw` prints where it led"
-    if latest.grade.rank > least.rank or _data(latest) is None:
+    if _needed(latest).rank > least.rank or _data(latest) is None:
         return _why(history, latest)
     return latest
+
+
+def _needed(revision: Revision) -> Grade:
+    """The least grade that takes it: with gaps it is only for who asks for parts, also where they may have changed."""
+    return Grade.PARTIAL if _has_gaps(revision) and revision.grade is Grade.STALE else revision.grade
 
 
 def _why(history: FileHistory, revision: Revision) -> str:
     """Why a revision is not certain enough, and what there is instead."""
     reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
     if _data(revision) is not None and revision.grade is not Grade.LOST:
-        return f"{reason}; --grade {revision.grade} writes it"
+        return f"{reason}; --grade {_needed(revision)} writes it"
     earlier = next((r for r in reversed(history.revisions) if r.proven and r.content is not None), None)
     return reason if earlier is None else f"{reason}; an earlier state is proven: --at {earlier.time}"
 

@@ -22,6 +22,7 @@ from daemon.app.engine import Engine
 from daemon.app.jobs import JobLoop
 from daemon.app.loops import Considerate, EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.config import Config
+from daemon.control import endpoint
 from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
@@ -166,6 +167,7 @@ class Daemon:
             self._loop.add_signal_handler(number, self._asked_to_end)
         server = Server(self._engine, self._config.socket_path, config=self._config)
         await server.start()
+        endpoint.record(self._config.archive_dir, self._config.socket_path)
         self._start()
         self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
         _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))

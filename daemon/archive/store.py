@@ -370,8 +370,8 @@ def _lock(path: Path) -> IO[str]:
         holder = file.read(20).strip() or "unknown"
         file.close()
         raise ArchiveLocked(
-            f"{path.parent}: in use by another Reconstitute (pid {holder}); stop that one, or ask it: "
-            f"reconstitute status"
+            f"{path.parent}: in use by another Reconstitute (pid {holder}); wait until that "
+            f"one has ended, or end it{f': kill {holder}' if holder.isdecimal() else ''}"
         ) from None
     try:
         os.ftruncate(descriptor, 0)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from daemon.control import identity
+from daemon.control import endpoint, identity
 from daemon.control.protocol import FileContent, Progress, Take, TakeText, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
@@ -41,7 +41,10 @@ _OK = 200
 
 
 class Client:
-    """Implements control.protocol.Service over the socket at `socket_path`; each call is a connection of its own."""
+    """Implements control.protocol.Service over the socket at `socket_path`; each call is a connection of its own.
+
+    The socket that the archive of `config` names is tried before it.
+    """
 
     def __init__(self, socket_path: Path, config: Config | None = None) -> None:
         """`config` is what the caller means to be answered from; None is whatever the service there has.
@@ -174,10 +177,10 @@ class Client:
         self, method: str, path: str, seconds: float, body: Json | None, *, without: tuple[str, ...] = ()
     ) -> Iterator[HTTPResponse]:
         """The response to one call, when it is a good one."""
-        connection = _Connection(self._path, seconds)
+        connection = _Connection(self._path, seconds, self._config)
         headers = {}
         if self._config is not None:
-            named = identity.meaning(self._config, path.split("/")[1], without=without)
+            named = identity.meaning(self._config, path[1:], without=without)
             headers[identity.HEADER] = identity.header(named)
         # Escapes carry what UTF-8 cannot: a lone surrogate from a file name.
         content = None if body is None else json.dumps(body, ensure_ascii=True).encode()
@@ -229,9 +232,10 @@ class Client:
 class _Connection(HTTPConnection):
     """HTTP/1.1 over a Unix socket; `seconds` bounds each wait for bytes."""
 
-    def __init__(self, path: Path, seconds: float) -> None:
+    def __init__(self, path: Path, seconds: float, config: Config | None) -> None:
         super().__init__("reconstitute")
-        self._path = path
+        recorded = None if config is None else endpoint.recorded(config.archive_dir)
+        self._paths = (path,) if recorded in (None, path) else (recorded, path)
         self._seconds = seconds
 
     def connect(self) -> None:
@@ -240,16 +244,21 @@ class _Connection(HTTPConnection):
         Raises:
             DaemonUnreachable: nobody does.
         """
-        caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            caller.settimeout(CONNECT_SECONDS)
-            caller.connect(os.fspath(self._path))
-            caller.settimeout(self._seconds)
-        except OSError as error:
-            caller.close()
-            fix = "start one with: reconstitute service install"
-            raise DaemonUnreachable(f"{self._path}: no daemon answers there; {fix}") from error
-        self.sock = caller
+        reason: OSError | None = None
+        for path in self._paths:
+            caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                caller.settimeout(CONNECT_SECONDS)
+                caller.connect(os.fspath(path))
+                caller.settimeout(self._seconds)
+            except OSError as error:
+                caller.close()
+                reason = error
+            else:
+                self.sock = caller
+                return
+        fix = "start one with: reconstitute service install"
+        raise DaemonUnreachable(f"{self._paths[-1]}: no daemon answers there; {fix}") from reason
 
 
 def _content(sent: Json) -> FileContent:

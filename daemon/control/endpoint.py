@@ -2,21 +2,30 @@
 
 Guarantees (docs/reliability.md, M1, M2): mode 0600 from its first moment, inside a directory of mode 0700 that is ours
 and no link; only a socket at which nobody answers is replaced; only our own is removed.
+
+Where the socket lies depends on the environment of the service. So it leaves the path in its archive, for clients that
+have another environment: those of cron and of su know no runtime directory.
 """
 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import socket
 import stat
 from pathlib import Path
 
-from daemon.errors import ArchiveLocked, ConfigError
+from daemon import fsio
+from daemon.errors import ArchiveLocked, ConfigError, ReconstituteError
 
 PATH_BYTES = 107
 """The longest path a Unix socket can have on Linux."""
 PROBE_SECONDS = 5.0
+RECORD = "daemon.socket"
+"""The file in the archive that names the socket of the service that has it, or had it last."""
+
+_log = logging.getLogger(__name__)
 
 
 def bind(path: Path) -> tuple[socket.socket, tuple[int, int]]:
@@ -60,6 +69,26 @@ def remove(path: Path, inode: tuple[int, int]) -> bool:
         return False
     os.unlink(path)
     return True
+
+
+def record(archive: Path, path: Path) -> None:
+    """Leave word in `archive` that its service answers at `path`. Without room only its own environment tells that."""
+    try:
+        fsio.atomic_write(archive / RECORD, os.fsencode(path))
+    except (OSError, ReconstituteError) as error:
+        _log.warning("the control socket's place could not be written into the archive: %s", error)
+
+
+def recorded(archive: Path) -> Path | None:
+    """Where the service that has `archive` said that it answers; None unless all of it is ours, closed to others."""
+    try:
+        path = Path(os.fsdecode((archive / RECORD).read_bytes()))
+        found = [os.lstat(one) for one in (archive / RECORD, path, path.parent)]
+    except (OSError, ValueError):
+        return None
+    is_socket = stat.S_ISREG(found[0].st_mode) and stat.S_ISSOCK(found[1].st_mode) and stat.S_ISDIR(found[2].st_mode)
+    is_ours = all(one.st_uid == os.geteuid() for one in found) and not found[2].st_mode & 0o077
+    return path if is_socket and is_ours else None
 
 
 def _private_directory(directory: Path) -> None:

@@ -7,6 +7,7 @@ there is.
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -24,15 +25,33 @@ _PLACES = ("archive.dir", "opencode.data_dir", "output.dir")
 _SERVER = ("opencode.server_url", "opencode.server_model")
 """What of [opencode] only answers of a model depend on; all else in it says which records are read."""
 
-_SEARCH = ("embedding", "index", "limits.indexed_kb", "limits.embedded_kb")
+_DATABASES = "opencode.databases"
+
+_WORDS = ("limits.indexed_kb",)
+_SEARCH = (*_WORDS, "embedding", "index", "limits.embedded_kb")
 _DEPENDS = {
     "search": _SEARCH,
-    "recall": _SEARCH,
+    "recall/recall": _SEARCH,
+    "recall/recall_messages": _WORDS,
+    "recall/recall_timeline": _WORDS,
+    "recall/recall_files": _WORDS,
     "index": ("embedding", "index", "limits", "archive"),
     "reconstitute": (*_SEARCH, "limits.pages", "chat", "agent", "output", "targets", *_SERVER),
     "status": ("",),
 }
 """Sections and keys that the answer of a call depends on, beside the archive and the sources; "" is all of them."""
+
+_OLLAMA = ("model", "url", "num_ctx")
+_IN_USE = {
+    "embedding": {"builtin": ("model_dir",), "ollama": (*_OLLAMA, "batch"), "auto": ("model_dir", *_OLLAMA, "batch")},
+    "chat": {
+        "none": (),
+        "opencode": ("timeout_seconds",),
+        "ollama": (*_OLLAMA, "think", "keep_alive", "timeout_seconds"),
+        "auto": (*_OLLAMA, "think", "keep_alive", "timeout_seconds"),
+    },
+}
+"""Of a section with several providers, the keys that each of them uses."""
 
 _LONGEST = 300
 """Characters of a value that is sent as it is; of a longer one its hash is. Servers bound a header's size."""
@@ -41,7 +60,7 @@ _LONGEST = 300
 def meaning(config: Config, call: str, *, without: Collection[str] = ()) -> dict[str, str]:
     """The settings that the answer of `call` depends on: dotted key -> value as JSON text, or its hash.
 
-    `call` is the first word of the call's address. Settings of the sections `without` do not matter to this one.
+    `call` is the call's address without the first slash. Settings of the sections `without` do not matter to this one.
     """
     wanted = _DEPENDS.get(call, ())
     named = {}
@@ -49,14 +68,30 @@ def meaning(config: Config, call: str, *, without: Collection[str] = ()) -> dict
         if section in without or section == "adapter":  # which is no part of the service, and holds a token
             continue
         entries = {f"{section}.{key}": value for key, value in table.items()} if isinstance(table, dict) else {}
+        used = None if call == "status" else _IN_USE.get(section, {}).get(str(entries.get(f"{section}.provider")))
         for key, value in (entries or {section: table}).items():
+            is_used = used is None or key.partition(".")[2] in (*used, "provider")
             is_source = section == "opencode" and key not in _SERVER
-            if key == ARCHIVE or is_source or not {"", section, key}.isdisjoint(wanted):
+            if key == ARCHIVE or is_source or (is_used and not {"", section, key}.isdisjoint(wanted)):
                 named[key] = _text(value)
+    if config.chat.provider != "opencode" and call != "status":
+        named = {key: value for key, value in named.items() if key not in _SERVER}
+    named[_DATABASES] = _text(_databases(config))
     places = (config.archive_dir, config.opencode_dir, config.output_dir)
     # Two spellings of a place, or a link to it, are the same place.
     named |= {k: _text(os.path.realpath(p)) for k, p in zip(_PLACES, places, strict=True) if k in named}
     return named
+
+
+def _databases(config: Config) -> list[str]:
+    """The databases that are followed because the configuration or $OPENCODE_DB names them, and only therefore."""
+    return sorted(
+        {
+            os.path.realpath(path)
+            for path in config.databases
+            if path.parent not in config.opencode_dirs or not fnmatch.fnmatch(path.name, "opencode*.db")
+        }
+    )
 
 
 def header(named: Mapping[str, str]) -> str:
@@ -82,7 +117,7 @@ def differences(config: Config | None, named: str | None) -> list[str]:
             f"the running service (process {os.getpid()}) keeps the archive {_shown(ours[ARCHIVE])}, not "
             f"{_shown(theirs[ARCHIVE])}; to have it keep that one, change archive.dir and restart it"
         )
-    return sorted(key for key, value in theirs.items() if ours.get(key) != value)
+    return sorted(key for key, value in theirs.items() if not _is_same(key, ours.get(key), value))
 
 
 def check(config: Config | None, named: str | None) -> None:
@@ -98,14 +133,30 @@ def check(config: Config | None, named: str | None) -> None:
         return
     ours, theirs = meaning(config, "status"), _read(named)
     said = [
-        f"{key} ({_shown(ours[key])} there, {_shown(theirs[key])} here)" if key in _PLACES else key for key in differing
+        f"{key} ({_shown(ours[key])} there, {_shown(theirs[key])} here)" if key in (*_PLACES, _DATABASES) else key
+        for key in differing
     ]
     error = ConfigError(
         f"the running service (process {os.getpid()}) has this archive, but runs with another configuration: "
-        f"{', '.join(said)}; restart it with yours, or stop it: then the command does the work itself"
+        f"{', '.join(said)}; {_fix(differing)}"
     )
     error.status = 409  # type: ignore[attr-defined]  # nearer than 500
     raise error
+
+
+def _is_same(key: str, ours: str | None, theirs: str) -> bool:
+    """Whether a setting is as the caller means it. More databases than the caller's shell names are followed for it."""
+    if key == _DATABASES and ours is not None and ours.startswith(theirs[:1]) and theirs.startswith("["):
+        return set(json.loads(theirs)) <= set(json.loads(ours))
+    return ours == theirs
+
+
+def _fix(differing: Collection[str]) -> str:
+    """What to type, by how this service was started."""
+    if not os.environ.get("NOTIFY_SOCKET"):
+        return f"type kill {os.getpid()}, then the command does the work itself"
+    how = "put yours into its configuration file and type: systemctl --user restart reconstitute"
+    return f"type: reconstitute service install (for OPENCODE_DB), or {how}" if _DATABASES in differing else how
 
 
 def _read(named: str) -> dict[str, str]:

@@ -52,9 +52,8 @@ def append(track: Track, edit: FileEdit) -> None:
     added = edit.content or ""
     base = "" if track.is_gone else track.text
     if base is None:
-        fragments = track.fragments or Fragments()
-        run = Run(None, tuple(added.rstrip("\n").split("\n")))
-        track.add(edit, Grade.PARTIAL, None, note=NO_BASE, fragments=Fragments((*fragments.runs, run)))
+        fragments = (track.fragments or Fragments()).added(added)
+        track.add(edit, Grade.PARTIAL if fragments.runs else Grade.LOST, None, note=NO_BASE, fragments=fragments)
     elif not track.is_certain and not track.mark_unknown:
         track.put_text(edit, Grade.STALE, base + added, note=NO_BASE)
     else:

@@ -195,7 +195,7 @@ def _adopt(track: Track, edit: FileEdit, sight: Sight, *, outside: bool) -> None
 
 def _by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: str | None = None) -> bool:
     """Whether what is known of the file, or `text`, has the hash that a snapshot names; it is certain then."""
-    fragments = track.fragments
+    fragments = None if track.now is None else track.now.fragments
     if text is None:
         text = track.text
     if text is None and fragments is not None and not fragments.has_gaps:
@@ -277,7 +277,7 @@ def read(track: Track, edit: FileEdit) -> None:
         return
     outside = track.is_certain or track.mark_unknown
     if edit.note.startswith(INEXACT_READ):
-        known = track.fragments if now is not None and now.operation is not Operation.UNCLEAR else None
+        known = track.fragments
         fragments = Fragments((Run(1, tuple(text.split("\n"))),), is_all=True)
         if known is not None and not known.has_gaps and known.runs == fragments.runs:
             fragments = known  # a diff may have told more than a read can

@@ -35,12 +35,13 @@ class Fragments:
     """The known runs, those with a place first, in the file's order, apart from one another.
 
     `is_all`: they are all lines of the file, and only their ends are not known. `newline`: whether a newline ends the
-    file, None where that is not known.
+    file, None where that is not known. `is_stale`: so it was once, and something may have changed it since.
     """
 
     runs: tuple[Run, ...] = ()
     is_all: bool = False
     newline: bool | None = None
+    is_stale: bool = False
 
     def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
         """With these lines seen in place; a run that says otherwise is older, and is dropped."""
@@ -86,6 +87,17 @@ class Fragments:
             ]
         return Fragments(tuple(runs), self.is_all and bool(found))
 
+    def added(self, text: str) -> Fragments:
+        """With `text` behind the last line. Where no newline is known to end that, it may go on in what was added."""
+        if not text:
+            return self
+        if not self.has_gaps and self.newline is not None:
+            lines = "\n".join(self.runs[0].lines) + "\n" * self.newline + text
+            return Fragments((Run(1, _lines(lines)),), is_all=True, newline=text.endswith("\n"))
+        placed = [run for run in self.runs if run.first is not None]
+        kept = [replace(run, lines=run.lines[:-1]) if run in placed[-1:] else run for run in self.runs]
+        return Fragments((*(run for run in kept if run.lines), Run(None, _lines(text))))
+
     def _has_place(self, old: str) -> bool:
         return any(run.first is not None and old in "\n".join(run.lines) for run in self.runs)
 
@@ -103,17 +115,23 @@ class Fragments:
         """The known lines with the gaps marked, for people; without gaps all lines, ended as far as is known."""
         if not self.has_gaps:
             return "\n".join(self.runs[0].lines) + ("" if self.newline is False else "\n")
-        pieces: list[str] = []
+        pieces = ["<<< so it was once: any of these lines may have changed since >>>"] if self.is_stale else []
         line = 1
         for run in self.runs:
             if run.first is None:
-                pieces.append(f"<<< {len(run.lines)} known lines, their place is not known >>>")
+                pieces.append(
+                    f"<<< {len(run.lines)} known lines, their place is not known; the outer ones may be parts >>>"
+                )
             elif run.first > line:
                 pieces.append(f"<<< lines {line} to {run.first - 1} are not known >>>")
             pieces += run.lines
             line = run.end if run.first is not None else line
         pieces.append(f"<<< whether anything follows{f' line {line - 1}' if line > 1 else ''} is not known >>>")
         return "\n".join(pieces) + "\n"
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.removesuffix("\r") for line in text.removesuffix("\n").split("\n"))
 
 
 def _reaches_into(lines: set[str], run: Run) -> bool:

@@ -54,8 +54,18 @@ class Track:
 
     @property
     def fragments(self) -> Fragments | None:
-        """What is known of a file that is not known whole."""
-        return self.revisions[-1].fragments if self.revisions else None
+        """What is known of a file that is not known whole; not what may have changed since."""
+        known = self.revisions[-1].fragments if self.revisions else None
+        return None if known is None or known.is_stale else known
+
+    @property
+    def may_become_stale(self) -> bool:
+        """Whether more is said of the state than that something may have changed it."""
+        return bool(self.revisions) and (self.is_certain or self.is_unconfirmed or self._is_partial)
+
+    @property
+    def _is_partial(self) -> bool:
+        return self.revisions[-1].grade is Grade.PARTIAL
 
     @property
     def is_certain(self) -> bool:

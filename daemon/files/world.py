@@ -282,7 +282,7 @@ class World:
         if self._tracks.is_folder(path):
             self.programs.append(edit)
         for track in inner:
-            if track.is_certain or track.is_unconfirmed:
+            if track.may_become_stale:
                 self._doubt(self._tracks.of(track.path), edit)
         if self._tracks.known(path) is not None or not (inner or self._tracks.folders.is_made(path)):
             self._doubt(self._tracks.of(path), edit)
@@ -299,7 +299,7 @@ class World:
         self.programs.append(edit)
         self._doubted = self._tracks.number
         for track in self._tracks.changed_beneath(self._tracks.folders.real(folder)):
-            if (track.is_certain or track.is_unconfirmed) and track.exists:
+            if track.may_become_stale and track.exists:
                 self._doubt(self._tracks.of(track.path), edit)
 
     def _refused(self, edit: FileEdit) -> None:
@@ -318,9 +318,11 @@ class World:
         now = track.now
         grade = Grade.LOST
         if now is not None:
-            grade = Grade.STALE if now.whole is not None or now.deleted else now.grade
+            is_known = now.whole is not None or now.deleted or now.grade is Grade.PARTIAL
+            grade = Grade.STALE if is_known else now.grade
         is_gone = now is not None and now.deleted
-        fragments = None if now is None else now.fragments
+        known = None if now is None else now.fragments
+        fragments = None if known is None else replace(known, is_stale=True)
         if edit.until is not None:
             track.doubtful_until = max(track.doubtful_until, edit.until)
             if edit.note != REVERTED:
@@ -332,7 +334,7 @@ class World:
 
 def _is_file(track: Track) -> bool:
     """Whether something is known that only a file has."""
-    return track.exists and (track.whole is not None or track.fragments is not None)
+    return track.exists and (track.whole is not None or track.revisions[-1].fragments is not None)
 
 
 def replay(

@@ -1,6 +1,7 @@
 """What OpenCode's configuration says of formatters: read from the disk as it is now, or from a text that was recorded.
 
-OpenCode merges the configuration of the user's home with those of the session's folder and of every folder above it.
+OpenCode merges the configuration of the user's home with those of the session's folder and of every folder above it,
+and with the one that whoever manages the machine has put into /etc/opencode.
 Only what it says of formatters is looked at, and nothing else of it is kept.
 """
 
@@ -81,7 +82,7 @@ def configured_by(path: str) -> Iterator[str]:
 def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Settings:
     """What the configuration of a session in `directory` says on this machine now; one that is not there, nothing."""
     found = settings_in(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
-    for place in (*_of_user(environment), *places(directory)):
+    for place in (*_of_machine(environment), *_of_user(environment, directory), *places(directory)):
         try:
             found |= settings_in(record_file.read(Path(place), _LONGEST).decode("utf-8", "replace"))
         except (BadRecord, SourceBusy):
@@ -89,14 +90,20 @@ def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Sett
     return found
 
 
-def _of_user(environment: Mapping[str, str]) -> Iterator[str]:
+def _of_machine(environment: Mapping[str, str]) -> Iterator[str]:
+    """The managed configuration; OpenCode's own tests name another folder with that variable."""
+    folder = environment.get("OPENCODE_TEST_MANAGED_CONFIG_DIR") or "/etc/opencode"
+    yield from (posixpath.join(folder, name) for name in _GLOBAL)
+
+
+def _of_user(environment: Mapping[str, str], directory: str) -> Iterator[str]:
     home = environment.get("HOME", "")
     base = environment.get("XDG_CONFIG_HOME") or posixpath.join(home, ".config")
     folders = [posixpath.join(base, "opencode"), posixpath.join(home, ".opencode")]
     folders += filter(None, [environment.get("OPENCODE_CONFIG_DIR", "")])
     yield from (posixpath.join(folder, name) for folder in folders if folder.startswith("/") for name in _GLOBAL)
-    if environment.get("OPENCODE_CONFIG", "").startswith("/"):
-        yield environment["OPENCODE_CONFIG"]
+    if environment.get("OPENCODE_CONFIG"):
+        yield posixpath.join(directory, environment["OPENCODE_CONFIG"])  # a relative one: OpenCode began in that folder
 
 
 def to_json(settings: Settings) -> str:

@@ -76,7 +76,7 @@ def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]
         others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in found)
         made.append(
             {
-                "reason": f"no recorded text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
+                "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
                 "action": f"ask for {other!r} if that was meant"
                 + ("" if asked.match == "fuzzy" else ", or use match 'fuzzy'"),
                 "example": _without(asked) | {"query": _replaced(redact(asked.query), redact(word), other)},
@@ -120,7 +120,7 @@ def word_warnings(
     """
     if redact(query.text) != query.text:  # whether it is recorded must not be told either
         return [_UNSEARCHABLE]
-    nothing = "no text within the filters holds" if is_limited else "no recorded text holds"
+    nothing = "no current text within the filters holds" if is_limited else "no current text holds"
     if not is_sure:
         nothing = "no text that could be searched holds"
     if mode == "literal":

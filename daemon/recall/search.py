@@ -315,7 +315,7 @@ def _word_notes(asked: Query, mode: str, found: Found, chosen: Sequence[rank.Fus
         if found.is_inside:
             return [f"{words} occurs only inside longer words; mode literal finds it there"]
         rest = "these hits are only similar in meaning" if chosen else "nothing similar was found either"
-        return [f"no recorded text contains {words}; {rest}"]
+        return [f"no current text contains {words}; {rest}"]
     if not asked.is_short:
         return []
     without = sum(fused.sources == ("semantic",) for fused in chosen)

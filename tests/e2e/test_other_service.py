@@ -5,20 +5,24 @@ Each command runs in this process (`main`), the service in its own: what is show
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from daemon.cli import main
 from daemon.cli.commands import COMMANDS
 from daemon.cli.settings import Settings
-from daemon.config import load
+from daemon.config import Config, load
+from daemon.control import endpoint, identity
 from daemon.errors import ConfigError
 from daemon.mcp.asking import Asking
+from daemon.recall.asked import CALLS
 from tests.daemon_process import Daemon, _toml
 from tests.make_opencode import one_written_file
 
@@ -62,6 +66,11 @@ class Places:
 
     service: Daemon
     root: Path
+
+    @property
+    def pid(self) -> int:
+        assert self.service.process is not None
+        return self.service.process.pid
 
     def other(self, thing: str) -> dict[str, str]:
         return {
@@ -175,10 +184,15 @@ def test_pages_go_where_the_command_says_whatever_the_service_writes_to(
 @pytest.mark.parametrize(
     ("key", "value", "command", "code"),
     [
-        ("RECONSTITUTE_CHAT_URL", "http://127.0.0.1:1", ":path", 78),
+        ("RECONSTITUTE_CHAT_URL", "http://127.0.0.1:1", ":path", 0),  # the service asks no model
         ("RECONSTITUTE_CHAT_URL", "http://127.0.0.1:1", "recall", 0),
-        ("RECONSTITUTE_EMBEDDING_URL", "http://127.0.0.1:1", "recall", 78),
+        ("RECONSTITUTE_EMBEDDING_URL", "http://127.0.0.1:1", "recall", 0),  # the service embeds by itself
         ("RECONSTITUTE_CHROMA_URL", "http://127.0.0.1:1", "search", 78),
+        ("RECONSTITUTE_CHROMA_URL", "http://127.0.0.1:1", "recall", 78),
+        ("RECONSTITUTE_CHROMA_URL", "http://127.0.0.1:1", "recall-sessions", 0),
+        ("RECONSTITUTE_CHROMA_URL", "http://127.0.0.1:1", "recall-files", 0),
+        ("RECONSTITUTE_CHROMA_URL", "http://127.0.0.1:1", "recall-messages", 0),
+        ("RECONSTITUTE_OPENCODE_URL", "http://127.0.0.1:1", ":path", 0),  # nor does it ask a model
         ("RECONSTITUTE_REQUESTS_DIR", "/nowhere", "recall", 0),
     ],
 )
@@ -186,9 +200,121 @@ def test_a_call_is_refused_for_the_settings_its_answer_depends_on(
     places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str, value: str, command: str, code: int
 ) -> None:
     monkeypatch.setenv(key, value)
-    served = {MEANT: SERVED, "kingfisher": "heron"}
+    served = {MEANT: SERVED, "kingfisher": "heron", f"{MEANT}/a.txt": f"{SERVED}/a.txt", "ses_meant": "ses_served"}
     words = [served.get(word, word) for word in _words(command, tmp_path)]
     assert main(["--config", str(places.service.config), *words]) == code
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "needing"),
+    [
+        ("limits", "indexed_kb", "2048", {"search", "recall", "recall_messages", "recall_timeline", "recall_files"}),
+        ("limits", "embedded_kb", "32", {"search", "recall"}),
+        ("embedding", "provider", '"ollama"', {"search", "recall"}),
+        ("embedding", "url", '"http://127.0.0.1:9"', set()),
+        ("embedding", "model_dir", '"/srv/model"', {"search", "recall"}),
+    ],
+)
+def test_each_call_names_only_what_its_answer_depends_on(
+    tmp_path: Path, section: str, key: str, value: str, needing: set[str]
+) -> None:
+    ours, theirs = (tmp_path / name for name in ("ours.toml", "theirs.toml"))
+    provider = '[embedding]\nprovider = "builtin"\n' if (section, key) != ("embedding", "provider") else ""
+    ours.write_text(provider)
+    header = "" if section == "embedding" and provider else f"[{section}]\n"
+    theirs.write_text(f"{provider}{header}{key} = {value}\n")
+    calls = {"search": "search", "files": "files", "content": "content", "export": "export"}
+    calls |= {name: f"recall/{name}" for name in CALLS}
+    named = {name: identity.header(identity.meaning(load(theirs), call)) for name, call in calls.items()}
+    assert {name for name, header in named.items() if identity.differences(load(ours), header)} == needing
+
+
+@pytest.mark.parametrize("provider", ["auto", "ollama"])
+def test_the_address_of_a_provider_in_use_counts(provider: str) -> None:
+    ours = msgspec.convert({"embedding": {"provider": provider}, "chat": {"provider": provider}}, Config)
+    theirs = {"embedding": {"provider": provider, "url": "http://a"}, "chat": {"provider": provider, "url": "http://b"}}
+    config = msgspec.convert(theirs, Config)
+    for call, keys in {"search": ["embedding.url"], "reconstitute": ["chat.url", "embedding.url"], "files": []}.items():
+        assert identity.differences(ours, identity.header(identity.meaning(config, call))) == keys
+
+
+@pytest.mark.parametrize("command", COMMANDS_AND_MARKS)
+def test_a_command_that_means_another_database_ends_with_the_reason(
+    places: Places, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: Any
+) -> None:
+    monkeypatch.setenv("OPENCODE_DB", str(tmp_path / "elsewhere.db"))
+    code = main(["--config", str(places.service.config), *_words(command, tmp_path)])
+    out, err = capfd.readouterr()
+    assert "opencode.databases" in out + err
+    assert code == (0 if command == "status" else ConfigError.exit_code), out + err
+    if command != "status":
+        assert str(tmp_path / "elsewhere.db") in err
+        assert f"kill {places.pid}" in err
+
+
+def test_a_database_that_is_followed_anyway_is_no_other_source(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("opencode.db", ":memory:", str(places.root / "served-source" / "opencode-beta.db")):
+        monkeypatch.setenv("OPENCODE_DB", name)
+        assert main(["--config", str(places.service.config), "files", SERVED]) == 0
+
+
+def test_a_shell_that_names_no_database_is_answered_by_a_service_that_follows_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = identity.header(identity.meaning(Config(), "files"))
+    monkeypatch.setenv("OPENCODE_DB", str(tmp_path / "elsewhere.db"))
+    named = identity.header(identity.meaning(Config(), "files"))
+    assert identity.differences(Config(), without) == []
+    assert identity.differences(Config(), named) == []
+    monkeypatch.setenv("OPENCODE_DB", str(tmp_path / "third.db"))
+    assert identity.differences(Config(), named) == ["opencode.databases"]
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("RECONSTITUTE_OPENCODE_DIR", "systemctl --user restart reconstitute"),
+        ("OPENCODE_DB", "reconstitute service install"),
+    ],
+)
+def test_a_service_of_systemd_says_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, wanted: str
+) -> None:
+    ours = load()
+    with pytest.MonkeyPatch.context() as caller:
+        caller.setenv(key, str(tmp_path / "other"))
+        named = identity.header(identity.meaning(load(), "files"))
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    with pytest.raises(ConfigError, match=wanted):
+        identity.check(ours, named)
+
+
+@pytest.mark.parametrize("runtime", ["", "another"])
+def test_a_command_without_the_services_runtime_directory_finds_it(
+    places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], runtime: str
+) -> None:
+    """Cron and su know none."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    if runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert main(["--config", str(places.service.config), "status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pid"] == places.pid
+
+
+def test_a_recorded_socket_that_others_could_have_put_there_is_not_asked(tmp_path: Path) -> None:
+    place, archive = tmp_path / "run" / "control.sock", tmp_path / "archive"
+    listener, _ = endpoint.bind(place)
+    with listener:
+        endpoint.record(archive, place)
+        assert endpoint.recorded(archive) == place
+        place.parent.chmod(0o755)
+        assert endpoint.recorded(archive) is None
+        place.parent.chmod(0o700)
+        (tmp_path / "link").symlink_to(place.parent)
+        endpoint.record(archive, tmp_path / "link" / "control.sock")
+        assert endpoint.recorded(archive) is None
+        endpoint.record(archive, archive / endpoint.RECORD)
+        assert endpoint.recorded(archive) is None
 
 
 def test_another_spelling_of_the_same_archive_is_the_same(

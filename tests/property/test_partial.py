@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from daemon.files import matching
+from daemon.files.grade import Grade
 from daemon.files.history import Revision
 from daemon.files.partial import Fragments
 from daemon.model import FileEdit
 from daemon.transcript.edits import INEXACT_READ
 from daemon.transcript.shown_diffs import hunks
 from tests.recovery.forms import trimmed
-from tests.replaying import edit, last, lines, read
+from tests.replaying import append, edit, last, lines, read, unclear
 
 PATH = "/w/a"
 _LINE = st.sampled_from(["a", "b", "c", "", "  a", "    b", "\tc", "a b", "}"])
@@ -52,6 +54,15 @@ class File:
         self.text = after
         return True
 
+    def append(self, added: str) -> None:
+        self.events.append(append(len(self.events) + 1, PATH, added))
+        self.text += added
+
+    def run_sed(self) -> None:
+        """A command of which only that it may have changed the file is known."""
+        self.events.append(unclear(len(self.events) + 1, PATH))
+        self.text = self.text.replace("a", "A")
+
     @property
     def known(self) -> Fragments:
         return self.last.fragments or Fragments()
@@ -64,6 +75,9 @@ class File:
         """Nothing that is called known is otherwise."""
         shown = matching.shown(self.text).split("\n")
         plain = self.text.replace("\r\n", "\n")
+        if self.known.is_stale:
+            assert self.last.grade is Grade.STALE
+            return
         for run in self.known.runs:
             if run.first is not None:
                 assert list(run.lines) == shown[run.first - 1 : run.end - 1]
@@ -112,3 +126,31 @@ def test_edits_after_reads_of_some_lines_place_only_what_stands_there(
         if old.strip() and file.edit(old, data.draw(_NEW), is_shown=True):
             file.check()
             event(f"gaps: {file.known.has_gaps}")
+
+
+_STEP = st.one_of(
+    st.tuples(st.just("read"), st.integers(1, 8), st.one_of(st.none(), st.integers(1, 6))),
+    st.tuples(st.just("append"), st.sampled_from(["zz\n", "zz", "y\nz\n", "\n"])),
+    st.tuples(st.just("edit")),
+    st.tuples(st.just("sed")),
+)
+
+
+@given(_TEXT, st.lists(_STEP, min_size=2, max_size=6), st.data())
+def test_reads_edits_additions_and_commands_leave_no_line_known_that_is_not_there(
+    text: str, steps: list[tuple[Any, ...]], data: st.DataObject
+) -> None:
+    file = File(text, [])
+    file.read(1, 3)
+    for name, *rest in steps:
+        if name == "read":
+            file.read(*rest)
+        elif name == "append":
+            file.append(*rest)
+        elif name == "sed":
+            file.run_sed()
+        elif (old := _old(data, file.text)).strip():
+            file.edit(old, data.draw(_NEW), is_shown=True)
+        if not file.last.outside_change:
+            file.check()
+            event(f"{name}, stale: {file.known.is_stale}")

@@ -327,6 +327,20 @@ def test_restore_hands_out_what_is_proven_and_says_why_not_of_the_rest(workshop:
     assert set(workshop.restore(grade="verified")[0]) == set()
 
 
+def test_lines_that_may_have_changed_since_are_restored_only_as_such(workshop: Workshop) -> None:
+    workshop.read("seen", 3, "third")
+    workshop.unclear("seen")
+    for grade in ("proven", "stale"):
+        taken, skipped = workshop.restore(grade=grade)
+        assert not taken
+        assert skipped["seen"].startswith("stale: ")
+        assert skipped["seen"].endswith("--grade partial writes it")
+    taken, _ = workshop.restore(grade="partial")
+    assert taken["seen.partial"].grade == "stale"
+    assert taken["seen.partial"].data.startswith(b"<<< so it was once: any of these lines may have changed since >>>")
+    assert workshop.content("seen")[1]["grade"] == "stale"
+
+
 def test_what_was_doubtful_when_it_was_deleted_is_not_restored_as_proven(workshop: Workshop) -> None:
     workshop.write("a", "text\n")
     workshop.unclear("a")

@@ -134,3 +134,17 @@ def test_a_recorded_diff_gives_the_text_after_it_or_none(before: str, after: str
 def test_a_diff_with_a_line_that_is_not_indented_gives_the_text_after_it(before: str, after: str) -> None:
     if before != after:
         assert shown.applied(before, hunks(trimmed("a", before, after))) == after
+
+
+@pytest.mark.parametrize("name", ["opencode.json", "opencode.jsonc"])
+def test_the_managed_configuration_counts(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"formatter": true}')
+    environment = {"HOME": str(tmp_path / "home"), "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(tmp_path)}
+    assert configuration.on_disk("/nowhere", environment).is_on
+    assert "/etc/opencode/" + name in configuration._of_machine({})
+
+
+def test_a_relative_configuration_is_looked_for_in_the_sessions_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text('{"formatter": {"own": {"extensions": [".q"]}}}')
+    environment = {"HOME": str(tmp_path / "home"), "OPENCODE_CONFIG": "mine.json"}
+    assert configuration.on_disk(str(tmp_path), environment).extensions == {".q"}

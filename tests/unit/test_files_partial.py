@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.files.grade import Grade
 from daemon.files.partial import Fragments, Run
-from daemon.model import Operation
+from daemon.model import FileEdit, Operation
 from tests.replaying import append, edit, event, last, lines, read, told, unclear, write
 
 
@@ -120,7 +122,7 @@ def test_after_an_edit_every_known_line_with_a_place_stands_there(
             runs((3, "a"), (7, "b"), (None, "c|d")),
             (
                 "<<< lines 1 to 2 are not known >>>\na\n<<< lines 4 to 6 are not known >>>\nb\n"
-                "<<< 2 known lines, their place is not known >>>\nc\nd\n<<< whether anything follows line 7 is not known >>>\n"
+                "<<< 2 known lines, their place is not known; the outer ones may be parts >>>\nc\nd\n<<< whether anything follows line 7 is not known >>>\n"
             ),
         ),
         (
@@ -158,15 +160,47 @@ def test_a_whole_read_after_that_is_whole_but_for_a_byte_order_mark() -> None:
     assert told(last("/w/a", [lines(1, "/w/a", 3, "c"), read(2, "/w/a", "a\nb\nc\n")])) == ("proven", b"a\nb\nc\n")
 
 
-def test_what_is_known_in_part_stays_known_where_it_may_be_stale() -> None:
-    found = last("/w/a", [lines(1, "/w/a", 3, "c"), unclear(2, "/w/a")])
-    assert (found.grade, found.fragments) == (Grade.PARTIAL, runs((3, "c")))
+@pytest.mark.parametrize("where", ["/w/a", "/w"])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_what_is_known_in_part_is_stale_once_something_may_have_changed_it(where: str, is_whole: bool) -> None:
+    seen = read(1, "/w/a", "b\nc", note=COMPLETE) if is_whole else lines(1, "/w/a", 3, "c")
+    found = last("/w/a", [seen, lines(2, "/w/b", 1, "x"), unclear(3, where)])
+    known = runs((1, "b|c"), whole=True) if is_whole else runs((3, "c"))
+    assert (found.grade, found.fragments) == (Grade.STALE, replace(known, is_stale=True))
     assert found.note
+    assert found.fragments is not None
+    assert ("any of these lines may have changed" in found.fragments.marked()) == (not is_whole)
 
 
-def test_an_addition_to_a_part_has_no_place() -> None:
-    found = last("/w/a", [lines(1, "/w/a", 3, "c"), append(2, "/w/a", "x\ny\n")])
-    assert (found.grade, found.fragments) == (Grade.PARTIAL, runs((3, "c"), (None, "x|y")))
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        (lines(3, "/w/a", 4, "d"), runs((4, "d"))),
+        (append(3, "/w/a", "x\n"), runs((None, "x"))),
+        (edit(3, "/w/a", "q", "r"), runs((None, "r"))),
+    ],
+)
+def test_lines_that_may_have_changed_are_none_of_those_known_later(then: FileEdit, expected: Fragments) -> None:
+    found = last("/w/a", [lines(1, "/w/a", 3, "c"), unclear(2, "/w/a"), then])
+    assert (found.grade, found.fragments) == (Grade.PARTIAL, expected)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (lines(1, "/w/a", 2, "b", "c"), runs((2, "b"), (None, "x|y"))),  # the last may have had no end
+        (read(1, "/w/a", "}\n3", note="final newline and line ends do not show in it"), runs((1, "}"), (None, "x|y"))),
+    ],
+)
+def test_an_addition_to_a_last_line_without_a_known_end_has_no_place(known: FileEdit, expected: Fragments) -> None:
+    found = last("/w/a", [known, append(2, "/w/a", "x\ny\n")])
+    assert (found.grade, found.fragments) == (Grade.PARTIAL, expected)
+
+
+@pytest.mark.parametrize(("newline", "expected"), [(True, ("a", "x")), (False, ("ax",))])
+def test_an_addition_where_the_end_is_known_is_in_its_place(newline: bool, expected: tuple[str, ...]) -> None:
+    known = Fragments((Run(1, ("a",)),), is_all=True, newline=newline)
+    assert known.added("x\n") == Fragments((Run(1, expected),), is_all=True, newline=True)
 
 
 def test_a_write_ends_what_was_partial() -> None:

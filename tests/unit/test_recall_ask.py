@@ -250,7 +250,7 @@ def test_filters_that_leave_nothing_are_suggested_to_be_left_out(house: Recorded
     assert answer["results"] == []
     suggestion = next(one for one in answer["suggestions"] if "limited by" in one["reason"])
     assert suggestion["example"] == {"query": "kettle", "match": "smart"}
-    assert "no text within the filters holds 'kettle'" in _said(answer)
+    assert "no current text within the filters holds 'kettle'" in _said(answer)
     assert answer["nearMisses"][0]["sessionID"] == "other"
 
 
@@ -630,7 +630,7 @@ def test_an_absent_name_is_never_answered_with_a_longer_one_unlabelled(
     assert {one["why"]["confidence"] for one in answer["results"]} == {"low"}
     assert all(one["score"] <= 0.5 for one in answer["results"])
     assert "occurs only inside longer names" in _said(answer)
-    assert "no recorded text" not in _said(answer)
+    assert "no current text" not in _said(answer)
 
 
 @pytest.mark.parametrize("query", ["foo-bar", "--flag", "don't", "http://a.b/c", "zanzibar", "the foo-bar"])
@@ -648,7 +648,7 @@ def test_an_absent_word_among_others_is_named_with_what_is_spelt_like_it(worksho
     for match in ("smart", "hybrid"):
         answer = _ask(workshop, "gaskett zanzibar", match=match)
         assert _ids(answer)[0] == "msg_0005"
-        assert "no recorded text holds 'gaskett'" in _said(answer)
+        assert "no current text holds 'gaskett'" in _said(answer)
         assert answer["suggestions"][0]["example"]["query"] == "gasket zanzibar"
 
 
@@ -672,7 +672,7 @@ def test_where_meaning_finds_nothing_either_nothing_is_said_to_follow(workshop: 
 def test_words_that_could_not_be_searched_are_not_said_to_be_nowhere(workshop: Recorded):
     torn = workshop.recall(lexical=FailingLexical(IndexBroken("the word index is torn")), budget_s=PATIENT)
     for query in ("zanzibar", "parseConfigs", "look at parseConfigs in the loader"):
-        assert "no recorded text" not in _said(torn.ask(Asked(query=query))), query
+        assert "no current text" not in _said(torn.ask(Asked(query=query))), query
         assert not any("nothing recorded" in one for one in torn.search(query).warnings), query
 
 

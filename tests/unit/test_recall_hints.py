@@ -150,7 +150,7 @@ def _said(query: str, finds: list[Find], missing: hints.Missing, **more: bool) -
 def test_a_word_that_no_text_has_is_named_although_others_were_found():
     missing = hints.Missing(("gorila", "seldom"), ("gorila",))
     said = _said("gorila seldom zanzibar", [_find("zanzibar")], missing)
-    assert said == "no recorded text holds 'gorila' as a word; these results hold the other words"
+    assert said == "no current text holds 'gorila' as a word; these results hold the other words"
     assert _said("zanzibar", [_find("zanzibar")], hints.Missing()) == ""
 
 
@@ -178,7 +178,7 @@ def test_nothing_is_said_to_be_nowhere_where_words_were_not_searched_to_the_end(
     for finds in ([], [_find("zanzibar")]):
         said = _said("gorila zanzibar", finds, missing, is_sure=False)
         assert "no text that could be searched holds" in said
-        assert "no recorded text" not in said
+        assert "no current text" not in said
 
 
 NEAR_MISSES = {

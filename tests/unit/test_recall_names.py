@@ -213,7 +213,7 @@ def test_fuzzy_finds_whatever_literal_and_smart_find(lab: Recorded, query: str):
     }
     assert found["literal"]
     assert found["fuzzy"] >= found["literal"] | found["smart"]
-    assert "no recorded text" not in _said(_ask(lab, query, "fuzzy"))
+    assert "no current text" not in _said(_ask(lab, query, "fuzzy"))
 
 
 @pytest.mark.parametrize("query", ["getuserbyid", "base64encod", "getUserById"])
@@ -229,7 +229,7 @@ def test_a_longer_name_is_near_and_below_the_name_itself(lab: Recorded, query: s
 def test_nothing_is_said_to_be_nowhere_that_was_not_looked_for(lab: Recorded, query: str, match: str):
     answer = _ask(lab, query, match)
     assert answer["results"]
-    assert "no recorded text" not in _said(answer)
+    assert "no current text" not in _said(answer)
 
 
 @pytest.mark.parametrize("query", ["AKIAIOSFODNN7EXAMPLE", "where is AKIAIOSFODNN7EXAMPLE"])
@@ -238,7 +238,7 @@ def test_whether_a_secret_is_recorded_is_not_told_but_why_it_is_not_found(lab: R
     answer = _ask(lab, query, match)
     assert "msg_0004" not in [result["messageID"] for result in answer["results"] if result["matchMode"] != "semantic"]
     assert "looks like a secret" in _said(answer)
-    assert "no recorded text" not in _said(answer)
+    assert "no current text" not in _said(answer)
     assert "AKIA" not in str(answer)
 
 

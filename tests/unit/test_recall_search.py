@@ -70,10 +70,10 @@ def test_two_words_are_found_as_they_stand_before_texts_that_have_one_of_them(ho
 
 def test_words_that_nobody_wrote_are_named_and_what_is_similar_is_called_so(house: Recorded):
     answer = house.recall().search("car")
-    assert any("no recorded text contains 'car'" in warning for warning in answer.warnings)
+    assert any("no current text contains 'car'" in warning for warning in answer.warnings)
     nothing = house.recall().search("ECONNREFUSED")
     assert nothing.hits == ()
-    assert any("no recorded text contains 'ECONNREFUSED'" in warning for warning in nothing.warnings)
+    assert any("no current text contains 'ECONNREFUSED'" in warning for warning in nothing.warnings)
     assert house.recall().search("automobile").warnings == ()
 
 
