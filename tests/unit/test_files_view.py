@@ -213,6 +213,6 @@ def test_rows_of_an_older_version_are_all_made_anew(archive: Archive) -> None:
     assert rows(files) == expected(archive)
     archive.commit_views(["/"], {}, {})  # what another version made of the same records
     assert rows(files) == {}
-    archive.set_note("file states", "1")
+    archive.set_note("file rows", "1")
     assert rows(Files(archive)) == expected(archive) != {}
     assert files.refresh() == 0

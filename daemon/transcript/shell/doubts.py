@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import re
 
-from daemon.transcript.shell import packages
+from daemon.transcript.shell import filters, packages
 from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, words
 from daemon.transcript.shell.places import Place
 from daemon.transcript.shell.words import Field
 
-_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln unzip gunzip gzip bzip2 xz")
+_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")
 """Every operand of these may be changed."""
 _LAST = words("cp install rsync scp")
 """Only the last operand of these is written, or what ``-t`` names."""
@@ -40,12 +40,26 @@ _GIT_WRITING = words(
     "checkout restore stash reset pull merge rebase apply am clean switch revert cherry-pick rm mv bisect submodule "
     "worktree sparse-checkout read-tree checkout-index clone filter-branch lfs"
 )
+_GIT_LOOKING = words(
+    "status log diff show add stage commit push fetch branch tag remote config rev-parse rev-list ls-files ls- "
+    "tree ls-remote cat-file describe blame annotate shortlog reflog init grep symbolic-ref for-each-ref name-rev "
+    "merge-base version count-objects hash-object check-ignore check-attr write-tree update-index update-ref "
+    "commit-tree gc prune notes var help fsck whatchanged cherry range-diff diff-tree diff-index diff-files show- "
+    "ref show-branch stripspace merge-tree mktree archive bundle request-pull maintenance pack-refs repack "
+    "interpret-trailers credential "
+)
+"""Subcommands that leave the working tree alone, but for what ``--output`` and its like name."""
+_GIT_SETTING = re.compile(
+    r"(?:user|author|committer|color|advice|init|commit|tag|log|safe|protocol|http|gc)[.=]|core\.(?:quotepath|pager=cat)",
+    re.IGNORECASE,
+)
+"""Settings that run no other program."""
 _GIT_PATHS = words("checkout restore reset rm mv clean stash")
 _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
 _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
-KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS})
+KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS, *filters.KNOWN})
 """Programs of which `names` tells everything that they may change."""
 
 
@@ -62,8 +76,8 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
         chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
     # An unknown program is given a folder that holds the working directory to say where, not to change it.
-    is_known = verb in ("git", "uniq", "xxd") or any(
-        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING)
+    is_known = verb in ("git", "xxd") or any(
+        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING, filters.KNOWN)
     )
     is_known = is_known or not place.known
     found: dict[str, None] = {}
@@ -74,12 +88,14 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     return list(found)
 
 
-def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911 - a table of kinds
+def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
     """The words that may be files it changes; None: the working directory."""
     operands = [field for field in fields if not (field.exact and field.text.startswith("-"))]
     kept = packages.changed(verb, fields)
     if kept:
         return kept
+    if verb in filters.KNOWN:
+        return filters.written(verb, fields)
     if verb == "git":
         return _git(fields)
     if verb == "find":
@@ -98,7 +114,7 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
         return _unpacked(verb, fields)
     if verb in WRITING:
         return _in_place(verb, fields, operands)
-    if verb in ("uniq", "xxd"):
+    if verb == "xxd":
         return operands[1:]  # what they read, then what they write
     if verb in READERS or verb in ("pip", "pip3"):
         return []
@@ -138,23 +154,19 @@ def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Fi
     return rest or None
 
 
-def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field]:
+def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
     texts = [field.text for field in fields]
     if not any(WRITING[verb].fullmatch(text) for text in texts):
         return []
-    if verb == "sort":
-        at = next((at for at, text in enumerate(texts) if text == "-o"), None)
-        return (
-            fields[at + 1 : at + 2]
-            if at is not None
-            else [Field(t.split("=")[-1].removeprefix("-o")) for t in texts if WRITING["sort"].fullmatch(t)]
-        )
-    if verb == "awk":
-        return operands[2:] if "inplace" in texts else []
+    kept = [found[1] for text in texts if verb == "perl" and (found := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
+    if any("*" in one or "/" in one for one in kept):
+        return None
     scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
     if scripts or any(text.startswith("--expression=") for text in texts):
-        return [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
-    return operands[1:]
+        operands = [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
+    else:
+        operands = operands[1:]
+    return [*operands, *(Field(one.text + suffix, one.exact) for one in operands for suffix in kept)]
 
 
 def _find(fields: list[Field]) -> list[Field] | None:
@@ -187,7 +199,7 @@ def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
     return None
 
 
-def _git(fields: list[Field]) -> list[Field] | None:
+def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way out for every kind
     at = 0
     while at < len(fields) and fields[at].text.startswith("-"):
         at += 2 if fields[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
@@ -195,8 +207,10 @@ def _git(fields: list[Field]) -> list[Field] | None:
         return []
     command, rest = fields[at].text, fields[at + 1 :]
     texts = [field.text for field in rest]
+    if any(before.text == "-c" and not _GIT_SETTING.match(one.text) for before, one in itertools.pairwise(fields[:at])):
+        return None
     if command not in _GIT_WRITING:
-        return _outputs(rest) if command in ("diff", "archive", "format-patch", "bundle") else []
+        return _outputs(rest) if command in _GIT_LOOKING else None
     if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
         return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
     if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):
