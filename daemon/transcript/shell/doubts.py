@@ -56,6 +56,13 @@ _GIT_SETTING = re.compile(
 """Settings that run no other program."""
 _GIT_PATHS = words("checkout restore reset rm mv clean stash")
 _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
+_XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
+_XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
+_XARGS_FILTERS = words("sed awk sort")
+_CURL_OUTPUT = re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL)
+_CURL_NAMED = re.compile(
+    r"-[#0-46BGILMNSafgijklnpqsv]*[OJcDK].*|--(?:remote|cookie-jar|dump|trace|config|output-dir).*", re.DOTALL
+)
 _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
@@ -100,8 +107,10 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
         return _git(fields)
     if verb == "find":
         return _find(fields)
+    if verb == "curl":
+        return _curl(fields)
     if verb in ("xargs", "parallel"):
-        return _xargs(operands)
+        return _xargs(verb, fields)
     if verb in _FORMATTERS:
         return _formatter(verb, fields, operands)
     if verb in _FORMAT_WORDS:
@@ -139,6 +148,17 @@ def _outputs(fields: list[Field]) -> list[Field]:
     return found
 
 
+def _curl(fields: list[Field]) -> list[Field] | None:
+    if any(_CURL_NAMED.fullmatch(field.text) for field in fields):
+        return None
+    found = _outputs(fields)
+    for at, field in enumerate(fields):
+        option = _CURL_OUTPUT.fullmatch(field.text)
+        if option and field.text != "-o":
+            found += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
+    return found
+
+
 def _target(fields: list[Field]) -> list[Field]:
     return [fields[at + 1] for at, field in enumerate(fields[:-1]) if field.text in ("-t", "--target-directory")]
 
@@ -173,18 +193,27 @@ def _find(fields: list[Field]) -> list[Field] | None:
     if not any(_FIND_WRITES.fullmatch(field.text) for field in fields):
         return []
     at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
-    runs = next((i for i, field in enumerate(fields) if field.text.startswith(("-exec", "-ok"))), None)
-    if runs is not None and "-delete" not in [field.text for field in fields]:
-        inner = fields[runs + 1 : runs + 2]
-        if inner and inner[0].text in READERS and inner[0].text not in ("mkdir", "rmdir"):
-            return []
+    starts = [after for before, after in itertools.pairwise(fields) if before.text.startswith(("-exec", "-ok"))]
+    others = [one for one in fields if _FIND_WRITES.fullmatch(one.text) and not one.text.startswith(("-exec", "-ok"))]
+    if starts and not others and all(_xargs("find", [one]) == [] for one in starts):
+        return []
     return fields[:at] or None
 
 
-def _xargs(operands: list[Field]) -> list[Field] | None:
-    verbs = [field.text.rpartition("/")[2] for field in operands]
-    known = next((verb for verb in verbs if verb in READERS or verb in _OPERANDS or verb in WRITING), None)
-    return [] if known in READERS else None
+def _xargs(verb: str, fields: list[Field]) -> list[Field] | None:
+    """Nothing where the program that is started only reads; where any word leaves a doubt about it, anything."""
+    left = fields[::-1]
+    while left and left[-1].text.startswith("-"):
+        option = left.pop()
+        if verb != "xargs" or not _XARGS_OPTION.fullmatch(option.text):
+            return None
+        if option.text in _XARGS_VALUES and left:
+            left.pop()
+    inner = left[-1].text.rpartition("/")[2] if left else "echo"
+    if inner in _XARGS_FILTERS:
+        return [] if filters.written(inner, left[-2::-1]) == [] else None
+    is_reader = inner in READERS and inner not in filters.KNOWN and inner not in ("mkdir", "rmdir", "xxd", "env")
+    return [] if is_reader else None
 
 
 def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
