@@ -20,7 +20,7 @@ from daemon.files.tracks import Tracks
 from daemon.model import FileEdit, Launch, Operation
 from daemon.redact import redact
 from daemon.transcript.bash import in_scope
-from daemon.transcript.shell import scripts
+from daemon.transcript.shell import package_scripts, scripts
 from daemon.transcript.shell.places import Effect, is_system
 
 _DEEPEST = 4
@@ -33,6 +33,8 @@ _ELSEWHERE = re.compile(
 """How programs come to a folder beside the one that they were started in: their own, or one above."""
 _TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts\b")
 """How a shell script comes by arguments without naming one of them."""
+_COMMANDING = frozenset({"sh", "bash", "source", "make", "package"})
+_SHELL_SCRIPT = re.compile(r"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 _MAKEFILES = ("GNUmakefile", "makefile")
 
 
@@ -60,23 +62,26 @@ class Launches:
         if not self._depth:
             self._read = 0
         folder = edit.path if edit.launch is None else posixpath.join(edit.path, edit.launch.folder).rstrip("/")
+        edit = self._found_by_its_starter(edit)
         script = None if edit.other is None else self._tracks.known(edit.other)
         text = edit.content if edit.content is not None else _told(script)
         is_harmless = not programs.may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
+        is_harmless = is_harmless and not _is_read_only_whole(edit, text)
         found = None if program is None else scripts.read(program)
         self._names_its_files = "", None
         if program is None or found is None:
+            is_harmless = is_harmless or (text is None and self._is_trusted(edit))
             if not is_harmless:
-                is_elsewhere = text is not None and (_ELSEWHERE.search(text) or f"{edit.path}/" in text)
+                is_elsewhere = _is_of_package(edit) or (
+                    text is not None and (_ELSEWHERE.search(text) or f"{edit.path}/" in text)
+                )
                 self._doubt(edit.path if is_elsewhere else folder, edit)
             return
-        if is_harmless:
-            found = tuple(one for one in found if one.operation is not Operation.RUN or one.content or one.other)
         is_read_on = scripts.rereads_itself(program)
         is_sure = edit.content is not None or (script is not None and script.is_certain)
         is_sure = self._replay(edit, folder, found, script if is_read_on else None, is_sure=is_sure)
-        if is_sure and not (is_read_on and _TAKES_ANY.search(program.text)):
+        if is_sure and not _is_of_package(edit) and not (is_read_on and _TAKES_ANY.search(program.text)):
             self._names_its_files = edit.part_id, edit.other
 
     def tells_of(self, edit: FileEdit) -> bool:
@@ -101,8 +106,6 @@ class Launches:
         if edit.content is None and (script is None or not self._is_settled(script, edit)):
             return None
         place = posixpath.dirname(edit.other) if edit.other else folder
-        if launch.language == "make" and any(self._is_there(f"{place}/{name}") for name in _MAKEFILES):
-            return None
         program = scripts.Program(text, launch, folder, edit.other if edit.content is None else None)
         if scripts.is_python(program) and any(
             self._is_there(f"{place}/{name}.py") or self._tracks.is_folder(f"{place}/{name}")
@@ -110,6 +113,24 @@ class Launches:
         ):
             return None  # it may stand in the way of a module of the standard library
         return program
+
+    def _found_by_its_starter(self, edit: FileEdit) -> FileEdit:
+        """The same, of the makefile that make looks for first."""
+        if edit.other is None or posixpath.basename(edit.other) != "Makefile":
+            return edit
+        beside = (f"{posixpath.dirname(edit.other)}/{name}" for name in _MAKEFILES)
+        return replace(edit, other=next((path for path in beside if self._is_there(path)), edit.other))
+
+    def _is_trusted(self, edit: FileEdit) -> bool:
+        """Whether it runs the tests, or installs packages, of a package of which nothing is known."""
+        folder = posixpath.dirname(edit.other or "")
+        while trees.is_beneath(folder, edit.path):
+            if self._is_there(f"{folder}/package.json"):
+                return False
+            if folder == edit.path:
+                break
+            folder = posixpath.dirname(folder)
+        return edit.launch is not None and package_scripts.is_trusted(edit.launch)
 
     def _is_there(self, path: str) -> bool:
         track = self._tracks.known(path)
@@ -148,6 +169,22 @@ class Launches:
         finally:
             self._depth -= 1
         return is_sure
+
+
+def _is_of_package(edit: FileEdit) -> bool:
+    return edit.other is not None and posixpath.basename(edit.other) == "package.json"
+
+
+def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
+    """Whether single words do not tell that it is harmless: each of its commands could be any program."""
+    language = "" if edit.launch is None else edit.launch.language
+    name = posixpath.basename(edit.other or "")
+    return (
+        language in _COMMANDING
+        or name in ("Makefile", "package.json", *_MAKEFILES)
+        or name.endswith((".sh", ".bash"))
+        or (text is not None and _SHELL_SCRIPT.match(text) is not None)
+    )
 
 
 def _told(track: Track | None) -> str | None:

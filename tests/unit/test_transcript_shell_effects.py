@@ -166,7 +166,7 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("bash -c 'rm a; echo x > b'", 0, "", ["delete a", "write b 'x\\n'"]),
     ("sh run.sh", 0, "", ["run . -> run.sh"]),
     ("sed -i s/a/b/ a.py b.py", 0, "", ["unclear a.py", "unclear b.py"]),
-    ("sed -i.bak -e s/a/b/ a.py", 0, "", ["unclear a.py"]),
+    ("sed -i.bak -e s/a/b/ a.py", 0, "", ["unclear a.py", "unclear a.py.bak"]),
     ("sed s/a/b/ a.py > b.py", 0, "", ["unclear b.py"]),
     ("perl -pi -e s/a/b/ a.txt", 0, "", ["run . 's/a/b/'", "unclear a.txt"]),
     ("awk -i inplace '{print}' a.txt", 0, "", ["unclear a.txt"]),

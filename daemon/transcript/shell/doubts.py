@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import re
 
-from daemon.transcript.shell import packages
+from daemon.transcript.shell import filters, packages
 from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, words
 from daemon.transcript.shell.places import Place
 from daemon.transcript.shell.words import Field
 
-_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln unzip gunzip gzip bzip2 xz")
+_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")
 """Every operand of these may be changed."""
 _LAST = words("cp install rsync scp")
 """Only the last operand of these is written, or what ``-t`` names."""
@@ -40,12 +40,33 @@ _GIT_WRITING = words(
     "checkout restore stash reset pull merge rebase apply am clean switch revert cherry-pick rm mv bisect submodule "
     "worktree sparse-checkout read-tree checkout-index clone filter-branch lfs"
 )
+_GIT_LOOKING = words(
+    "status log diff show add stage commit push fetch branch tag remote config rev-parse rev-list ls-files ls- "
+    "tree ls-remote cat-file describe blame annotate shortlog reflog init grep symbolic-ref for-each-ref name-rev "
+    "merge-base version count-objects hash-object check-ignore check-attr write-tree update-index update-ref "
+    "commit-tree gc prune notes var help fsck whatchanged cherry range-diff diff-tree diff-index diff-files show- "
+    "ref show-branch stripspace merge-tree mktree archive bundle request-pull maintenance pack-refs repack "
+    "interpret-trailers credential "
+)
+"""Subcommands that leave the working tree alone, but for what ``--output`` and its like name."""
+_GIT_SETTING = re.compile(
+    r"(?:user|author|committer|color|advice|init|commit|tag|log|safe|protocol|http|gc)[.=]|core\.(?:quotepath|pager=cat)",
+    re.IGNORECASE,
+)
+"""Settings that run no other program."""
 _GIT_PATHS = words("checkout restore reset rm mv clean stash")
 _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
+_XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
+_XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
+_XARGS_FILTERS = words("sed awk sort")
+_CURL_OUTPUT = re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL)
+_CURL_NAMED = re.compile(
+    r"-[#0-46BGILMNSafgijklnpqsv]*[OJcDK].*|--(?:remote|cookie-jar|dump|trace|config|output-dir).*", re.DOTALL
+)
 _FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
 
 
-KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS})
+KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS, *filters.KNOWN})
 """Programs of which `names` tells everything that they may change."""
 
 
@@ -62,8 +83,8 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
         chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
     # An unknown program is given a folder that holds the working directory to say where, not to change it.
-    is_known = verb in ("git", "uniq", "xxd") or any(
-        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING)
+    is_known = verb in ("git", "xxd") or any(
+        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING, filters.KNOWN)
     )
     is_known = is_known or not place.known
     found: dict[str, None] = {}
@@ -74,18 +95,22 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
     return list(found)
 
 
-def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911 - a table of kinds
+def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
     """The words that may be files it changes; None: the working directory."""
     operands = [field for field in fields if not (field.exact and field.text.startswith("-"))]
     kept = packages.changed(verb, fields)
     if kept:
         return kept
+    if verb in filters.KNOWN:
+        return filters.written(verb, fields)
     if verb == "git":
         return _git(fields)
     if verb == "find":
         return _find(fields)
+    if verb == "curl":
+        return _curl(fields)
     if verb in ("xargs", "parallel"):
-        return _xargs(operands)
+        return _xargs(verb, fields)
     if verb in _FORMATTERS:
         return _formatter(verb, fields, operands)
     if verb in _FORMAT_WORDS:
@@ -98,7 +123,7 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
         return _unpacked(verb, fields)
     if verb in WRITING:
         return _in_place(verb, fields, operands)
-    if verb in ("uniq", "xxd"):
+    if verb == "xxd":
         return operands[1:]  # what they read, then what they write
     if verb in READERS or verb in ("pip", "pip3"):
         return []
@@ -123,6 +148,17 @@ def _outputs(fields: list[Field]) -> list[Field]:
     return found
 
 
+def _curl(fields: list[Field]) -> list[Field] | None:
+    if any(_CURL_NAMED.fullmatch(field.text) for field in fields):
+        return None
+    found = _outputs(fields)
+    for at, field in enumerate(fields):
+        option = _CURL_OUTPUT.fullmatch(field.text)
+        if option and field.text != "-o":
+            found += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
+    return found
+
+
 def _target(fields: list[Field]) -> list[Field]:
     return [fields[at + 1] for at, field in enumerate(fields[:-1]) if field.text in ("-t", "--target-directory")]
 
@@ -138,41 +174,46 @@ def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Fi
     return rest or None
 
 
-def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field]:
+def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
     texts = [field.text for field in fields]
     if not any(WRITING[verb].fullmatch(text) for text in texts):
         return []
-    if verb == "sort":
-        at = next((at for at, text in enumerate(texts) if text == "-o"), None)
-        return (
-            fields[at + 1 : at + 2]
-            if at is not None
-            else [Field(t.split("=")[-1].removeprefix("-o")) for t in texts if WRITING["sort"].fullmatch(t)]
-        )
-    if verb == "awk":
-        return operands[2:] if "inplace" in texts else []
+    kept = [found[1] for text in texts if verb == "perl" and (found := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
+    if any("*" in one or "/" in one for one in kept):
+        return None
     scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
     if scripts or any(text.startswith("--expression=") for text in texts):
-        return [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
-    return operands[1:]
+        operands = [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
+    else:
+        operands = operands[1:]
+    return [*operands, *(Field(one.text + suffix, one.exact) for one in operands for suffix in kept)]
 
 
 def _find(fields: list[Field]) -> list[Field] | None:
     if not any(_FIND_WRITES.fullmatch(field.text) for field in fields):
         return []
     at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
-    runs = next((i for i, field in enumerate(fields) if field.text.startswith(("-exec", "-ok"))), None)
-    if runs is not None and "-delete" not in [field.text for field in fields]:
-        inner = fields[runs + 1 : runs + 2]
-        if inner and inner[0].text in READERS and inner[0].text not in ("mkdir", "rmdir"):
-            return []
+    starts = [after for before, after in itertools.pairwise(fields) if before.text.startswith(("-exec", "-ok"))]
+    others = [one for one in fields if _FIND_WRITES.fullmatch(one.text) and not one.text.startswith(("-exec", "-ok"))]
+    if starts and not others and all(_xargs("find", [one]) == [] for one in starts):
+        return []
     return fields[:at] or None
 
 
-def _xargs(operands: list[Field]) -> list[Field] | None:
-    verbs = [field.text.rpartition("/")[2] for field in operands]
-    known = next((verb for verb in verbs if verb in READERS or verb in _OPERANDS or verb in WRITING), None)
-    return [] if known in READERS else None
+def _xargs(verb: str, fields: list[Field]) -> list[Field] | None:
+    """Nothing where the program that is started only reads; where any word leaves a doubt about it, anything."""
+    left = fields[::-1]
+    while left and left[-1].text.startswith("-"):
+        option = left.pop()
+        if verb != "xargs" or not _XARGS_OPTION.fullmatch(option.text):
+            return None
+        if option.text in _XARGS_VALUES and left:
+            left.pop()
+    inner = left[-1].text.rpartition("/")[2] if left else "echo"
+    if inner in _XARGS_FILTERS:
+        return [] if filters.written(inner, left[-2::-1]) == [] else None
+    is_reader = inner in READERS and inner not in filters.KNOWN and inner not in ("mkdir", "rmdir", "xxd", "env")
+    return [] if is_reader else None
 
 
 def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
@@ -187,7 +228,7 @@ def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
     return None
 
 
-def _git(fields: list[Field]) -> list[Field] | None:
+def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way out for every kind
     at = 0
     while at < len(fields) and fields[at].text.startswith("-"):
         at += 2 if fields[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
@@ -195,8 +236,10 @@ def _git(fields: list[Field]) -> list[Field] | None:
         return []
     command, rest = fields[at].text, fields[at + 1 :]
     texts = [field.text for field in rest]
+    if any(before.text == "-c" and not _GIT_SETTING.match(one.text) for before, one in itertools.pairwise(fields[:at])):
+        return None
     if command not in _GIT_WRITING:
-        return _outputs(rest) if command in ("diff", "archive", "format-patch", "bundle") else []
+        return _outputs(rest) if command in _GIT_LOOKING else None
     if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
         return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
     if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):

@@ -16,17 +16,28 @@ if TYPE_CHECKING:
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?=)(.*)", re.DOTALL | re.ASCII)
 _DECIDING = re.compile(
-    r"IFS|HOME|CDPATH|PWD|OLDPWD|POSIXLY_CORRECT|BASH\w*|SHELLOPTS|ENV|GLOB\w*|TMPDIR|LC_\w+|LANG|\w+_CONTROL|\w+_SUFFIX"
+    r"IFS|HOME|CDPATH|PWD|OLDPWD|POSIXLY_CORRECT|BASH\w*|SHELLOPTS|ENV|GLOB\w*|TMPDIR|LC_\w+|LANG|\w+_CONTROL|\w+_SUFFIX|(?:GNU)?MAKE\w*|GIT_\w+|npm_config_\w+|NPM_CONFIG_\w+"
 )
 """Variables that change what commands do; such a change is not followed."""
 _SETTERS = word_set("read mapfile readarray getopts let declare typeset local readonly unset shift")
 _DOUBTFUL = word_set("source . eval exec return alias unalias trap shopt enable hash coproc break continue logout")
 _SHELLS = word_set("bash sh zsh dash ksh")
+_MOVING = word_set("cd pushd popd")
+_LEADING = re.compile(r"CDPATH\+?=")
 _TEMPORARY = re.compile(r"\"?\$\(mktemp\b[^()]*\)\"?")
 
 
 def decides(assignment: str) -> bool:
     return _DECIDING.fullmatch(re.split(r"[+=\[]", assignment, maxsplit=1)[0]) is not None
+
+
+def mislead(runner: Runner, verb: str, item: Simple) -> None:
+    """Where a variable is set that decides which folder ``cd`` goes to, what comes may be in any."""
+    named = [*item.assigned, *(item.words if verb in _SETTERS or verb == "export" else ())]
+    moves = any(_LEADING.match(one) for one in named)
+    if moves or (verb in _MOVING and any(decides(one) for one in item.assigned)):
+        runner.unclear(runner.state.place.folders)
+        runner.state.doubt = True
 
 
 def assign(runner: Runner, item: Simple, *, sure: bool) -> None:
@@ -49,7 +60,7 @@ def change(
 ) -> bool | None:
     """What a builtin does to the shell; None where `verb` is no such command."""
     state = runner.state
-    if verb in ("cd", "pushd", "popd"):
+    if verb in _MOVING:
         _change_folder(runner, verb, arguments, ok=ok)
     elif verb == "set":
         _set(runner, arguments, ok=status > 0)

@@ -29,11 +29,28 @@ class _NotPlain(Exception):  # noqa: N818 - the answer "no", never an error that
     """Something in it decides what runs, and this is not read here."""
 
 
+def is_plainly_called(texts: Sequence[str]) -> bool:
+    """Whether the words behind ``make`` surely tell which makefile it reads, and in which folder."""
+    left = [one for one in texts[::-1] if one not in _QUIET and not _JOBS.fullmatch(one)]
+    seen: set[str] = set()
+    while left:
+        one = left.pop()
+        if one in ("-C", "-f"):
+            if one in seen or not left:
+                return False
+            seen.add(one)
+            left.pop()
+        elif one.startswith("-"):
+            return False
+    return True
+
+
 @dataclass(slots=True)
 class _Makefile:
     variables: dict[str, str | None] = field(default_factory=dict)
     needs: dict[str, list[str]] = field(default_factory=dict)
     recipes: dict[str, list[str]] = field(default_factory=dict)
+    phony: set[str] = field(default_factory=set)
     first: str = ""
     expanded: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -42,6 +59,8 @@ def read(text: str, arguments: Sequence[str | None], folder: str) -> list[tuple[
     """(folder, command line) of every recipe that may have run; None where that is not understood."""
     try:
         goals, given, folder = _called(arguments, folder)
+        if given and "make" in text.lower():
+            return None  # another make that it starts gets these variables, too
         made = _parsed(text, given)
         return [(folder, line) for line in _lines(made, goals or [made.first])]
     except _NotPlain:
@@ -116,6 +135,7 @@ def _rule(made: _Makefile, left: str, right: str) -> list[str]:
     }:
         raise _NotPlain
     if targets == [".PHONY"]:
+        made.phony.update(needs)
         return targets
     for target in targets:
         if target.startswith(".") and "/" not in target:
@@ -145,7 +165,7 @@ def _lines(made: _Makefile, goals: list[str]) -> list[str]:
 
 def _is_source(made: _Makefile, target: str) -> bool:
     """Whether no rule that make brings along could make a target without a recipe."""
-    if target in made.needs:
+    if target in made.phony:
         return True
     return not _MADE_BY_ITSELF.fullmatch(posixpath.splitext(target)[1])
 

@@ -42,6 +42,10 @@ _OWN = words(
 """What is no script of package.json."""
 BUILDERS = words("create pack publish rebuild prepare")
 """Commands that run several scripts, each of its own name."""
+HOOKED = words(
+    "install i add ci clean-install update up upgrade remove rm uninstall un dedupe link unlink prune version"
+)
+"""Commands beside which package.json's scripts of certain names are run."""
 _NPM_SCRIPTS = words("start stop restart")
 _TESTING = words("test t tst")
 _UPDATES = words("-u --update --updateSnapshot --update-snapshots --snapshot-update --inline-snapshot")
@@ -72,7 +76,6 @@ def changed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
 def script_of(verb: str, fields: Sequence[Field]) -> tuple[str, Field] | None:
     """The script of package.json that npm and its like run here, and the folder it stands in; None: none is run."""
     command, rest = _subcommand(verb, fields)
-    texts = [one.text for one in fields]
     if command in ("run", "run-script", "rum", "urn"):
         plain = [one for one in rest if not one.text.startswith("-")]
         if not plain:
@@ -80,11 +83,14 @@ def script_of(verb: str, fields: Sequence[Field]) -> tuple[str, Field] | None:
         command = plain[0].text if plain[0].exact else ""
     elif verb != "npm" and command and command not in _OWN | _TESTING:
         pass  # yarn build, pnpm build, bun x.ts
-    elif command not in _NPM_SCRIPTS | BUILDERS | _TESTING:
+    elif command not in _NPM_SCRIPTS | BUILDERS | _TESTING | HOOKED:
         return None
-    if (command in _TESTING or command.startswith("test:")) and not _UPDATES & set(texts):
-        return None
-    return command, _folder(fields)
+    return ("test" if command in _TESTING else command), _folder(fields)
+
+
+def is_test(name: str, texts: Sequence[str]) -> bool:
+    """Whether a script of this name is taken to run tests that change nothing, where it is not known."""
+    return (name in _TESTING or name.startswith("test:")) and not _UPDATES & set(texts)
 
 
 def updates_snapshots(texts: Sequence[str]) -> bool:

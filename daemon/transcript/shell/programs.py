@@ -65,8 +65,8 @@ PYTHON = Dialect(
     re.compile(r"-[uBbsEOq]+"),
 )
 HARMLESS_MODULES = words(
-    "pytest unittest pip venv virtualenv json.tool http.server compileall py_compile mypy flake8 pylint pyright timeit "
-    "this site ensurepip pdb doctest pydoc platform sysconfig tabnanny dis ast tokenize bandit nose nose2 calendar "
+    "pytest unittest pip venv virtualenv json.tool http.server compileall py_compile mypy flake8 pylint pyright "
+    "this site ensurepip pydoc platform sysconfig tabnanny dis ast tokenize bandit nose nose2 calendar "
     "vulture radon pip_audit safety inspect pipdeptree"
 )
 RUNNING = {

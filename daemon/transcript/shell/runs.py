@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from daemon.transcript.shell import doubts, packages, programs
+from daemon.transcript.shell import doubts, makefile, packages, programs
 from daemon.transcript.shell.names import READERS, words
 from daemon.transcript.shell.places import Place
 from daemon.transcript.shell.words import Field
@@ -47,7 +47,6 @@ _TOOL_FOLDER = re.compile(
 _SOURCED = re.compile(
     r"(?:.*/)?(?:activate(?:\.\w+)?|\.(?:bash|zsh)(?:rc|_profile|env)|\.profile|nvm\.sh|\.?env(?:\.(?!(?:ba|z)?sh$)[\w.-]+)?)"
 )
-_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>|\bsystem\s*\(|\|\s*\"|\|&")
 _MAY_RUN = re.compile(
     r"(?:^|[\s;&|(`/])(?:python[\d.]*|node|ruby|perl|php|deno|bun|npx|npm|yarn|pnpm|make|just|cargo|go|bash|sh|zsh|source|tsx|"
     r"ts-node|uv|poetry)(?=\s|$)|(?:^|[\s;&|(`])\.{1,2}/\S"
@@ -186,8 +185,10 @@ def _make(program: Program, place: Place, _: Input) -> Launched | None:
     texts = [one.text for one in program.arguments]
     if set(texts) & words("-n --dry-run --just-print -q --question --version -v --help -h -p"):
         return None
-    makefile = _file_of(program.arguments, place, "-C", "-f", "Makefile")
-    return Launched(other=makefile, language="make", arguments=("make", *_texts(program.arguments)))
+    if not makefile.is_plainly_called(texts):
+        return Launched()
+    named = _file_of(program.arguments, place, "-C", "-f", "Makefile")
+    return Launched(other=named, language="make", arguments=("make", *_texts(program.arguments)))
 
 
 def _just(program: Program, place: Place, _: Input) -> Launched | None:
@@ -261,15 +262,6 @@ def _texts(fields: Iterable[Field]) -> tuple[str | None, ...]:
     return tuple(one.text if one.exact and not one.homely else None for one in fields)
 
 
-def _awk(program: Program, place: Place, _: Input) -> Launched | None:
-    """Its program can print to any file; most only print."""
-    for at, one in enumerate(program.arguments):
-        if one.text == "-f" and at + 1 < len(program.arguments):
-            return Launched(other=place.exact(program.arguments[at + 1]))
-    found = next((one for one in program.arguments if _AWK_WRITES.search(one.text)), None)
-    return None if found is None else Launched(content=found.text if found.exact else None)
-
-
 def _source(program: Program, place: Place, _: Input) -> Launched | None:
     one = program.arguments[0] if program.arguments else None
     if one is None or _SOURCED.fullmatch(one.text):
@@ -307,6 +299,6 @@ def _tool(name: str, texts: list[str]) -> Launched | None:
 
 _READERS: dict[str, Callable[[Program, Place, Input], Launched | None]] = {
     **dict.fromkeys(programs.SHELLS, _shell),
-    "make": _make, "gmake": _make, "just": _just, "deno": _deno, "bun": _bun, "awk": _awk, "gawk": _awk, "mawk": _awk,
+    "make": _make, "gmake": _make, "just": _just, "deno": _deno, "bun": _bun,
     "source": _source, ".": _source, "xargs": _each, "parallel": _each, "find": _each,
 }  # fmt: skip

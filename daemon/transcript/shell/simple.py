@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from daemon.model import Launch, Operation
-from daemon.transcript.shell import commands, doubts, environment, known, runs, text, words
+from daemon.transcript.shell import commands, doubts, environment, known, programs, runs, text, words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Redirect, Simple, Statement
@@ -19,7 +19,9 @@ from daemon.transcript.shell.wrappers import is_plainly_wrapped, unwrapped
 if TYPE_CHECKING:
     from daemon.transcript.shell.effects import Runner, Setting, Status
 
-_WRAPPERS = word_set("command builtin time sudo env nohup")
+_WRAPPERS = word_set("command builtin time sudo env nohup exec coproc")
+_LEAVING = word_set("exec coproc")
+_OWN_DESCRIPTOR = re.compile(r"\{\w+\}(?:\[.*\])?")
 _QUIET = word_set(": true")
 _PRINTING = re.compile(r"[\x01\x7f\0]")
 
@@ -116,6 +118,11 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     fields = _fields(runner, item)
     verb, arguments = _verb(fields)
     flow = streams(runner, item.redirects)
+    leaves = verb not in _LEAVING and not _LEAVING.isdisjoint(
+        one.text for one in fields[: len(fields) - len(arguments)]
+    )
+    if "coproc" in item.words:
+        status = type(status)(0)
     ok = status == 2 or (status == 1 and _is_seen(runner, verb, item, hidden=setting.hidden or flow.hides))
     is_sure = (
         ok
@@ -124,13 +131,19 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     )
     if not item.sound:
         runner.state.doubt = True
+    if item.redirects and any(_OWN_DESCRIPTOR.fullmatch(one) for one in item.words):
+        is_sure = False  # the shell gives the file a number, and the output may not go there
     stdin = flow.stdin if flow.has_stdin else setting.stdin
     hides = setting.hidden or flow.hides
     is_plain = item.sound and not any(environment.decides(one) for one in item.assigned)
     program = _launch(runner, fields, runs.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         environment.assign(runner, item, sure=status > 0)
+    environment.mislead(runner, verb, item)
     changed = environment.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
+    if changed is None and (text := _given_to_a_shell(fields)) is not None:
+        changed = runner.nested(text, type(status)(0), setting)
+    runner.state.doubt = runner.state.doubt or leaves
     if changed is not None:
         runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
         return changed
@@ -145,6 +158,14 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     else:
         _record(runner, found)
     return ok
+
+
+def _given_to_a_shell(fields: list[Field]) -> str | None:
+    """The literal command that a shell behind ``timeout 5`` and its like is given."""
+    program = unwrapped(fields)
+    if program is None or program.name not in programs.SHELLS or not program.arguments:
+        return None
+    return program.arguments[1].text if runs.is_read_through(list(program.arguments)) else None
 
 
 def _launch(
@@ -343,10 +364,10 @@ def _doubts(runner: Runner, verb: str, arguments: list[Field], flow: Streams) ->
     place = runner.state.place
     found = [path for path, _ in flow.written] + flow.unclear
     name, given = _program(verb, arguments)
-    if name == "env":
-        given = [one for one in given if "=" not in one.text and not one.text.startswith("-")]
-        name, given = (given[0].text, given[1:]) if given and given[0].exact else ("", given)
-    found += doubts.names(name, given, place)
+    if name == "env" and given:  # an option that may change what is run, or where
+        found += [*place.folders, *(path for one in given for path in place.around(one) if one.text[:1] != "-")]
+    else:
+        found += doubts.names(name, given, place)
     if name == "ln":
         found += _linked_to(given, place)
         runner.state.linked = (*runner.state.linked, *found)

@@ -11,16 +11,31 @@ from daemon.transcript.shell.words import Field
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _DEEPEST = 8
 _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
-    "sudo": (words("-u -g -h -p -C -r -t -U -D --user --group"), 0), "doas": (words("-u -C"), 0),
-    "env": (words("-u -C -S --unset --chdir"), 0), "timeout": (words("-s -k --signal --kill-after"), 1),
+    "sudo": (words("-u -g -p --user --group"), 0), "doas": (words("-u"), 0),
+    "env": (words("-u --unset"), 0), "timeout": (words("-s -k --signal --kill-after"), 1),
     "nice": (words("-n"), 0), "ionice": (words("-c -n -p"), 0), "stdbuf": (words("-i -o -e"), 0),
-    "time": (words("-o -f"), 0), "exec": (words("-a"), 0), "xvfb-run": (words("-n -s -e -f -p"), 0),
+    "time": (words("-f"), 0), "exec": (words("-a"), 0), "xvfb-run": (words("-n -s -p"), 0),
     "nohup": (frozenset(), 0), "command": (frozenset(), 0), "builtin": (frozenset(), 0), "setsid": (frozenset(), 0),
-    "unbuffer": (frozenset(), 0), "caffeinate": (words("-t -w"), 0), "flock": (words("-w -E --timeout"), 1),
-    "taskset": (words("-c"), 1), "strace": (words("-o -e -p -s"), 0), "ltrace": (words("-o -e -p -s"), 0),
+    "unbuffer": (frozenset(), 0), "caffeinate": (words("-t -w"), 0),
+    "taskset": (words("-c"), 1), "strace": (words("-e -p -s"), 0), "ltrace": (words("-e -p -s"), 0),
+    "coproc": (frozenset(), 0),
     "dotenv": (words("-e -f -c"), 0), "cross-env": (frozenset(), 0),
 }  # fmt: skip
 """Each with its options that take a value, and how many operands stand before the program."""
+_PLAIN = {
+    name: re.compile(rf"--|{pattern}") for name, pattern in {
+        "env": r"-|-i|-0|--ignore-environment|-u\w+|--unset=\w+|-[EHnk]+",
+        "sudo": r"-[EHSnk]+|--user=.*|--group=.*|-u\w+",
+        "timeout": r"-[fpv]+|-[sk]\w+|--(?:signal|kill-after)=.*|--preserve-status|--foreground|--verbose",
+        "nice": r"-n?-?\d+|--adjustment=.*", "ionice": r"-[cn]\d+|-t",
+        "stdbuf": r"-[ioe]\w+|--(?:input|output|error)=\w+",
+        "time": r"-[pv]+", "command": r"-p", "setsid": r"-[fw]+|--wait|--fork", "exec": r"-[cl]+",
+        "strace": r"-[fqy]+", "ltrace": r"-[fqy]+", "xvfb-run": r"-a|--auto-servernum|--server-args=.*",
+        "caffeinate": r"-[dims]+", "taskset": r"-c",
+    }.items()
+}  # fmt: skip
+"""Their other options that change neither what is run, nor where, and write nothing."""
+_LEADS_ELSEWHERE = re.compile(r"(?:-C|--directory|--dir|--cwd|--chdir|--prefix)(?:=.*)?", re.DOTALL)
 _RUN_TOOL: dict[str, frozenset[str]] = {
     "npx": words("-p --package"), "bunx": words("-p --package"), "pnpx": words("-p --package"),
     "uvx": words("--from --with -p --python --index"),
@@ -94,11 +109,17 @@ def is_plainly_wrapped(fields: list[Field]) -> bool:
     )
 
 
-def _inner(name: str, given: list[Field]) -> list[Field] | None:
+def _inner(name: str, given: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - a table of kinds
     """The command line inside this one; None where there is none."""
     if name in _WRAPPERS:
         values, operands = _WRAPPERS[name]
-        return _behind(given, values, operands) or None
+        if name == "command" and given and given[0].text in ("-v", "-V", "-pv", "-pV"):
+            return [Field("type"), *given[1:]]
+        rest = _behind(given, values, operands)
+        plain = _PLAIN.get(name, re.compile("--"))
+        before = (one for one in given[: len(given) - len(rest)] if one.text[:1] == "-" or not one.exact)
+        is_plain = all(one.exact and (one.text in values or plain.fullmatch(one.text)) for one in before)
+        return (rest or None) if is_plain else [Field("", exact=False)]
     if name in _RUN_TOOL:
         return _behind(given, _RUN_TOOL[name], 0) or None
     if PYTHON.fullmatch(name) and [one.text for one in given[:1]] == ["-m"] and len(given) > 1:
@@ -111,7 +132,9 @@ def _inner(name: str, given: list[Field]) -> list[Field] | None:
     rest = _behind(given, known[1], 0)
     if not rest or not rest[0].exact or rest[0].text not in known[0]:
         return None
-    return _of_uv(rest[1:]) if name == "uv" else _behind(rest[1:], known[1], 0) or None
+    inner = _of_uv(rest[1:]) if name == "uv" else _behind(rest[1:], known[1], 0) or None
+    ahead = given[: len(given) - len(inner or rest)]
+    return [Field("", exact=False)] if any(_LEADS_ELSEWHERE.fullmatch(one.text) for one in ahead) else inner
 
 
 def _of_uv(given: list[Field]) -> list[Field] | None:
