@@ -44,7 +44,7 @@ def redact(text: str) -> str:
 
 
 def _replaced(text: str, spans: list[Span]) -> str:
-    known.note((span.secret, span.kind) for span in spans)
+    known.note((span.secret, span.kind) for span in spans if span.is_sure)
     pieces, done = [], 0
     for span in spans:
         pieces += [text[done : span.start], marker(span.kind, span.secret)]
