@@ -125,8 +125,9 @@ def _cuts(text: str) -> Iterator[int]:
 
 
 _CUT_KINDS = {rule.words[0]: rule.kind for rule in reversed(VENDORS) if rule.words[0] in {*UNMISTAKABLE, "SK"}}
+_PREFIX = "|".join(map(re.escape, sorted(UNMISTAKABLE, key=len, reverse=True)))
 _CUT_KEY = re.compile(
-    rf"(?<![A-Za-z0-9_-])(?P<prefix>{'|'.join(map(re.escape, sorted(UNMISTAKABLE, key=len, reverse=True)))}|SK(?=[0-9a-f]{{20}}))"
+    rf"(?<![A-Za-z0-9_-])(?P<prefix>{_PREFIX}|SK(?=[0-9a-f]{{20}}))"
     r"(?P<rest>[A-Za-z0-9_=.-]{12,}+)"
 )
 _PIECE = re.compile(r"[A-Za-z0-9]+")

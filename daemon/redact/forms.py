@@ -25,6 +25,17 @@ def _secret_has_digit(match: re.Match[str]) -> bool:
     return any(c.isdigit() for c in match["secret"])
 
 
+def _is_token(match: re.Match[str]) -> bool:
+    """A digit, and not words that are joined: ``Bearer YOUR_API_KEY_HERE_1234``, ``Bearer of-a-scheme-v2-rfc6750``."""
+    parts = _JOINERS.split(match["secret"])
+    words = sum(part.isalpha() and len(part) >= 3 for part in parts)
+    return _secret_has_digit(match) and not (words >= 1 and len(parts) >= 3 and all(map(_WORD.match, parts)))
+
+
+_JOINERS = re.compile(r"[-_.]")
+_WORD = re.compile(r"(?:[A-Z]?[a-z]*|[A-Z]*)\d{0,4}\Z")
+
+
 def _is_curl(match: re.Match[str]) -> bool:
     line = match.string[max(0, match.start() - 400) : match.start()]
     return "curl" in line.rpartition("\n")[2] and _secret_has_digit(match)
@@ -59,10 +70,9 @@ def _is_url_token(match: re.Match[str]) -> bool:
 
 
 def _is_netrc(match: re.Match[str]) -> bool:
-    """Behind the login of a machine, on its line or on one of the few before."""
+    """Behind the entry of a machine and its login, word by word as the file has them, and not in a sentence."""
     before = match.string[max(0, match.start() - 300) : match.start()]
-    is_entry = "machine " in before or "default" in before
-    return ("login " in before or "user " in before) and is_entry and _is_quoted_sql(match)
+    return _NETRC_ENTRY.search(before) is not None and _is_quoted_sql(match)
 
 
 def _is_sql(match: re.Match[str]) -> bool:
@@ -88,6 +98,12 @@ _BARE_AUTHORIZATION = (
 )
 _BEARER = rf"[bB](?i:earer){_BLANK}{{1,4}}(?P<secret>[A-Za-z0-9._~+/-]{{16,}}+={{0,2}})"
 _CURL = r"""-(?:u|-user)(?:[ \t=]{1,2}["']?|["'], {0,2}["'])[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+_NETRC_ENTRY = re.compile(
+    r"(?:(?<![\w,.] )(?<!\w)(?:machine[ \t]{1,8}(?!learning)[^\s]{1,128}|default)\s"
+    r"|machine[ \t][^\s]{1,128}[ \t\r]{0,4}\n)"
+    r"(?:[^\w\n]{0,12}(?:\d{1,6}[|:\t-])?[^\w\n]{0,12}"
+    r"(?:login|user|account)[ \t]{1,8}(?!(?:and|or|is|the|with|flow|name)\b)[^\s]{1,128}\s{1,4}){1,2}[^\w\n]{0,12}\Z"
+)
 _NETRC = rf"password{_BLANK}{{1,8}}(?P<secret>[^\s\"'`\[\]]{{4,256}}+)"
 _SQL = (
     r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set)(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
@@ -114,8 +130,8 @@ FORMS: tuple[Rule, ...] = (
     Rule("url-password", ("://",), _URL, _is_url_password),
     Rule("url-password", ("://",), _URL_USER, _is_url_token),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
-    Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _secret_has_digit),
-    Rule("bearer", ("earer", "EARER"), _BEARER, _secret_has_digit),
+    Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _is_token),
+    Rule("bearer", ("earer", "EARER"), _BEARER, _is_token),
     Rule("curl-user", ("curl",), _CURL, _is_curl),
     Rule("password", ("machine ", "default login"), _NETRC, _is_netrc),
     Rule(

@@ -109,6 +109,55 @@ def test_a_line_that_tells_a_password_is_redacted_whatever_word_is_in_it(line: s
     assert redact(redact(whole)) == redact(whole)
 
 
+CLOSED = [
+    "{}</task_result>", '{{"output":"{}"}}', "'{}'", "`{}`", "({})", "{}, next", "{}; next", "<![CDATA[{}]]>",
+    '<x a="{}"/>', "a,{},b", "[{}](https://example.org)", "user: joe {} host: x", "{} and go on", "b'{}'", "``{}``",
+]  # fmt: skip
+TOLD = [
+    ("DB_PASSWORD: {}", "zeb" + "ra99xQ"), ("password: {}", "hor" + "se42pass7"), ("passwd: {}", "Kx" + "94tq71"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", CLOSED)
+@pytest.mark.parametrize(("line", "secret"), TOLD)
+def test_letters_and_digits_are_a_password_before_any_closing_mark(line: str, secret: str, mark: str) -> None:
+    whole = mark.format(line.format(secret))
+    assert MARKER.sub(secret, redact(whole)) == whole
+    assert secret not in redact(whole)
+
+
+@pytest.mark.parametrize(
+    ("line", "secret"),
+    [
+        ("password = {}", "zeb" + "ra99xQ"), ("db.password = {}\nhost = x", "zeb" + "ra99xQ"),
+        ("db.password={}", "mypa" + "ss123"), ("psk={}", "mywifi" + "pass99"), ("password={}", "sec" + "ret99x"),
+        ("password={}", "myto" + "ken2024"), (" password={}", "monkey" + "77pass"),
+    ],
+)  # fmt: skip
+def test_a_setting_in_lower_case_is_hidden_whatever_word_is_in_it(line: str, secret: str) -> None:
+    whole = line.format(secret)
+    assert MARKER.sub(secret, redact(whole)) == whole
+    assert secret not in redact(whole)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On that machine the user can login and the password file is kept in /etc.",
+        "The virtual machine asks for login and password twice before it gives up.",
+        "machine learning models: user login flow, password reset and the token refresh are covered.",
+        "on this machine the user password expires after 90 days until first login; the password is new",
+        "密码：至少8位字符", "パスワード：8文字以上で入力してください", "password: Password123Validator",
+        "pass: utils/test_x1.py::test_y2", "PASS: check-12-b3", "Authorization: Bearer YOUR_API_KEY_HERE_1234",
+        "Bearer authentication-scheme-v2-rfc6750 is defined", "authorization: required-for-v2-endpoints-only-2024",
+        "docker build --secret id=aws2024,src=x", "token: 0x7ffeefbff5c8", "password = value1", "password = passwd2",
+        "def login(user: User1, password: Secret22Text, host: str)", "login({ user, password: hunter22pass, host })",
+    ],
+)  # fmt: skip
+def test_what_only_speaks_of_a_secret_stays(line: str) -> None:
+    assert redact(line) == line
+
+
 @pytest.mark.parametrize(
     "line",
     [
