@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from daemon.redact.words import LABELS, TYPE_NOUNS
+
 WORDS = (
     "pass", "pwd", "secret", "token", "key", "credential", "auth", "psk", "dockerc",
     "contrase", "senha", "kennwort", "пароль", "密码", "パスワード",
@@ -17,7 +19,8 @@ WORDS = (
 """One of these is in every text that `find` can find something in (lower case)."""
 
 _LOGINS = (
-    r"passwords?", "passwd", "passphrase", "passwort", r"pass(?<![a-z]pass)", "pwd", "contraseña", "contrasena",
+    r"passwords?", "passwd", "passphrase", "passcode",
+    "passwort", r"pass(?<![a-z]pass)", "pwd", "contraseña", "contrasena",
     "senha", "kennwort", r"mot_?de_?passe", "пароль", "密码", "パスワード", r"psk(?<![a-z]psk)",
 )  # fmt: skip
 _KEYS = (
@@ -26,7 +29,8 @@ _KEYS = (
     *(
         rf"{word}[-_]?key"
         for word in (
-            "access", "secret", "private", "account", "signing", "encryption", "master", "shared", "auth", "service",
+            "access", "secret", "private", "openai", "admin", "subscription",
+            "account", "signing", "encryption", "master", "shared", "auth", "service",
             "license", "deploy", "app",
         )
     ),
@@ -35,7 +39,7 @@ _LOGIN_NAMES, _KEY_NAMES = "|".join(_LOGINS), "|".join(_KEYS)
 _IS_LOGIN = re.compile(_LOGIN_NAMES)
 _SUFFIX = (
     r"(?:[-_]?(?:key[-_]base|base|prod|production|dev|test|staging|live|main|root|admin|default|value|hex|raw|plain"
-    r"|old|new|current|v?\d{1,3}))?"
+    r"|old|new|current|confirm|confirmation|repeat|v?\d{1,3}))?"
 )
 _BARE = r"[^\s\"'`,;&|<>()\[\]{}\\]"
 _TAG = r"(?:</?[a-z]{1,10}\d?(?:[ \t][^<>\n]{0,80})?>)"
@@ -44,7 +48,7 @@ _ASSIGNMENT = re.compile(
     rf"(?P<name>{_LOGIN_NAMES}|{_KEY_NAMES}){_SUFFIX}"
     r"(?:"
     # <password>value</password>
-    r">(?P<element>[^<>\s]{6,200}+)</"
+    r"[\"\']?>(?P<element>[^<>\s]{6,200}+)(?:</|\Z)"
     # name: "DB_PASSWORD", value: "value"; - name: DB_PASSWORD, on the next line value: value
     r"|[\"']?,?\s{0,40}[\"']?(?:value|default)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     rf"(?:[\"'](?P<pairedquoted>[^\"'\n\[\]]{{4,512}}+)[\"']|(?P<paired>{_BARE}{{6,512}}+))"
@@ -98,11 +102,13 @@ _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 _LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
-_CLOSED = re.compile(r"</|<br|\\{0,3}[\"'`]|\]\]>|\]\(")
+_CLOSED = re.compile(r"</|<br|\\{0,3}[\"'`]|\]\]>|\]\(|&(?=\w)")
 """The end of what a tool wrote: of its element, its string, its code, its link."""
 _GOES_ON = re.compile(r"[ \t]?[,;)][ \t]{0,4}(?:[^\s]|\Z|\n)|[ \t]{1,4}[A-Za-z]")
 _CALLED = re.compile(r"[\w)\]>]")
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}\Z")
+_CALL = re.compile(r"\([ \t]{0,4}[\"'][\w.-]{0,40}\Z")
+_CALL_END = re.compile(r"[\"'][ \t]{0,4}\)")
 _BUILD_SECRET = re.compile(r"(?:id|src|source|type|env)=")
 _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FLAG = re.compile(r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX)[ \t]{1,4}[\w.-]{0,40})\Z", re.IGNORECASE)
@@ -110,30 +116,8 @@ _QUALIFIED = re.compile(r"(?:::|\barn:[^\s\"']{0,60}:)[\w.-]{0,80}\Z")
 _HUMP = re.compile(r"[a-z](?=[A-Z])")
 _HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
 _CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")
-_CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])")
+_CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])|[\"'][ \t]{0,4}\)")
 _ENDS_IN_NAME = re.compile(rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NAMES}|(?<![a-z])auth)){_SUFFIX}\Z")
-_ORDINARY = frozenset(
-    re.findall(
-        r"\w+",
-        """password passwords passwort passwd secret token login username user your enter please the and for with must
-    should not required optional string text hidden none null true false default example disabled enabled basic bearer
-    identifier label reset forgot forgotten invalid missing incorrect wrong field input confirm confirmed confirmation
-    change changed changeme current new old repeat again show hide strong weak encrypted hashed plain bcrypt scrypt
-    placeholder redacted unknown empty unset undefined value values number boolean object array varchar bytes nullable
-    integer credential credentials private public email phone contact contraseña kennwort senha mot passe passphrase
-    hint prompt inherit ignore always never manual auto automatic generated random external internal vault keyring
-    keychain environment env file path stdin session cookie oauth openid saml ldap kerberos local remote type name
-    this that from into when will have has was are can use used using set get see""",
-    )
-)
-_TYPE_NOUNS = frozenset(
-    re.findall(
-        r"\w+",
-        """Validator Type Field Input Schema Policy Rule Encoder Hasher Service Provider Handler Manager Factory Config
-    Options Request Response Dto Model Form Reset Error Exception Token Component Props State Context Builder""",
-    )
-)
-"""With one of these the name of a type ends."""
 _HUMPS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
 _NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "cred")
 
@@ -179,7 +163,7 @@ def is_phrase(value: str, *, is_plain: bool = True) -> bool:
     lowered = value.lower()
     if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or (len(words) == 1 and not value[:1].islower()):
         return False
-    if any(not word for word in words) or any(word.strip(".,:;!?") in _ORDINARY for word in lowered.split(" ")):
+    if any(not word for word in words) or any(word.strip(".,:;!?") in LABELS for word in lowered.split(" ")):
         return False
     if len(words) == 1:
         return len(value) >= 6 and value.isalpha() and value.isascii() and value.islower()
@@ -220,9 +204,9 @@ def _is_secret(value: str, match: re.Match[str], text: str, *, is_password: bool
 
 def _is_flag(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
     before = text[max(0, match.start() - 48) : match.start()]
-    return (
-        _FLAG.search(before) is not None and not _BUILD_SECRET.match(value) and is_value(value, is_password=is_password)
-    )
+    is_flag = _FLAG.search(before) is not None and not _BUILD_SECRET.match(value)
+    is_defined = _CALL.search(before) is not None and _CALL_END.match(text, match.end(match.lastgroup or 0)) is not None
+    return (is_flag or (is_defined and _DIGITS.search(value) is not None)) and is_value(value, is_password=is_password)
 
 
 def _is_block(value: str, _match: re.Match[str], _text: str, is_password: bool) -> bool:
@@ -334,6 +318,8 @@ def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password:
         return not _TYPE.search(value) and not _is_name(value)
     if any(word in value.lower() for word in _NAME_PARTS):
         return False
+    if match["name"] == "_auth" and len(value) >= 12 and _DIGITS.search(value) and "_" not in value:
+        return True
     is_ended = _LINE_END.match(text, match.end("bare")) or _CLOSED.match(text, match.end("bare"))
     if is_ended and not is_password and len(value) >= 12 and "_" not in value and sum(map(str.isdigit, value)) >= 4:
         return True
@@ -373,7 +359,7 @@ def _is_in_code(before: str) -> bool:
 def _is_name(value: str) -> bool:
     """``user_password2``, ``dbPass1``: several words, one of which means a secret, digits only behind a word."""
     words = [word for word in _HUMPS.split(value) if word]
-    if len(words) > 1 and words[-1] in _TYPE_NOUNS:
+    if len(words) > 1 and words[-1] in TYPE_NOUNS:
         return True
     is_written_so = "_" in value or value[0].islower()
     return (

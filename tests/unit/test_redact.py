@@ -239,3 +239,20 @@ def test_a_json_value_is_redacted_by_its_strings_and_its_keys_stay():
     assert redacted["token"] == {"a": "plain"}
     assert list(redacted) == list(value)
     assert redact_value(redacted) == redacted
+
+
+TOKEN = "Hg0WsSeRs3" + "CDOlD8H3753ZLt"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"ParameterKey": "DbPassword", "ParameterValue": TOKEN}, {"label": "API Key", "value": TOKEN},
+        [["password", TOKEN]], {"headers": [["X-Api-Key", TOKEN]]}, {"passcode": TOKEN}, {"passwordConfirm": TOKEN},
+        {"cookies": {"sid": TOKEN}}, {"cookies": [{"name": "sid", "value": TOKEN}]}, {"OPENAI_KEY": TOKEN},
+    ],
+)  # fmt: skip
+def test_a_record_of_a_name_and_its_secret_is_told_by_its_name(record: object) -> None:
+    redacted = redact_value(record)
+    assert TOKEN not in str(redacted)
+    assert redact_value(redacted) == redacted
