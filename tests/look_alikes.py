@@ -271,6 +271,40 @@ KINDS: dict[str, list[Make]] = {
 }  # fmt: skip
 
 
+_PREFIXES = (
+    "api-",
+    "sdk-",
+    "mob-",
+    "key-",
+    "ext_",
+    "secret_",
+    "rnd_",
+    "ico-",
+    "xai-",
+    "jina_",
+    "glc_",
+    "fc-",
+    "pul-",
+    "sk-",
+    "hf_",
+)
+_ENDS = ("v2", "v1beta1", "eu1", "2024", "prod", "e2e", "x64", "k8s", "2024q1", "3a", "16")
+
+
+def _name(r: random.Random) -> str:
+    """Of a service, host, branch or file, as teams make them up: it may begin as a provider's key does."""
+    prefix, join = r.choice(_PREFIXES), r.choice("-_")
+    return prefix + join.join([*r.choices(_WORDS, k=r.randrange(1, 4)), *r.choices(_ENDS, k=r.randrange(1, 3))])
+
+
+KINDS["names"] = [
+    _name, _t("Upgrade to {n}", n=_name), _t("Running {n}...", n=_name), _t("pulled {n}\u2026", n=_name),
+    _t("git checkout -b {n}", n=_name), _t("edit src/{n}", n=_name), _t("{n} (truncated)", n=_name),
+    _t("pod/{n}-{h}-x2k4j", n=_name, h=_hex(10)), _t("ssh {n}", n=_name), _t("see {n}.", n=_name),
+    _t("PATH /srv/{n}", n=_name), _t('"name": "{n}"', n=_name), _t("push registry.example.org/{n}", n=_name),
+]  # fmt: skip
+
+
 def look_alikes() -> Iterator[tuple[str, str]]:
     """(kind, text), `_MANY` of each form, the same in every run."""
     for kind, makers in KINDS.items():

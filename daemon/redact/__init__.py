@@ -14,7 +14,7 @@ from typing import Any
 
 from daemon.redact import custom, known
 from daemon.redact.finding import Span, find
-from daemon.redact.structured import is_telling, member
+from daemon.redact.structured import COOKIES, is_field, is_telling, member
 
 VERSION = "2"
 """Of what is hidden; raise it when documents that were indexed before are to be made anew."""
@@ -23,8 +23,8 @@ DEEPEST = 100
 """Levels of a JSON value that are walked; no tool's input comes near."""
 
 _MOST_PASSES = 4
-_NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag")
-_VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument"})
+_NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag", "label", "parameterKey", "ParameterKey")
+_VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument", "parameterValue", "ParameterValue"})
 """Fields of a record that stands for one name and its value."""
 
 
@@ -44,7 +44,7 @@ def redact(text: str) -> str:
 
 
 def _replaced(text: str, spans: list[Span]) -> str:
-    known.note((span.secret, span.kind) for span in spans)
+    known.note((span.secret, span.kind) for span in spans if span.is_sure)
     pieces, done = [], 0
     for span in spans:
         pieces += [text[done : span.start], marker(span.kind, span.secret)]
@@ -71,15 +71,22 @@ def _walked(value: Any, levels: int, name: str) -> Any:
     if not levels:
         return redact(_text(value))
     if isinstance(value, list):
+        if len(value) == 2 and isinstance(value[0], str) and is_field(value[0]):
+            return [redact(value[0]), _walked(value[1], levels - 1, value[0])]
         flags = ["", *(item if isinstance(item, str) and item.startswith("-") else "" for item in value)]
         return [_walked(item, levels - 1, flag or name) for item, flag in zip(value, flags, strict=False)]
     named = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
     return {
-        redact(key) if isinstance(key, str) else key: _walked(
-            item, levels - 1, (named or name) if (named or name) and key in _VALUES else str(key)
-        )
+        redact(key) if isinstance(key, str) else key: _walked(item, levels - 1, _name(str(key), named, name))
         for key, item in value.items()
     }
+
+
+def _name(key: str, named: str, parent: str) -> str:
+    """What tells of a field: the name its record gives it, its own key, or that it is a cookie."""
+    if parent.lower() in COOKIES and (key in _VALUES or not named):
+        return parent
+    return (named or parent) if (named or parent) and key in _VALUES else key
 
 
 def _text(value: Any) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from daemon.redact.words import LABELS, TYPE_NOUNS
+
 WORDS = (
     "pass", "pwd", "secret", "token", "key", "credential", "auth", "psk", "dockerc",
     "contrase", "senha", "kennwort", "пароль", "密码", "パスワード",
@@ -17,7 +19,8 @@ WORDS = (
 """One of these is in every text that `find` can find something in (lower case)."""
 
 _LOGINS = (
-    r"passwords?", "passwd", "passphrase", "passwort", r"pass(?<![a-z]pass)", "pwd", "contraseña", "contrasena",
+    r"passwords?", "passwd", "passphrase", "passcode",
+    "passwort", r"pass(?<![a-z]pass)", "pwd", "contraseña", "contrasena",
     "senha", "kennwort", r"mot_?de_?passe", "пароль", "密码", "パスワード", r"psk(?<![a-z]psk)",
 )  # fmt: skip
 _KEYS = (
@@ -26,7 +29,8 @@ _KEYS = (
     *(
         rf"{word}[-_]?key"
         for word in (
-            "access", "secret", "private", "account", "signing", "encryption", "master", "shared", "auth", "service",
+            "access", "secret", "private", "openai", "admin", "subscription",
+            "account", "signing", "encryption", "master", "shared", "auth", "service",
             "license", "deploy", "app",
         )
     ),
@@ -35,7 +39,7 @@ _LOGIN_NAMES, _KEY_NAMES = "|".join(_LOGINS), "|".join(_KEYS)
 _IS_LOGIN = re.compile(_LOGIN_NAMES)
 _SUFFIX = (
     r"(?:[-_]?(?:key[-_]base|base|prod|production|dev|test|staging|live|main|root|admin|default|value|hex|raw|plain"
-    r"|old|new|current|v?\d{1,3}))?"
+    r"|old|new|current|confirm|confirmation|repeat|v?\d{1,3}))?"
 )
 _BARE = r"[^\s\"'`,;&|<>()\[\]{}\\]"
 _TAG = r"(?:</?[a-z]{1,10}\d?(?:[ \t][^<>\n]{0,80})?>)"
@@ -44,7 +48,7 @@ _ASSIGNMENT = re.compile(
     rf"(?P<name>{_LOGIN_NAMES}|{_KEY_NAMES}){_SUFFIX}"
     r"(?:"
     # <password>value</password>
-    r">(?P<element>[^<>\s]{6,200}+)</"
+    r"[\"\']?>(?P<element>[^<>\s]{6,200}+)(?:</|\Z)"
     # name: "DB_PASSWORD", value: "value"; - name: DB_PASSWORD, on the next line value: value
     r"|[\"']?,?\s{0,40}[\"']?(?:value|default)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     rf"(?:[\"'](?P<pairedquoted>[^\"'\n\[\]]{{4,512}}+)[\"']|(?P<paired>{_BARE}{{6,512}}+))"
@@ -91,32 +95,29 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:[?!]?\.|::|->)[A-Za-z_$][\w$]*
 _PAIR = re.compile(r"[;?&][\w.-]{0,40}\Z")
 _SEGMENTS = re.compile(r"[-_./:|@ #+~^=]+")
 _PLAIN_SEGMENT = re.compile(r"(?:[A-Za-z]*|[A-Za-z]*[a-z][A-Za-z]*\d{1,2}|\d{1,4}|[vV]\d+|\d{1,3}[a-z]{1,3})\Z")
+_PLAIN_RESULT = re.compile(r"[A-Za-z]{0,16}\d{0,3}\Z")
+_WORD_BEFORE = re.compile(r"[\w.\"'-]")
 _VERSION = re.compile(r"[\^~>=v]{0,2}\d+\.\d+")
 _DIGITS = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 _LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
+_CLOSED = re.compile(r"</|<br|\\{0,3}[\"'`]|\]\]>|\]\(|&(?=\w)")
+"""The end of what a tool wrote: of its element, its string, its code, its link."""
+_GOES_ON = re.compile(r"[ \t]?[,;)][ \t]{0,4}(?:[^\s]|\Z|\n)|[ \t]{1,4}[A-Za-z]")
+_CALLED = re.compile(r"[\w)\]>]")
+_ADDRESS = re.compile(r"0x[0-9a-f]{1,16}\Z")
+_CALL = re.compile(r"\([ \t]{0,4}[\"'][\w.-]{0,40}\Z")
+_CALL_END = re.compile(r"[\"'][ \t]{0,4}\)")
+_BUILD_SECRET = re.compile(r"(?:id|src|source|type|env)=")
+_CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FLAG = re.compile(r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX)[ \t]{1,4}[\w.-]{0,40})\Z", re.IGNORECASE)
 _QUALIFIED = re.compile(r"(?:::|\barn:[^\s\"']{0,60}:)[\w.-]{0,80}\Z")
 _HUMP = re.compile(r"[a-z](?=[A-Z])")
 _HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
 _CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")
-_CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])")
+_CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])|[\"'][ \t]{0,4}\)")
 _ENDS_IN_NAME = re.compile(rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NAMES}|(?<![a-z])auth)){_SUFFIX}\Z")
-_ORDINARY = frozenset(
-    re.findall(
-        r"\w+",
-        """password passwords passwort passwd secret token login username user your enter please the and for with must
-    should not required optional string text hidden none null true false default example disabled enabled basic bearer
-    identifier label reset forgot forgotten invalid missing incorrect wrong field input confirm confirmed confirmation
-    change changed changeme current new old repeat again show hide strong weak encrypted hashed plain bcrypt scrypt
-    placeholder redacted unknown empty unset undefined value values number boolean object array varchar bytes nullable
-    integer credential credentials private public email phone contact contraseña kennwort senha mot passe passphrase
-    hint prompt inherit ignore always never manual auto automatic generated random external internal vault keyring
-    keychain environment env file path stdin session cookie oauth openid saml ldap kerberos local remote type name
-    this that from into when will have has was are can use used using set get see""",
-    )
-)
 _HUMPS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
 _NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "cred")
 
@@ -162,7 +163,7 @@ def is_phrase(value: str, *, is_plain: bool = True) -> bool:
     lowered = value.lower()
     if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or (len(words) == 1 and not value[:1].islower()):
         return False
-    if any(not word for word in words) or any(word.strip(".,:;!?") in _ORDINARY for word in lowered.split(" ")):
+    if any(not word for word in words) or any(word.strip(".,:;!?") in LABELS for word in lowered.split(" ")):
         return False
     if len(words) == 1:
         return len(value) >= 6 and value.isalpha() and value.isascii() and value.islower()
@@ -203,7 +204,9 @@ def _is_secret(value: str, match: re.Match[str], text: str, *, is_password: bool
 
 def _is_flag(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
     before = text[max(0, match.start() - 48) : match.start()]
-    return _FLAG.search(before) is not None and is_value(value, is_password=is_password)
+    is_flag = _FLAG.search(before) is not None and not _BUILD_SECRET.match(value)
+    is_defined = _CALL.search(before) is not None and _CALL_END.match(text, match.end(match.lastgroup or 0)) is not None
+    return (is_flag or (is_defined and _DIGITS.search(value) is not None)) and is_value(value, is_password=is_password)
 
 
 def _is_block(value: str, _match: re.Match[str], _text: str, is_password: bool) -> bool:
@@ -223,13 +226,22 @@ def _is_bare(value: str, match: re.Match[str], text: str, is_password: bool) -> 
     if is_header or _is_env(match, text):
         is_long = len(value) >= (12 if is_header else 6)
         return is_long and _DIGITS.search(value) is not None and not _is_wordy(value, is_password=is_password)
-    if not _is_literal(value, is_password=is_password):
+    if not _is_literal(value, is_password=is_password) or _is_test_result(value, match, text):
+        return False
+    if not _IDENTIFIER.match(value) and _is_name(value):
         return False
     return (
         _is_pair(match, text)
         or not _IDENTIFIER.match(value)
         or _is_bare_secret(value, match, text, is_password=is_password)
     )
+
+
+def _is_test_result(value: str, match: re.Match[str], text: str) -> bool:
+    """``PASS: check-12-b3``, ``pass: tests/test_x1.py::test_y2``: several words or the parts of a path."""
+    is_alone = match["name"] == "pass" and not _WORD_BEFORE.match(text[match.start() - 1 : match.start()])
+    segments = _SEGMENTS.split(value.replace("_", "/"))
+    return is_alone and len(segments) > 2 and all(map(_PLAIN_RESULT.match, segments))
 
 
 def _is_cell(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
@@ -267,7 +279,9 @@ def _is_pair(match: re.Match[str], text: str) -> bool:
 
 def _is_literal(value: str, *, is_password: bool) -> bool:
     """Whether a value that is surely a literal is a secret, and not a word, a label, a rule or an identifier."""
-    if len(value) < (6 if is_password else 12) or not _LETTER.search(value):
+    if len(value) < (6 if is_password else 12) or not _LETTER.search(value) or _CHINESE.search(value):
+        return False
+    if not is_password and _ADDRESS.match(value.lower()):
         return False
     if not is_password and value.isidentifier() and any(part in value.lower() for part in _NAME_PARTS):
         return False  # the name of a type or variable: "secret": "V1SecretVolumeSource"
@@ -300,22 +314,53 @@ def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password:
     """Whether an unquoted value that could be a variable's name is a secret all the same (YAML, INI)."""
     if "." in value:
         return False
-    if is_password and match["separator"] in {":", "："} and _LINE_END.match(text, match.end("bare")):
-        return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
+    if is_password and match["separator"] in {":", "：", "="} and _is_told(value, match, text):
+        return not _TYPE.search(value) and not _is_name(value)
     if any(word in value.lower() for word in _NAME_PARTS):
         return False
-    if _LINE_END.match(text, match.end("bare")) or text.startswith(("</", "<br"), match.end("bare")):
-        is_tight = match.start("bare") == match.end("separator")
-        if is_password and match["separator"] == "=" and is_tight:
-            return bool(_DIGITS.search(value)) and not _TYPE.search(value) and not _is_name(value)
-        if not is_password and len(value) >= 12 and sum(c.isdigit() for c in value) >= 4 and "_" not in value:
-            return True
+    if match["name"] == "_auth" and len(value) >= 12 and _DIGITS.search(value) and "_" not in value:
+        return True
+    is_ended = _LINE_END.match(text, match.end("bare")) or _CLOSED.match(text, match.end("bare"))
+    if is_ended and not is_password and len(value) >= 12 and "_" not in value and sum(map(str.isdigit, value)) >= 4:
+        return True
     return len(_DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value
+
+
+def _is_told(value: str, match: re.Match[str], text: str) -> bool:
+    """Whether a password of letters and digits is the end of a line or of what a tool wrote, or stands in a sentence.
+
+    More is asked of what code may have, too: ``password = value1``, ``login(password: Type1, ...)``.
+    """
+    end = match.end("bare")
+    is_spaced = match["separator"] == "=" and match.start("bare") > match.end("separator")
+    if not is_spaced and (_LINE_END.match(text, end) or _CLOSED.match(text, end)):
+        is_variable = match["separator"] == "=" and _IS_LOGIN.fullmatch(re.sub(r"\d{1,2}\Z", "", value.lower()))
+        return _DIGITS.search(value) is not None and not is_variable
+    if not _is_prose_password(value) or "_" in value:
+        return False
+    if is_spaced:
+        return _LINE_END.match(text, end) is not None or _CLOSED.match(text, end) is not None
+    return _GOES_ON.match(text, end) is not None and not _is_in_code(text[max(0, match.start() - 200) : match.start()])
+
+
+def _is_in_code(before: str) -> bool:
+    """Whether a bracket of a call or of an object is open, outside of quotes, where the line goes on."""
+    line = before.rpartition("\n")[2]
+    if any(line.count(quote) % 2 for quote in "\"'`"):
+        return False
+    opened = 0
+    for number in range(len(line) - 1, -1, -1):
+        opened += (line[number] in "([{") - (line[number] in ")]}")
+        if opened > 0:
+            return line[number] == "{" or _CALLED.match(line, max(0, number - 1)) is not None
+    return False
 
 
 def _is_name(value: str) -> bool:
     """``user_password2``, ``dbPass1``: several words, one of which means a secret, digits only behind a word."""
     words = [word for word in _HUMPS.split(value) if word]
+    if len(words) > 1 and words[-1] in TYPE_NOUNS:
+        return True
     is_written_so = "_" in value or value[0].islower()
     return (
         is_written_so

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from daemon.redact import assignments, custom, known
 from daemon.redact.forms import FORMS, cookies, encoded, private_keys
-from daemon.redact.rules import VENDORS, Rule
+from daemon.redact.rules import UNMISTAKABLE, VENDORS, Rule
 from daemon.redact.views import View, composed, lower, peeled, unwrapped
 
 SHAPES: tuple[Rule, ...] = (*VENDORS, *FORMS)
 
 _MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,20}:[0-9a-f]{8}\]")
 _CUT_OFF = ("…", "...", "truncated", "omitted", "left out")
-_LAST_RUN = re.compile(r"(?=[A-Za-z_=.-]{0,200}[0-9])[A-Za-z0-9_=-][A-Za-z0-9_=.-]{5,300}")
-"""The end of a text, read backwards: a key has a digit."""
+_LAST_RUN = re.compile(r"[A-Za-z0-9_=.-]{20,300}")
+"""The end of a text, read backwards."""
 _LONG_RUN = re.compile(r"[A-Za-z0-9_+/=.~:$,%-]{20,}+")
 """No provider's key is shorter."""
-_LEAST_CUT = 6
-"""Characters behind a provider's prefix that tell a key that was cut off from a word."""
+_LEAST_CUT = 12
+"""Letters and digits in one piece behind a provider's prefix that tell a key that was cut off from words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Span:
     end: int
     kind: str
     secret: str
+    is_sure: bool = True
+    """Whether the whole secret was seen, so that it may be looked for by its value elsewhere."""
 
 
 def find(text: str, *, deep: bool = True) -> list[Span]:
@@ -55,7 +57,7 @@ def _encoded(text: str) -> Iterator[tuple[int, int]]:
 def _plain(text: str, *, deep: bool) -> list[Span]:
     found = [Span(start, end, kind, text[start:end]) for start, end, kind in _spans(text)]
     found += [
-        Span(start, end, kind, text[start:end])
+        Span(start, end, kind, text[start:end], is_sure=False)
         for start, end, kind in _cut(text)
         if not any(start < span.end and span.start < end for span in found)
     ]
@@ -94,15 +96,21 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
     """Keys of which only the beginning is there, because the text ends or was cut behind it."""
     for end in _cuts(text):
         run = _LAST_RUN.match(text[max(0, end - 300) : end][::-1])
-        for prefix, kind in _PREFIXES if run is not None else ():
-            before, found, rest = run[0][::-1].rpartition(prefix) if run is not None else ("", "", "")
-            is_start = bool(found) and not before[-1:].isalnum() and before[-1:] not in {"-", "_"}
-            least = _LEAST_CUT if len(prefix) >= 4 and prefix[-1] in "_-." else 3 * _LEAST_CUT
-            is_key = any(c.isdigit() for c in rest) and any(c.isalpha() for c in rest)
-            if least > _LEAST_CUT:  # a prefix that words begin with, too
-                is_key = is_key and sum(c.isdigit() for c in rest) >= 3 and not (rest.islower() and "_" in rest)
-            if is_start and is_key and len(rest) >= least:
-                yield end - len(rest) - len(prefix), end, kind
+        key = _CUT_KEY.search(run[0][::-1]) if run is not None else None
+        if run is not None and key is not None and _is_random(key["rest"]):
+            yield end - len(run[0]) + key.start(), end, _CUT_KINDS[key["prefix"]]
+
+
+def _is_random(rest: str) -> bool:
+    """Whether digits stand among letters as in no word and no name that is joined of words and versions."""
+    pieces = _PIECE.findall(rest)
+    mixed = sum(
+        any(map(str.isdigit, one)) and any(map(str.isupper, one)) and any(map(str.islower, one)) for one in pieces
+    )
+    return mixed >= 2 or any(
+        len(one) >= _LEAST_CUT and (len(_DIGITS.findall(one)) >= 3 or (mixed and len(_TURN.findall(one)) >= 3))
+        for one in pieces
+    )
 
 
 def _cuts(text: str) -> Iterator[int]:
@@ -116,11 +124,19 @@ def _cuts(text: str) -> Iterator[int]:
             at = text.find(mark, at + len(mark))
 
 
-_PREFIXES = tuple((rule.words[0], rule.kind) for rule in VENDORS if not rule.before)
+_CUT_KINDS = {rule.words[0]: rule.kind for rule in reversed(VENDORS) if rule.words[0] in {*UNMISTAKABLE, "SK"}}
+_PREFIX = "|".join(map(re.escape, sorted(UNMISTAKABLE, key=len, reverse=True)))
+_CUT_KEY = re.compile(
+    rf"(?<![A-Za-z0-9_-])(?P<prefix>{_PREFIX}|SK(?=[0-9a-f]{{20}}))"
+    r"(?P<rest>[A-Za-z0-9_=.-]{12,}+)"
+)
+_PIECE = re.compile(r"[A-Za-z0-9]+")
+_DIGITS = re.compile(r"\d+")
+_TURN = re.compile(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
 
 
 def _traced(view: View, spans: Iterable[Span]) -> list[Span]:
-    return [Span(*view.origin(span.start, span.end), span.kind, span.secret) for span in spans]
+    return [Span(*view.origin(span.start, span.end), span.kind, span.secret, span.is_sure) for span in spans]
 
 
 def _apart(text: str, spans: list[Span]) -> list[Span]:
@@ -140,7 +156,8 @@ def _apart(text: str, spans: list[Span]) -> list[Span]:
             continue
         first, end = min((last, span), key=lambda one: order[id(one)]), max(last.end, span.end)
         is_same = (first.start, first.end) == (last.start, end)
-        merged = Span(last.start, end, first.kind, first.secret if is_same else text[last.start : end])
+        secret = first.secret if is_same else text[last.start : end]
+        merged = Span(last.start, end, first.kind, secret, last.is_sure and span.is_sure)
         order[id(merged)] = order[id(first)]
         whole[-1] = merged
     return whole

@@ -25,6 +25,17 @@ def _secret_has_digit(match: re.Match[str]) -> bool:
     return any(c.isdigit() for c in match["secret"])
 
 
+def _is_token(match: re.Match[str]) -> bool:
+    """A digit, and not words that are joined: ``Bearer YOUR_API_KEY_HERE_1234``, ``Bearer of-a-scheme-v2-rfc6750``."""
+    parts = _JOINERS.split(match["secret"])
+    words = sum(part.isalpha() and len(part) >= 3 for part in parts)
+    return _secret_has_digit(match) and not (words >= 1 and len(parts) >= 3 and all(map(_WORD.match, parts)))
+
+
+_JOINERS = re.compile(r"[-_.]")
+_WORD = re.compile(r"(?:[A-Z]?[a-z]*|[A-Z]*)\d{0,4}\Z")
+
+
 def _is_curl(match: re.Match[str]) -> bool:
     line = match.string[max(0, match.start() - 400) : match.start()]
     return "curl" in line.rpartition("\n")[2] and _secret_has_digit(match)
@@ -59,16 +70,17 @@ def _is_url_token(match: re.Match[str]) -> bool:
 
 
 def _is_netrc(match: re.Match[str]) -> bool:
-    """Behind the login of a machine, on its line or on one of the few before."""
+    """Behind the entry of a machine and its login, word by word as the file has them, and not in a sentence."""
     before = match.string[max(0, match.start() - 300) : match.start()]
-    is_entry = "machine " in before or "default" in before
-    return ("login " in before or "user " in before) and is_entry and _is_quoted_sql(match)
+    return _NETRC_ENTRY.search(before) is not None and _is_quoted_sql(match)
 
 
 def _is_sql(match: re.Match[str]) -> bool:
     """In a statement about a user: in prose a library is identified by its name, too."""
-    before = match.string[max(0, match.start() - 200) : match.start()].lower()
-    return any(word in before for word in ("user", "role", "login", "grant", "alter")) and _is_quoted_sql(match)
+    before = match.string[max(0, match.start() - 200) : match.start("secret")].lower()
+    return any(
+        word in before for word in ("user", "role", "login", "grant", "alter", "password for")
+    ) and _is_quoted_sql(match)
 
 
 def _is_quoted_sql(match: re.Match[str]) -> bool:
@@ -77,7 +89,7 @@ def _is_quoted_sql(match: re.Match[str]) -> bool:
 
 
 _URL = r"""://[^\s/:@"'`<>\[\]{}|]{0,128}+:(?P<secret>[^\s/"'`<>\[\]?#]{1,256})@(?=[A-Za-z0-9\[$])"""
-_URL_USER = r"""://(?P<secret>[A-Za-z0-9_.~-]{20,255}+)@(?=[A-Za-z0-9\[])"""
+_URL_USER = r"""://(?P<secret>[A-Za-z0-9_.~-]{20,255}+):?@(?=[A-Za-z0-9\[])"""
 _AUTHORIZATION = (
     rf"""[aA](?i:uthorization)["'`]?{_BLANK}{{0,4}}[:=,]{_BLANK}{{0,4}}["'`]?"""
     r"""(?i:basic|token|apikey|api-key|key|digest|negotiate) {1,4}(?P<secret>[A-Za-z0-9._~+/-]{8,}+={0,2})"""
@@ -87,14 +99,30 @@ _BARE_AUTHORIZATION = (
     r"""(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})(?! ?[A-Za-z(\[{])"""
 )
 _BEARER = rf"[bB](?i:earer){_BLANK}{{1,4}}(?P<secret>[A-Za-z0-9._~+/-]{{16,}}+={{0,2}})"
-_CURL = r"""-(?:u|-user)(?:[ \t=]{1,2}["']?|["'], {0,2}["'])[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+_CURL = (
+    r"""-(?:u|-user)(?:(?<=-u)|[ \t=]{1,2}["']?|["'], {0,2}["'])"""
+    r"""[^\s:"'\[\]]{1,64}+:(?P<secret>[^\s"'$<\[\]]{6,128}+)"""
+)
+_NETRC_ENTRY = re.compile(
+    r"(?:(?<![\w,.] )(?<!\w)(?:machine[ \t]{1,8}(?!learning)[^\s]{1,128}|default)\s"
+    r"|machine[ \t][^\s]{1,128}[ \t\r]{0,4}\n)"
+    r"(?:[^\w\n]{0,12}(?:\d{1,6}[|:\t-])?[^\w\n]{0,12}"
+    r"(?:login|user|account)[ \t]{1,8}(?!(?:and|or|is|the|with|flow|name)\b)[^\s]{1,128}\s{1,4}){1,2}[^\w\n]{0,12}\Z"
+)
 _NETRC = rf"password{_BLANK}{{1,8}}(?P<secret>[^\s\"'`\[\]]{{4,256}}+)"
 _SQL = (
-    r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set)(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
-    r"""(?i:by|as|password)(?i: {1,4}password)? {0,4}[=(]? {0,4}"""
+    r"""(?:IDENTIFIED|identified|ENCRYPTED|encrypted|WITH|with|SET|set|"""
+    r"""(?:ALTER|alter|CREATE|create)(?i: {1,4}(?:role|user) {1,4}["\w]{1,64}))"""
+    r"""(?i: {1,4}with {1,4}[\w'"]{1,40})? {1,4}"""
+    r"""(?i:by|as|password)(?i: {1,4}password| {1,4}for {1,4}[^\s=]{1,80})? {0,4}[=(]? {0,4}N?"""
     r"""(?P<quote>["'])(?P<secret>[^"'\n\[\]]{4,128}+)(?P=quote)"""
 )
 _NUGET = r"""(?i:key="(?:ClearText)?Password")\s{1,8}(?i:value)="(?P<secret>[^"\n\[\]]{4,128}+)\""""
+_BASIC_AUTH = r"""BasicAuth\(["'][^"'\n]{1,64}["'], ?["'](?P<secret>[^"'\n\[\]]{4,128}+)["']\)"""
+_HASH = (
+    r"(?<![\w$])(?=\$)\$(?:(?:[156y]|apr1)\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{1,32}\$[./A-Za-z0-9]{20,86}+"
+    r"|2[aby]\$\d\d\$[./A-Za-z0-9]{53})(?![./\w])"
+)
 _SSHPASS = r"""sshpass {1,4}-p {0,4}["']?(?P<secret>[^\s"'$<\[\]-][^\s"'$<\[\]]{3,128}+)"""
 _MYSQL = (
     r"""(?:mysql|mysqldump|mysqladmin|mariadb)(?: {1,4}-[^\sp][^\s]{0,64}| {1,4}[^\s-][^\s]{0,64}){0,12}"""
@@ -114,21 +142,33 @@ FORMS: tuple[Rule, ...] = (
     Rule("url-password", ("://",), _URL, _is_url_password),
     Rule("url-password", ("://",), _URL_USER, _is_url_token),
     Rule("authorization", ("uthorization", "UTHORIZATION"), _AUTHORIZATION, _is_credential),
-    Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _secret_has_digit),
-    Rule("bearer", ("earer", "EARER"), _BEARER, _secret_has_digit),
+    Rule("authorization", ("uthorization", "UTHORIZATION"), _BARE_AUTHORIZATION, _is_token),
+    Rule("bearer", ("earer", "EARER"), _BEARER, _is_token),
     Rule("curl-user", ("curl",), _CURL, _is_curl),
     Rule("password", ("machine ", "default login"), _NETRC, _is_netrc),
     Rule(
         "password",
         tuple(
             f"{word} "
-            for text in ("identified by", "identified with", "encrypted password", "with password", "set password")
+            for text in (
+                "identified by",
+                "identified with",
+                "encrypted password",
+                "with password",
+                "set password",
+                "alter role",
+                "alter user",
+                "create role",
+                "create user",
+            )
             for word in (text, text.upper())
         ),
         _SQL,
         _is_sql,
     ),
     Rule("password", ("assword",), _NUGET, _is_quoted_sql),
+    Rule("password", ("BasicAuth(",), _BASIC_AUTH, _is_quoted_sql),
+    Rule("password-hash", ("$6$", "$5$", "$1$", "$y$", "$apr1$", "$2a$", "$2b$", "$2y$"), _HASH),
     Rule("password", ("sshpass",), _SSHPASS, _is_quoted_sql),
     Rule("password", ("mysql", "mariadb"), _MYSQL, _secret_has_digit),
     Rule("password", ("docker login",), _LOGIN, _secret_has_digit),
@@ -136,7 +176,10 @@ FORMS: tuple[Rule, ...] = (
 """The first that matches names the kind."""
 
 
-_COOKIE = re.compile(r"[cC](?i:ookie)[\"'`]?: {0,4}[\"'`]?(?P<pairs>[\w.-]{1,64}+=[^\r\n\"'`<>]{1,8192}+)")
+_COOKIE = re.compile(
+    r"(?:[cC](?i:ookie)[\"'`]?(?::| ?=| ) {0,4}|curl -b ?)[\"'`]?"
+    r"(?P<pairs>[\w.-]{1,64}+=[^\r\n\"'`<>]{1,8192}+)"
+)
 _PAIR = re.compile(r"(?P<name>[\w.-]{1,64}+)=(?P<secret>[^\s;,\"'`]{8,4096}+)")
 _NO_SECRETS = frozenset(
     {"path", "domain", "expires", "max-age", "samesite", "version", "lang", "locale", "theme", "language"}
@@ -145,7 +188,7 @@ _NO_SECRETS = frozenset(
 
 def cookies(text: str) -> Iterator[tuple[int, int, str]]:
     """Every cookie of a Cookie or Set-Cookie header that is long enough to mean something, as (start, end, kind)."""
-    if "ookie" not in text and "OOKIE" not in text:
+    if not any(word in text for word in ("ookie", "OOKIE", "curl -b")):
         return
     for header in _COOKIE.finditer(text):
         for pair in _PAIR.finditer(text, *header.span("pairs")):

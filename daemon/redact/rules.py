@@ -191,7 +191,7 @@ _MESSAGES = (
 _OPERATIONS = (
     *_prefixed("vault", rf"{_WORD}{{24,}}+", "hvs.", "hvb.", "hvr."),
     Rule("terraform", (".atlasv1.",), rf"\.atlasv1\.(?P<secret>{_WORD}{{40,}}+)"),
-    *_prefixed("grafana", r"[A-Za-z0-9_=+/]{32,}+", "glsa_", "glc_"),
+    *_prefixed("grafana", r"[A-Za-z0-9_=+/]{32,}+", "glsa_", "glc_", check=_is_mixed),
     *_prefixed("grafana", r"[A-Za-z0-9]{60,}+={0,2}", "eyJrIjoi"),
     *_anywhere("newrelic", rf"[A-Z0-9]{{27}}{_END}", "NRAK-"),
     *_anywhere("newrelic", rf"[A-Za-z0-9-]{{32}}{_END}", "NRII-"),
@@ -235,3 +235,16 @@ VENDORS: tuple[Rule, ...] = (
     *_KEYS, *_CODE_HOSTS, *_MODELS, *_CLOUDS, *_PACKAGES, *_SHOPS, *_MESSAGES, *_OPERATIONS,
 )  # fmt: skip
 """All of them; the first one that matches names the kind."""
+
+UNMISTAKABLE = frozenset((
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-",
+    "glffct-", "ATATT3", "ATCTT3", "ATBB", "sgp_", "sk-ant-", "sk-", "hf_", "gsk_", "xai-", "pplx-", "nvapi-",
+    "lsv2_pt_", "lsv2_sk_", "tvly-", "AKIA", "ASIA", "AIza", "GOCSPX-", "ya29.", "LTAI", "dop_v1_", "doo_v1_",
+    "dor_v1_", "HRKU-", "fm2_", "sbp_", "pscale_tkn_", "pscale_pw_", "dapi", "npm_", "pypi-AgE", "rubygems_",
+    "dckr_pat_", "dckr_oat_", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "shpat_", "shpca_", "shppa_",
+    "shpss_", "sq0atp-", "sq0csp-", "xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "SG.",
+    "xkeysib-", "ntn_", "figd_", "lin_api_", "lin_oauth_", "hvs.", "hvb.", "hvr.", "glsa_", "NRAK-", "PMAK-",
+    "dp.pt.", "dp.st.", "dp.ct.", "sntrys_", "sntryu_", "tskey-", "dt0c01.", "AGE-SECRET-KEY-1", "ops_eyJ",
+    "eyJhbGciOi",
+))  # fmt: skip
+"""Prefixes of which even a part of a key is told: of one provider, and the beginning of no word or name."""

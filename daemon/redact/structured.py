@@ -10,6 +10,8 @@ _LONGEST = 4096
 
 
 _LOGINS = frozenset({"-u", "--user", "--proxy-user"})
+COOKIES = frozenset({"cookie", "cookies"})
+"""Names of fields that hold cookies, each with its own name."""
 _SAYS = (*assignments.WORDS, "cookie")
 
 
@@ -19,12 +21,19 @@ def is_telling(name: str) -> bool:
     return name in _LOGINS or any(word in lowered for word in _SAYS)
 
 
+def is_field(name: str) -> bool:
+    """Whether a word is the name of a secret and nothing else, so that what follows it in a pair is one."""
+    return assignments.name_kind(name) != "" and " " not in name
+
+
 def member(name: str, item: str) -> list[Span]:
     """The secrets in `item`, the value of a field or the word behind a flag called `name`."""
     if len(item) > _LONGEST:
         return find(item)
     if name in _LOGINS and (size := item.find(":") + 1) and len(item) - size >= 4:
         return [Span(size, len(item), "curl-user", item[size:])]
+    if name.lower() in COOKIES and "=" not in item and len(item) >= 8 and any(map(str.isdigit, item)):
+        return [Span(0, len(item), "cookie", item)] if "REDACTED:" not in item and " " not in item else []
     kind = assignments.name_kind(name)
     if kind and "REDACTED:" not in item and assignments.is_value(item, is_password=kind == "password"):
         return [Span(0, len(item), kind, item)]

@@ -1,7 +1,7 @@
 """A message's replay without its secrets, for whoever hands it out: contexts, exports.
 
 A secret is told by the text around it. Where replay writes a record as a line of JSON its line breaks are escaped, and
-what stood at the end of a line (``password: hunter2``) cannot be told any more; so such records are redacted before
+what stood at the end of a line (``password: ...``) cannot be told any more; so such records are redacted before
 they are written out, all others after.
 """
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.redact import redact, redact_value
+from daemon.redact import known, redact, redact_value
 from tests.canaries import HOSTILE, SECRETS
 
 MARKER = re.compile(r"\[REDACTED:([a-z-]+):([0-9a-f]{8})\]")
@@ -31,6 +32,13 @@ FRAGMENTS += [
     "a1b2c3d4",
     "Bearer ",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known() -> Iterator[None]:
+    """Whatever other tests learnt is no part of these."""
+    with known.only({}):
+        yield
 
 
 @pytest.mark.parametrize(("kind", "secret", "text"), SECRETS, ids=[f"{n}-{row[0]}" for n, row in enumerate(SECRETS)])
@@ -99,6 +107,55 @@ def test_a_line_that_tells_a_password_is_redacted_whatever_word_is_in_it(line: s
     assert MARKER.sub(secret, redact(whole)) == whole
     assert secret not in redact(whole)
     assert redact(redact(whole)) == redact(whole)
+
+
+CLOSED = [
+    "{}</task_result>", '{{"output":"{}"}}', "'{}'", "`{}`", "({})", "{}, next", "{}; next", "<![CDATA[{}]]>",
+    '<x a="{}"/>', "a,{},b", "[{}](https://example.org)", "user: joe {} host: x", "{} and go on", "b'{}'", "``{}``",
+]  # fmt: skip
+TOLD = [
+    ("DB_PASSWORD: {}", "zeb" + "ra99xQ"), ("password: {}", "hor" + "se42pass7"), ("passwd: {}", "Kx" + "94tq71"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", CLOSED)
+@pytest.mark.parametrize(("line", "secret"), TOLD)
+def test_letters_and_digits_are_a_password_before_any_closing_mark(line: str, secret: str, mark: str) -> None:
+    whole = mark.format(line.format(secret))
+    assert MARKER.sub(secret, redact(whole)) == whole
+    assert secret not in redact(whole)
+
+
+@pytest.mark.parametrize(
+    ("line", "secret"),
+    [
+        ("password = {}", "zeb" + "ra99xQ"), ("db.password = {}\nhost = x", "zeb" + "ra99xQ"),
+        ("db.password={}", "mypa" + "ss123"), ("psk={}", "mywifi" + "pass99"), ("password={}", "sec" + "ret99x"),
+        ("password={}", "myto" + "ken2024"), (" password={}", "monkey" + "77pass"),
+    ],
+)  # fmt: skip
+def test_a_setting_in_lower_case_is_hidden_whatever_word_is_in_it(line: str, secret: str) -> None:
+    whole = line.format(secret)
+    assert MARKER.sub(secret, redact(whole)) == whole
+    assert secret not in redact(whole)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On that machine the user can login and the password file is kept in /etc.",
+        "The virtual machine asks for login and password twice before it gives up.",
+        "machine learning models: user login flow, password reset and the token refresh are covered.",
+        "on this machine the user password expires after 90 days until first login; the password is new",
+        "密码：至少8位字符", "パスワード：8文字以上で入力してください", "password: Password123Validator",
+        "pass: utils/test_x1.py::test_y2", "PASS: check-12-b3", "Authorization: Bearer YOUR_API_KEY_HERE_1234",
+        "Bearer authentication-scheme-v2-rfc6750 is defined", "authorization: required-for-v2-endpoints-only-2024",
+        "docker build --secret id=aws2024,src=x", "token: 0x7ffeefbff5c8", "password = value1", "password = passwd2",
+        "def login(user: User1, password: Secret22Text, host: str)", "login({ user, password: hunter22pass, host })",
+    ],
+)  # fmt: skip
+def test_what_only_speaks_of_a_secret_stays(line: str) -> None:
+    assert redact(line) == line
 
 
 @pytest.mark.parametrize(
@@ -181,4 +238,21 @@ def test_a_json_value_is_redacted_by_its_strings_and_its_keys_stay():
     assert redacted["note"][1:] == [7, None, True]
     assert redacted["token"] == {"a": "plain"}
     assert list(redacted) == list(value)
+    assert redact_value(redacted) == redacted
+
+
+TOKEN = "Hg0WsSeRs3" + "CDOlD8H3753ZLt"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"ParameterKey": "DbPassword", "ParameterValue": TOKEN}, {"label": "API Key", "value": TOKEN},
+        [["password", TOKEN]], {"headers": [["X-Api-Key", TOKEN]]}, {"passcode": TOKEN}, {"passwordConfirm": TOKEN},
+        {"cookies": {"sid": TOKEN}}, {"cookies": [{"name": "sid", "value": TOKEN}]}, {"OPENAI_KEY": TOKEN},
+    ],
+)  # fmt: skip
+def test_a_record_of_a_name_and_its_secret_is_told_by_its_name(record: object) -> None:
+    redacted = redact_value(record)
+    assert TOKEN not in str(redacted)
     assert redact_value(redacted) == redacted

@@ -75,6 +75,15 @@ def test_a_short_value_is_no_part_of_a_longer_word() -> None:
         )
 
 
+def test_the_rest_of_a_key_that_was_cut_off_is_not_known_by_value() -> None:
+    whole, cut = "gh" + "p_" + "a8Kd0Zq3Lw7Rt5Yb2Nc" * 2, "gh" + "p_" + "a8Kd0Zq3Lw7Rt5Yb2Nc"
+    with known.noting() as noted:
+        assert cut not in redact(f"it began with {cut}…")
+        assert noted == {}
+        redact(f"it is {whole}")
+    assert list(noted.values()) == ["github"]
+
+
 def test_another_redaction_indexes_an_archive_again(tmp_path: Path) -> None:
     talk = Talk(JsonStore(tmp_path / "oc"))
     talk.ask(f"ticket ACME-4711 of {words(3)}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import pytest
 
-from daemon.redact import finding, redact
+from daemon.redact import finding, known, redact
 from daemon.redact.rules import Rule
 from tests.canaries import RULES, RuleCase
 
@@ -18,6 +19,13 @@ CASES: list[tuple[Rule, RuleCase]] = []
 for _case in RULES:
     CASES.append((_BY_NAME[_case.name][_TAKEN[_case.name]], _case))
     _TAKEN[_case.name] += 1
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known() -> Iterator[None]:
+    """Whatever other tests learnt is no part of these."""
+    with known.only({}):
+        yield
 
 
 def test_every_rule_has_a_case():
