@@ -188,7 +188,9 @@ def _brings(edit: FileEdit) -> bool:
 
 
 def _order(edit: FileEdit) -> _Key:
-    return edit.time, edit.part_id, edit.number
+    # The diff of a turn is never older than the last tree of it that is left, though their times are the same.
+    behind = "~" if edit.tool == "summary" and edit.note.startswith(AFTER_TURN) else ""
+    return edit.time, behind + edit.part_id, edit.number
 
 
 def _sources(edit: FileEdit, prefix: str) -> Iterator[str]:

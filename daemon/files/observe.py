@@ -13,7 +13,7 @@ from typing import Any
 from daemon.files import formatters, marks, matching, variants
 from daemon.files.changes import MARK_UNKNOWN
 from daemon.files.content import Content
-from daemon.files.grade import ATTACHMENT, DIFF, READ, SNAPSHOT, Grade, certain
+from daemon.files.grade import ATTACHMENT, CALL, DIFF, READ, RESULT, SNAPSHOT, Grade, certain
 from daemon.files.history import Revision
 from daemon.files.partial import Fragments, Run
 from daemon.files.track import Track, started
@@ -25,6 +25,8 @@ NOT_UTF8 = "it holds U+FFFD: the file may have other bytes there"
 LARGE = 2 << 20
 """Bytes; since 1.15 snapshots leave out larger files (formats section 9, 11)."""
 
+_UNSEEN = frozenset({CALL, RESULT})
+"""The evidence of content that nothing has shown since the call: a formatter may have run before that ended."""
 _OBSERVED = frozenset({Operation.READ, Operation.SNAPSHOT, Operation.STATE})
 
 
@@ -153,7 +155,7 @@ def _contradict(track: Track, edit: FileEdit, sight: Sight) -> None:
             else:
                 _adopt(track, edit, sight, outside=True)
     elif sight.is_news:
-        was_formatted = now.tool in formatters.TOOLS and _is_of(now, edit)
+        was_formatted = now.tool in formatters.TOOLS and now.kinds <= _UNSEEN and _is_of(now, edit)
         if was_formatted:
             # The configuration is seldom recorded: what the end of the step or turn shows is hardly anybody else's.
             now.grade, now.note = Grade.STALE, formatters.AS_WRITTEN

@@ -87,6 +87,18 @@ class Snapshots:
             if entry is None or (entry[0] != trees.UNKNOWN and self._folder(root, tree, path) is not None):
                 del self._lost[path]
 
+    def denies(self, path: str, content: Content | None) -> bool:
+        """Whether the newest tree that covered a path shows something else there; False without one."""
+        places = [root for root in self._tracks.roots.values() if trees.is_beneath(path, root.path)]
+        root = max(places, key=lambda one: len(one.path), default=None)
+        covered = None if root is None else root.before(path)
+        if root is None or covered is None:
+            return False
+        entry = self._entry(root, covered.tree, path)
+        if entry is None or content is None:
+            return (entry is None) is not (content is None)
+        return entry[0] not in (trees.UNKNOWN, trees.LINK_MODE, trees.MODULE_MODE) and entry[1] != content.id
+
     def lacks(self, path: str, since: int) -> bool:
         """Whether a tree after event `since`, the last that covered a path, shows that nothing was there."""
         return any(

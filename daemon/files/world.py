@@ -23,10 +23,12 @@ from daemon.files.snapshots import Snapshots
 from daemon.files.track import Track
 from daemon.files.tracks import Tracks
 from daemon.model import FileEdit, Operation
+from daemon.transcript.diffs import AFTER_TURN
 from daemon.transcript.refusals import MODIFIED
 
 _CHANGES = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH})
 _READS = frozenset({Operation.READ, Operation.READ_RANGE})
+_END_REMOVED = "only the diff of its turn shows it, no tree: what made it was removed, maybe by a revert"
 _CUT_OFF = "something that was cut off, at a time that is not recorded, may have changed it after this"
 _FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
 """A name with a suffix as files have; folders are called build-1.2 and conf.d."""
@@ -160,7 +162,13 @@ class World:
             content = Content(None, id_=edit.blob, load=self._objects.blob)
         elif edit.content is not None:
             content = Content(edit.content.encode("utf-8", "replace"))
-        observe.state(self._tracks.of(edit.path), edit, content, self._tracks.number)
+        track = self._tracks.of(edit.path)
+        observe.state(track, edit, content, self._tracks.number)
+        now = track.now
+        is_adopted = now is not None and now.part_id == edit.part_id and now.time == edit.time
+        if is_adopted and edit.note.startswith(AFTER_TURN) and self._snapshots.denies(edit.path, content):
+            # The tree that the diff was made of is not recorded any more, nor what followed in its turn.
+            self._doubt(track, replace(edit, note=_END_REMOVED))
 
     # -- whole files and folders ---------------------------------------------------------------------------------
 

@@ -60,8 +60,12 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
 def last_finish(message: Message) -> int | None:
     """When the last tree at a step's end was taken, epoch ms: what a summary's "after" is; None without such a tree.
 
-    A turn that was cut off goes on behind it, and what its calls did then is not in the summary.
+    A turn that was cut off goes on behind it, and what its calls did then is not in the summary. Where the end of the
+    step was recorded, but the parts that told it were removed, as a revert does, it is when the message was completed.
     """
+    is_cut = bool(message.data.get("finish")) and not any(part.type == "step-finish" for part in message.parts)
+    if is_cut and not message.data.get("error"):
+        return message.completed
     return max(
         (
             time
