@@ -131,6 +131,8 @@ def sessions(archive: Archive, catalog: Catalog, asked: RecallSessions, here: st
     fitting.sort(key=lambda row: (-row.updated, -row.created, row.id))
     page = fitting[asked.offset : asked.offset + asked.limit]
     warnings += _why_empty(rows, asked, there=len(there), fitting=len(fitting))
+    for row in page:
+        archive.secrets.learn(row.id)  # the rows are kept in memory: nothing of the session is read for them
     return {
         "ok": True,
         "sessions": [_listed(archive, row) for row in page],

@@ -64,6 +64,8 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: Re
     if asked.mentions and _add_mentions(archive, lexical, rows, known, found, most=asked.limit):
         warnings.append(f"more sessions mention {redact(path)} than are counted here; raise limit to see them")
     newest = sorted(found, key=lambda one: (-found[one].last, one))
+    for one in newest[: asked.limit]:
+        archive.secrets.learn(one)  # the rows are kept in memory: nothing of the session is read for them
     return {
         "ok": True,
         "path": redact(path),

@@ -273,15 +273,20 @@ def _backward(text: str, start: int, least: int) -> int:
 
 
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}+={0,2}")
+_JSON = re.compile(r"(?<=/)(?:eyJ|ewo|eyA|ewk)")
+"""How JSON begins in base64: ``{"``, or a brace before white space."""
 _LATIN = re.compile(rb"[\t\n\r -~]{24,}")
 
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
     """Runs of base64 that hold readable text, as (start, end, that text); images and hashes are none."""
     for run in _RUN.finditer(text):
-        head = _from_base64(run[0][:64])
-        if _LATIN.match(head) and (whole := _from_base64(run[0])).isascii():
-            yield run.start(), run.end(), whole.decode()
+        json = _JSON.search(run[0])  # a path before it is of the same letters
+        for start in dict.fromkeys((0, json.start() if json else 0)):
+            head = _from_base64(run[0][start : start + 64])
+            if _LATIN.match(head) and (whole := _from_base64(run[0][start:])).isascii():
+                yield run.start() + start, run.end(), whole.decode()
+                break
 
 
 def _from_base64(run: str) -> bytes:
