@@ -30,7 +30,7 @@ from tests.make_opencode import T0, JsonStore, session, text, user
 pytestmark = pytest.mark.timeout(600)
 
 GARDEN, KITCHEN = "/home/dev/garden", "/home/dev/kitchen"
-BEDS = f"{GARDEN}/beds.py"
+BEDS = f"{GARDEN}/beds.lua"
 NAMES = {"sessionID": "session", "projectID": "project", "toolName": "tool", "kinds": "kind"}
 """Options that are not called as their argument is."""
 PLACES = {
