@@ -98,7 +98,8 @@ def _cut(text: str) -> Iterator[tuple[int, int, str]]:
         run = _LAST_RUN.match(text[max(0, end - 300) : end][::-1])
         key = _CUT_KEY.search(run[0][::-1]) if run is not None else None
         if run is not None and key is not None and _is_random(key["rest"]):
-            yield end - len(run[0]) + key.start(), end, _CUT_KINDS[key["prefix"]]
+            ending = _ENDINGS.search(key["rest"])  # a file may be named by a key; what kind of file it is, stays
+            yield end - len(run[0]) + key.start(), end - len(ending[0] if ending else ""), _CUT_KINDS[key["prefix"]]
 
 
 def _is_random(rest: str) -> bool:
@@ -130,6 +131,7 @@ _CUT_KEY = re.compile(
     rf"(?<![A-Za-z0-9_-])(?P<prefix>{_PREFIX}|SK(?=[0-9a-f]{{20}}))"
     r"(?P<rest>[A-Za-z0-9_=.-]{12,}+)"
 )
+_ENDINGS = re.compile(r"(?:\.[a-z][a-z0-9]{0,4})+\Z")
 _PIECE = re.compile(r"[A-Za-z0-9]+")
 _DIGITS = re.compile(r"\d+")
 _TURN = re.compile(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")

@@ -256,3 +256,9 @@ def test_a_record_of_a_name_and_its_secret_is_told_by_its_name(record: object) -
     redacted = redact_value(record)
     assert TOKEN not in str(redacted)
     assert redact_value(redacted) == redacted
+
+
+def test_a_file_that_is_named_by_a_cut_off_key_keeps_its_ending() -> None:
+    shown = redact("notes on ghp_" + "a1B2" * 6 + ".py.md")
+    assert shown.startswith("notes on [REDACTED:github:")
+    assert shown.endswith("].py.md")
