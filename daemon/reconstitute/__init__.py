@@ -28,6 +28,7 @@ from daemon.reconstitute import extract, output
 from daemon.reconstitute.agent.case import Case, Holdings
 from daemon.reconstitute.agent.rounds import Asked, Rounds
 from daemon.reconstitute.extract import Extractor, Findings, Passage
+from daemon.reconstitute.facts import gather
 from daemon.reconstitute.moment import parse_moment, tree_suffix
 from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.pages.material import Material
@@ -139,6 +140,7 @@ class Reconstitution:
             _shared_names(self._files.paths("/")),
             asked.record,
             tuple(folder.programs),
+            gather(path, scope.facts, files, folder.programs, target.at),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()

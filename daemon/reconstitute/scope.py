@@ -23,6 +23,8 @@ from daemon.model import Kind, Message, Operation, Part, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
+from daemon.reconstitute.facts import file_changes, sessions
+from daemon.reconstitute.facts.values import FileChange, SessionFacts
 from daemon.records import table, text
 from daemon.redact import redact
 from daemon.transcript.document import document, readable
@@ -56,6 +58,7 @@ class Scope:
     passages: tuple[Passage, ...]
     fingerprint: str
     warnings: tuple[str, ...] = ()
+    facts: tuple[SessionFacts, ...] = ()
 
 
 @dataclass(slots=True)
@@ -64,6 +67,8 @@ class _Draft:
     left: int
     involved: list[Involved] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
+    facts: list[SessionFacts] = field(default_factory=list)
+    changes: dict[str, tuple[FileChange, ...]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     unread: int = 0
 
@@ -81,7 +86,8 @@ def collect(
 
     At most `most` messages are read for passages, those of the newest sessions first.
     """
-    draft = _Draft(target, most)
+    histories = list(histories)
+    draft = _Draft(target, most, changes=file_changes.by_session(histories))
     names = _names(archive, target)
     touched: dict[str, set[str]] = {}
     wanted: dict[str, set[str]] = {}
@@ -95,8 +101,8 @@ def collect(
     }
     for session_id, message_id in _mentions(archive, recall, target, draft):
         wanted.setdefault(session_id, set()).add(message_id)
-    sessions = [session for i in {*whole, *wanted} if (session := archive.session(i)) and _started(session, until)]
-    for session in sorted(sessions, key=lambda s: (-s.created, s.id)):
+    involved_sessions = [s for i in {*whole, *wanted} if (s := archive.session(i)) and _started(s, until)]
+    for session in sorted(involved_sessions, key=lambda s: (-s.created, s.id)):
         _read(archive, session, None if session.id in whole else wanted[session.id], until, draft)
     if draft.unread:
         draft.warnings.append(
@@ -105,7 +111,8 @@ def collect(
     involved = tuple(sorted(draft.involved, key=lambda i: (i.session.created, i.session.id)))
     passages = tuple(sorted(draft.passages, key=lambda p: (p.created, p.message_id)))
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    return Scope(target, involved, by_path, passages, _fingerprint(archive, involved), tuple(draft.warnings))
+    facts = tuple(sorted(draft.facts, key=lambda one: (one.session.created, one.id)))
+    return Scope(target, involved, by_path, passages, _fingerprint(archive, involved), tuple(draft.warnings), facts)
 
 
 def _touches(
@@ -183,7 +190,8 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     draft.left -= len(order)
     draft.unread += len(unread)
     messages = [m for i in order if (m := archive.message(i)) and (until is None or m.created <= until)]
-    kept = [m.id for m in (messages if wanted is None else _turns(messages, wanted))]
+    read = messages if wanted is None else _turns(messages, wanted)
+    kept = [m.id for m in read]
     kept += [message_id for message_id in unread if wanted is None or message_id in wanted]
     if not kept:
         return
@@ -196,6 +204,8 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
         draft.passages += [replace(p, opening=True) if opens else p for p in found.get(message_id, ())]
     deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
     draft.involved.append(Involved(session, title, tuple(kept), first.text if first else "", deleted))
+    changes = draft.changes.get(session.id, ())
+    draft.facts.append(sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until))
 
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
 from daemon.reconstitute.extract import Extractor, Findings, Passage
+from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import Recovered
 from daemon.reconstitute.scope import Involved, Scope
@@ -40,6 +41,7 @@ class Material:
     shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
     record: Record = NOTHING
     programs: tuple[FileEdit, ...] = ()  # what may have written files that no record names, see files.Folder
+    facts: Facts = field(default_factory=Facts)
 
 
 class Known:

@@ -1,0 +1,40 @@
+"""The facts of a folder: what its records surely say, worked out by code, each with where it stands.
+
+No model and no search is asked. Nothing depends on the language of the sessions but `rules` and `open`, which name the
+languages they know. `sessions` reads records; all else is a pure function of its values: same records, same facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.model import FileEdit
+from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing
+from daemon.reconstitute.facts import open as open_points
+from daemon.reconstitute.facts.values import Facts, SessionFacts
+from daemon.reconstitute.recover import Recovered
+
+__all__ = ["Facts", "gather"]
+
+
+def gather(
+    target: str,
+    sessions: Sequence[SessionFacts],
+    files: Sequence[Recovered],
+    programs: Sequence[FileEdit],
+    moment: int | None,
+) -> Facts:
+    """The facts of `target`; `sessions` oldest first, `programs` what may have written files that no record names."""
+    made = tuple(sessions)
+    failures = setbacks.find(made)
+    return Facts(
+        sessions=made,
+        purpose=purpose.find(target, made, files),
+        standing=standing.find(target, made, files, programs, moment),
+        commands=commands.find(target, made),
+        scripts=scripts.find(target, files),
+        setbacks=failures,
+        open=open_points.find(made, failures),
+        rules=rules.find(made),
+        file_purposes=file_purposes.find(files, made),
+    )

@@ -1,0 +1,350 @@
+"""What the records say about a folder, as plain values: sessions with their turns and calls, and the facts of a page.
+
+Every text here is redacted and unescaped; whoever renders it escapes it. Times are epoch milliseconds, paths absolute.
+No logic beyond the way to a value's own fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from daemon.model import Json, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a fact stands in the records: a message, or with `path` that file's content as the message left it.
+
+    `quote` is the text in the message or file that says it; empty where the record itself is the proof.
+    """
+
+    session_id: str
+    message_id: str
+    time: int
+    quote: str = ""
+    path: str = ""
+
+
+class CallStatus(StrEnum):
+    """How a tool call ended."""
+
+    OK = "ok"
+    FAILED = "failed"  # the tool reported an error, or a command ended with another exit status than 0
+    REFUSED = "refused"  # the user, or a rule, did not permit it
+    STOPPED = "stopped"  # cut off by the user, a time limit or the end of the process
+    UNKNOWN = "unknown"  # the record does not tell
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call. `title` is its input in one line.
+
+    Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
+    recorded. `output` is the end of what it printed and `error` the beginning of what went wrong, both bounded.
+    `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
+    """
+
+    tool: str
+    title: str
+    status: CallStatus
+    message_id: str
+    part_id: str
+    started: int
+    ended: int
+    command: str = ""
+    folder: str = ""
+    exit: int | None = None
+    output: str = ""
+    error: str = ""
+    changed: tuple[str, ...] = ()
+    child: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A text of the agent."""
+
+    message_id: str
+    time: int
+    text: str
+
+
+class Ending(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    STOPPED = "stopped"  # the user aborted it, or the process ended in the middle
+    FAILED = "failed"  # the model or the provider returned an error, kept in Turn.error
+    OPEN = "open"  # nothing followed the prompt, or it is still being answered
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt and everything up to the next one. A session that begins without a prompt has a first turn without one.
+
+    `message_ids` are all its messages in order. `prompt` is without attachments and what OpenCode added by itself;
+    `is_command` marks a prompt that came from a custom command or a sub-agent's task. `taken_back`: a revert removed
+    the turn, wholly or from some part on, and was not undone; `in_doubt` where only missing messages tell of it.
+    """
+
+    prompt_id: str
+    time: int
+    ended: int
+    prompt: str
+    ending: Ending
+    message_ids: tuple[str, ...]
+    calls: tuple[Call, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    error: str = ""
+    agent: str = ""
+    is_command: bool = False
+    is_compaction: bool = False
+    taken_back: bool = False
+    in_doubt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A revert of a session. `undone` is when it was undone again, epoch ms; `pending`: OpenCode can still undo it.
+
+    `prompts` are those that it took back, `paths` the files that it set back or removed, where that is known.
+    """
+
+    time: int
+    message_id: str
+    part_id: str = ""
+    undone: int | None = None
+    pending: bool = False
+    prompts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """An entry of a session's todo list in its last state; `status` as OpenCode wrote it."""
+
+    text: str
+    status: str
+    priority: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be done."""
+        return self.status not in {"completed", "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a session did to a file, all in all: lines added and removed, None where one of the states is not known.
+
+    `what` is ``added``, ``changed``, ``deleted`` or ``moved``, with the path it came `moved_from`; `undone`: a revert
+    took all of it back.
+    """
+
+    path: str
+    what: str
+    added: int | None = None
+    removed: int | None = None
+    moved_from: str = ""
+    undone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """The last run of one test command in a session."""
+
+    __test__ = False
+
+    command: str
+    passed: bool
+    summary: str
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """A session as a page tells of it; `message_ids` are those that have to do with the folder, in order.
+
+    `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
+    are that session's. `commits` are subjects of commits made in it. `deleted`: OpenCode deleted it.
+    """
+
+    session: Session
+    title: str
+    turns: tuple[Turn, ...]
+    message_ids: tuple[str, ...]
+    is_whole: bool = True
+    reverts: tuple[TakenBack, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    changes: tuple[FileChange, ...] = ()
+    tests: tuple[TestRun, ...] = ()
+    commits: tuple[str, ...] = ()
+    forked_from: str = ""
+    copied: int = 0
+    deleted: bool = False
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.session.id
+
+    @property
+    def last(self) -> int:
+        """When the last of its turns ended."""
+        return max((turn.ended for turn in self.turns), default=self.session.created)
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What the folder, or a file, is for, in one or two sentences of the project's own.
+
+    `origin` names where they stand, for people: ``README.md``, ``pyproject.toml``, ``first prompt``, ``docstring``.
+    """
+
+    text: str
+    origin: str
+    citation: Citation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What may have changed files after they were last known: in words, with the command where there is one."""
+
+    text: str
+    command: str
+    time: int
+    citation: Citation
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
+
+    `missing` are the files with a certain content that the disk does not have, `differing` those that it has otherwise;
+    `restore` is the command that brings them back, empty where there is nothing to bring back.
+    """
+
+    last_activity: int = 0
+    last_session: str = ""
+    known_at: int = 0
+    counts: Json = field(default_factory=dict)
+    aftermath: tuple[Aftermath, ...] = ()
+    missing: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    restore: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that was really run, perhaps often: `group` is ``install``, ``build``, ``test``, ``run``, ``deploy``, …
+
+    `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
+    `error` are of the last failure, `last` tells how the last run ended.
+    """
+
+    group: str
+    command: str
+    folder: str
+    times: int
+    succeeded: Citation | None = None
+    failed: Citation | None = None
+    exit: int | None = None
+    error: str = ""
+    last: CallStatus = CallStatus.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script or target that a file of the project names, such as a Makefile's or package.json's."""
+
+    name: str
+    invocation: str
+    runs: str
+    path: str
+    group: str = ""
+
+
+class SetbackKind(StrEnum):
+    """What kind of thing did not last."""
+
+    REVERTED = "reverted"
+    EDIT_FAILED = "edit failed"
+    COMMAND_FAILED = "command failed"
+    CALL_FAILED = "call failed"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+    FAILED = "answer failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """Something that was taken back, failed, refused or stopped: what it was and what came of it afterwards.
+
+    `outcome` says in words whether it was overcome and by what; `resolved` by the citation of what overcame it.
+    """
+
+    kind: SetbackKind
+    text: str
+    time: int
+    citation: Citation
+    detail: str = ""
+    outcome: str = ""
+    resolved: Citation | None = None
+    paths: tuple[str, ...] = ()
+
+
+class OpenKind(StrEnum):
+    """Why something is still open."""
+
+    TODO = "todo"
+    QUESTION = "question"
+    NOT_DONE = "not done"
+    FAILING = "failing"
+    UNANSWERED = "unanswered"
+    REVERT = "pending revert"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint:
+    """Something that nothing in the records settles."""
+
+    kind: OpenKind
+    text: str
+    time: int
+    citation: Citation
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A sentence that states a rule or a decision, word for word, by the user or the agent (`who`).
+
+    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does.
+    """
+
+    text: str
+    who: str
+    kind: str  # "rule" or "decision"
+    time: int
+    citation: Citation
+    reason: str = ""
+    replaces: str = ""
+    standing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that a folder's front page says without a model; sessions oldest first, the rest as it is to be shown."""
+
+    sessions: tuple[SessionFacts, ...] = ()
+    purpose: tuple[Purpose, ...] = ()
+    standing: Standing = field(default_factory=Standing)
+    commands: tuple[Command, ...] = ()
+    scripts: tuple[Script, ...] = ()
+    setbacks: tuple[Setback, ...] = ()
+    open: tuple[OpenPoint, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    file_purposes: dict[str, Purpose] = field(default_factory=dict)  # by absolute path
