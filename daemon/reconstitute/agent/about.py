@@ -18,7 +18,6 @@ def folder(relative: str) -> Question:
             "the folder in the first statement, in one sentence; then only what matters most about it."
         ),
         queries=(f"{relative} purpose", relative.rsplit("/", 1)[-1]),
-        kinds=_KINDS,
     )
 
 
@@ -32,5 +31,4 @@ def path(relative: str) -> Question:
             "sentence."
         ),
         queries=(relative, relative.rsplit("/", 1)[-1]),
-        kinds=_KINDS,
     )

@@ -16,8 +16,8 @@ from daemon.transcript import patch_text, refusals
 from daemon.transcript.calls import files, listed
 from daemon.transcript.document import redacted_end
 from daemon.transcript.own import is_own_call, shows_own_answer
-from daemon.transcript.shapes import absolute, call, first_text, partial_output, valid_text
 from daemon.transcript.shapes import Call as Record
+from daemon.transcript.shapes import absolute, call, first_text, partial_output, valid_text
 
 SHELLS = frozenset({"bash", "shell"})
 LONGEST_TITLE = 160
