@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.model import Kind
 from daemon.reconstitute.questions import Question
-
-_KINDS: dict[str, float] = {Kind.PROMPT: 1.3, Kind.ANSWER: 1.1, Kind.REASONING: 0.5, Kind.TASK: 0.7}
 
 
 def folder(relative: str) -> Question:
