@@ -66,9 +66,9 @@ def test_of_equal_passages_the_original_is_quoted_not_the_fork():
 
 def test_no_message_takes_more_than_two_of_the_places():
     said = [
-        "SQLite took the place of files there.",
-        "Locks on files made us use SQLite.",
-        "Two files became one SQLite thing.",
+        "We use SQLite and files at the harbour office.",
+        "They use SQLite, never files, aboard every barge.",
+        "Do use SQLite with files under the red bridge.",
     ]
     pool = [_said(text, mid="msg_x") for text in said] + [_said("We use SQLite; files were slow.", mid="msg_y")]
     ids = [quote.message_id for quote in Extractor(pool).answer(WHY, {}).quotes]
