@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from daemon.files import FileHistory
 from daemon.files.history import Revision
@@ -33,13 +34,12 @@ def by_session(histories: Iterable[FileHistory]) -> dict[str, tuple[FileChange, 
     """The changes of each session by its id, sorted by path; a read or an observation is no change."""
     by_path: dict[str, dict[str, list[_Stretch]]] = {history.path: _stretches(history) for history in histories}
     found: dict[str, list[FileChange]] = defaultdict(list)
+    hide = lru_cache(maxsize=None)(redact)
     for path, sessions in sorted(by_path.items()):
         for session_id, stretches in sessions.items():
             change = _change(path, _with_origin(session_id, stretches, by_path, {path}), by_path.keys())
             if change is not None:
-                found[session_id].append(
-                    replace(change, path=redact(change.path), moved_from=redact(change.moved_from))
-                )
+                found[session_id].append(replace(change, path=hide(change.path), moved_from=hide(change.moved_from)))
     return {session_id: tuple(changes) for session_id, changes in found.items()}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from daemon.reconstitute.facts.values import Call, Citation, TestRun, Turn
 from daemon.redact import redact
@@ -20,6 +21,8 @@ from daemon.transcript.shell.wrappers import Program, unwrapped
 
 _LONGEST = 300
 """Characters of a command, a summary or a subject."""
+_LONGEST_COMMAND = 4000
+"""Characters of a command that is parsed."""
 _RUNNERS = names(
     "pytest py.test unittest nose2 tox nox jest vitest mocha ava tap jasmine karma phpunit pest rspec ctest bats busted"
 )
@@ -45,7 +48,8 @@ _SUMMARY = re.compile(
     rf"{_COUNTED}.* in [\d.]+ ?m?s.*|Tests?:? {_COUNTED}.*|{_COUNTED}(?: \(.*\))?|test result: .*|"
     r"\d+ (?:tests?|examples?|runs?), .*\d+ (?:failures?|errors?).*|OK \(\d+ tests?.*\)|Tests run: \d+, .*|"
     r"Tests: \d+, Assertions: .*|FAILED \((?:failures|errors).*\)|Ran \d+ tests? in .*|Executed \d+ tests?, .*|"
-    r"\d+% tests passed, .*|(?:ok|FAILED) \| .*|[#ℹ] (?:pass|fail) \d+|ok \S+ (?:[\d.]+m?s|\(cached\)).*|FAIL \S+ [\d.]+m?s"
+    r"\d+% tests passed, .*|(?:ok|FAILED) \| .*|[#ℹ] (?:pass|fail) \d+|ok \S+ (?:[\d.]+m?s|\(cached\)).*|"
+    r"FAIL \S+ [\d.]+m?s"
 )
 _BAD = re.compile(
     r"\b[1-9]\d* (?:tests? )?(?:failed|errors?|failing|fail|failures?)\b|\b(?:failures|errors|failed)[=:] ?[1-9]|"
@@ -67,10 +71,9 @@ def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:
                 continue
             lines = _summaries(call.output)
             bad = [line for line in lines if _BAD.search(line)]
-            for one, program, is_good in _run(call):
+            for command, program, is_good in _run(call):
                 passed = False if bad else True if lines and is_good is None else is_good
                 if passed is not None and _is_test(program):
-                    command = " ".join(redact(" ".join(one.words)).split())[:_LONGEST]
                     found.pop(command, None)
                     citation = Citation(session_id, call.message_id, call.ended)
                     found[command] = TestRun(command, passed, (bad or lines or [""])[-1], citation)
@@ -107,19 +110,26 @@ def _summaries(output: str) -> list[str]:
 # -- commands ----------------------------------------------------------------------------------------------------
 
 
-def _run(call: Call) -> Iterator[tuple[Simple, Program, bool | None]]:
-    """The programs that a shell call ran, with whether each succeeded, None where that is not known."""
-    if not call.command or call.exit is None:
-        return
+def _run(call: Call) -> tuple[tuple[str, Program, bool | None], ...]:
+    """The programs that a shell call ran, each as written, and whether it succeeded; None where that is not known."""
+    if call.exit is None or len(call.command) > _LONGEST_COMMAND:
+        return ()
+    return _programs(call.command, is_good=call.exit == 0)
+
+
+@lru_cache(maxsize=512)
+def _programs(command: str, *, is_good: bool) -> tuple[tuple[str, Program, bool | None], ...]:
     try:
-        body = parse(call.command).body
+        body = parse(command).body
     except (NotUnderstood, RecursionError):
-        return
-    for one, is_good in _steps(body, is_good=call.exit == 0):
+        return ()
+    found = []
+    for one, is_known_good in _steps(body, is_good=is_good):
         fields = [field for raw in one.words for field in words.fields(raw, words.Scope(None, None))]
         program = unwrapped(fields)
         if program is not None:
-            yield one, program, is_good
+            found.append((" ".join(" ".join(one.words).split())[:_LONGEST], program, is_known_good))
+    return tuple(found)
 
 
 def _steps(body: Steps, *, is_good: bool | None) -> Iterator[tuple[Simple, bool | None]]:
