@@ -41,7 +41,7 @@ class Call:
     """One tool call. `title` is its input in one line.
 
     Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
-    recorded. `output` is the end of what it printed and `error` the beginning of what went wrong, both bounded.
+    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong; both are bounded.
     `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
     """
 
