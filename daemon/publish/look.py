@@ -38,10 +38,13 @@ class PageLook:
 
     def __init__(self, output_root: Path, folder: str, began_ns: int) -> None:
         self._pages: dict[str, tuple[str, Stamp | None]] = {}
+        self._edited: set[str] = set()
         with Root(output_root) as root:
             listed = (manifest.read(root, folder) or {"pages": {}})["pages"]
         for name, entry in listed.items():
             path = os.path.join(output_root, folder, name)
+            if entry.get("beside"):
+                self._edited.add(os.path.join(os.path.dirname(path), entry["beside"]))
             known = _stamp(path)
             # One that was written during the run is read once to see by whom.
             is_new = known is not None and known[2] >= began_ns - SLACK_NS
@@ -56,7 +59,7 @@ class PageLook:
         if now is not None and now == known:
             return False
         self._pages[path] = (body, now)
-        return not _is_ours(path, body)
+        return path in self._edited or not _is_ours(path, body)
 
 
 def _stamp(path: str) -> Stamp | None:
