@@ -159,9 +159,13 @@ class Reconstitution:
         entry = output.entry(renderer, root, Path(result["output"]))
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
         last["ground"] = self._ground
-        self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
+        name = "last" if target.at is None else "last-at"
+        self._archive.target_put(path, name, last | {"result": result})
         if root == self._output_root:
-            result["warnings"] += output.publish_targets(self._archive, root, self._spare_bytes)
+            more = output.publish_targets(self._archive, root, self._spare_bytes)
+            if more:
+                result["warnings"] += more
+                self._archive.target_put(path, name, last | {"result": result})
         return result
 
     def _told(self, case: Case, asked: Asked, findings: Sequence[Findings]) -> Json:
