@@ -110,4 +110,4 @@ def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int)
         return [f"no index over all targets was written: {error}"]
     if published.taken:
         return [f"no index over all targets was written: {output_root / README} is not ours and is left"]
-    return [f"{output_root / README} was edited by hand and is kept as it is"] if published.kept else []
+    return [f"{output_root}: {said}" for said in published.said]
