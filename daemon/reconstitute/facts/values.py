@@ -242,7 +242,8 @@ class Command:
     """A command that was really run, perhaps often: `group` is ``install``, ``build``, ``test``, ``run``, ``deploy``, …
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
-    `error` are of the last failure, `last` tells how the last run ended.
+    `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
+    revert took back.
     """
 
     group: str
@@ -254,6 +255,7 @@ class Command:
     exit: int | None = None
     error: str = ""
     last: CallStatus = CallStatus.UNKNOWN
+    taken_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
