@@ -269,6 +269,14 @@ class Script:
     group: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What the file at `path` says must be there to run the project, such as ``flask==3.0.0`` or ``Python >=3.11``."""
+
+    text: str
+    path: str
+
+
 class SetbackKind(StrEnum):
     """What kind of thing did not last."""
 
@@ -346,6 +354,7 @@ class Facts:
     standing: Standing = field(default_factory=Standing)
     commands: tuple[Command, ...] = ()
     scripts: tuple[Script, ...] = ()
+    needs: tuple[Need, ...] = ()
     setbacks: tuple[Setback, ...] = ()
     open: tuple[OpenPoint, ...] = ()
     rules: tuple[Rule, ...] = ()
