@@ -34,20 +34,20 @@ _TESTS = words(
 )
 _LINTS = words(
     "ruff black isort flake8 pylint mypy pyright eslint prettier biome tsc-lint stylelint rubocop standardrb "
-    "golangci-lint gofmt goimports staticcheck shellcheck shfmt hadolint yamllint markdownlint markdownlint-cli2 ktlint "
+    "golangci-lint gofmt goimports staticcheck shellcheck shfmt hadolint yamllint markdownlint ktlint "
     "detekt swiftlint swiftformat clang-format clang-tidy cppcheck php-cs-fixer phpcs phpstan psalm credo rustfmt "
     "pre-commit bandit ansible-lint tflint sqlfluff hlint ormolu fourmolu vale xo standard oxlint djlint lint-imports "
     "commitlint dprint vulture"
 )
 _BUILDS = words(
-    "tsc webpack rollup esbuild parcel tsup swc babel cmake ninja meson gcc g++ cc c++ clang clang++ rustc javac kotlinc "
-    "scalac ghc sphinx-build pyinstaller nuitka protoc pdflatex xelatex lualatex latexmk tectonic pandoc typst buildah "
+    "tsc webpack rollup esbuild parcel tsup swc babel cmake ninja meson gcc g++ cc c++ clang clang++ rustc javac "
+    "kotlinc scalac ghc sphinx-build pyinstaller nuitka protoc pdflatex xelatex lualatex latexmk tectonic pandoc typst "
     "kaniko bazel buck2 pants autoreconf configure sass mkdocs hugo jekyll eleventy packer nix-build asciidoctor "
     "wasm-pack dune elm gleam mdbook quarto marp"
 )
 _RUNS = words(
     "uvicorn gunicorn hypercorn daphne waitress-serve streamlit gradio nodemon pm2 http-server serve live-server "
-    "json-server foreman honcho overmind puma unicorn rackup celery air caddy redis-server jupyter-lab jupyter-notebook "
+    "json-server foreman honcho overmind puma unicorn rackup celery air caddy redis-server jupyter-lab "
     "tsx ts-node supervisord rq dramatiq flower concurrently ts-node-dev wrangler-dev browser-sync open love godot"
 )
 _INSTALLS = words("apt apt-get apk dnf yum pacman brew port zypper choco winget scoop snap conda mamba micromamba")
@@ -77,8 +77,8 @@ _table("mvn mvnw", build="compile package", test="test verify", install="install
        run="spring-boot:run exec:java jetty:run quarkus:dev")  # fmt: skip
 _table("gradle gradlew", build="build assemble jar shadowJar bootJar installDist classes", test="test check",
        run="run bootRun installDebug", deploy="publish", lint="ktlintCheck detekt lint spotlessApply")  # fmt: skip
-_table("sbt mill lein boot scala-cli clojure clj bb", build="compile assembly package uberjar jar", test="test testOnly",
-       run="run", deploy="publish deploy", install="deps")  # fmt: skip
+_table("sbt mill lein boot scala-cli clojure clj bb", build="compile assembly package uberjar jar",
+       test="test testOnly", run="run", deploy="publish deploy", install="deps")  # fmt: skip
 _table("swift", build="build", run="run", test="test", install="package")
 _table("zig", build="build build-exe", run="run", test="test", lint="fmt")
 _table("stack cabal dune", build="build", run="run exec", test="test", install="install update setup", lint="fmt")
@@ -112,7 +112,7 @@ _table("terraform tofu pulumi cdk", install="init", deploy="apply up deploy dest
        "preview diff synth")  # fmt: skip
 _table("kubectl helm kustomize skaffold tilt", deploy="apply rollout upgrade install create run", build="build",
        run="dev port-forward up", lint="lint")  # fmt: skip
-_table("fly flyctl vercel netlify wrangler firebase serverless sls heroku railway render amplify eb now surge sam copilot "
+_table("fly flyctl vercel netlify wrangler firebase serverless sls heroku railway render amplify eb surge sam "
        "kamal cap dokku", deploy="deploy up publish push release --prod create", run="dev serve start emulators:start "
        "local", build="build")  # fmt: skip
 _table("gh", deploy="release")
@@ -129,7 +129,7 @@ _table("forge hardhat truffle anchor", build="build compile", test="test", deplo
 _table("R Rscript", build="CMD")
 _table("nix", build="build", run="run", test="flake", install="develop")
 _DEFAULTS = {
-    "ansible-playbook": "deploy", "skaffold": "deploy", "dbt": "", "snakemake": "run", "jupyter": "run", "hugo": "build",
+    "ansible-playbook": "deploy", "dbt": "", "snakemake": "run", "jupyter": "run", "hugo": "build",
     "vite": "run", "webpack": "build", "parcel": "run", "vercel": "deploy", "vue-tsc": "lint", "svelte-check": "lint",
     "mvn": "", "gradle": "", "bundle": "install", "gh-pages": "deploy", "capistrano": "deploy", "cap": "deploy",
     "playwright": "", "cypress": "", "rake": "build", "make": "build", "gmake": "build", "just": "other", "forge": "",
@@ -138,7 +138,7 @@ _DEFAULTS = {
     "eleventy": "build", "lerna": "", "turbo": "", "nx": "", "ninja": "build", "tox": "test", "nox": "test",
 }  # fmt: skip
 """Of a program with a table, what it does without a word of that table."""
-_TARGETED = words("make gmake just task go-task invoke inv rake nx turbo lerna gulp grunt ant doit mage earthly lake waf "
+_TARGETED = words("make gmake just task go-task invoke inv rake nx turbo lerna gulp grunt ant doit mage earthly waf "
                   "scons nox tox hatch")  # fmt: skip
 _PYTHON_MODULES = {
     "pytest": "test", "unittest": "test", "nose2": "test", "doctest": "test", "tox": "test", "venv": "install",
@@ -150,11 +150,11 @@ _MANAGE = {"runserver": "run", "migrate": "migrate", "makemigrations": "migrate"
            "collectstatic": "build", "loaddata": "migrate", "install": "install", "develop": "install",
            "build": "build", "sdist": "build", "bdist_wheel": "build", "build_ext": "build"}  # fmt: skip
 _ASKING = words("--version -V --help -h version help -version --list -l --tasks")
-_ONE_OFF = {"python": ("-c",), "node": ("-e", "--eval", "-p", "-pe"), "ruby": ("-e",), "perl": ("-e",), "php": ("-r",),
-            "deno": ("eval",), "bun": ("-e",), "lua": ("-e",), "julia": ("-e",), "Rscript": ("-e",)}  # fmt: skip
-_SCRIPT = re.compile(
-    r".+\.(?:sh|bash|zsh|fish|py|rb|pl|js|mjs|cjs|ts|mts|php|lua|jl|R|exs?|ps1|bat|cmd|clj|kts|groovy)"
-)
+_ONE_OFF = {
+    "python": ("-c",), "node": ("-e", "--eval", "-p", "-pe"), "ruby": ("-e",), "perl": ("-e",), "php": ("-r",),
+    "deno": ("eval",), "bun": ("-e",), "lua": ("-e",), "julia": ("-e",), "Rscript": ("-e",),
+}  # fmt: skip
+_SCRIPT = re.compile(r".+\.(?:sh|bash|zsh|fish|py|rb|pl|js|mjs|cjs|ts|mts|php|lua|jl|R|exs?|ps1|bat|cmd|clj|kts)")
 
 
 def by_name(name: str) -> str:
@@ -180,7 +180,7 @@ def group_of(name: str, given: Sequence[str]) -> str:
     return _by_table(low, list(given), plain)
 
 
-def _by_table(name: str, given: list[str], plain: list[str]) -> str:
+def _by_table(name: str, given: list[str], plain: list[str]) -> str:  # noqa: PLR0911 - a table of kinds
     if name in ("docker", "podman", "nerdctl") and plain[:1] == ["compose"]:
         return _by_table("docker-compose", given, plain[1:])
     if name in _TARGETED:
@@ -204,7 +204,7 @@ def _by_table(name: str, given: list[str], plain: list[str]) -> str:
 
 
 def _package(name: str, given: Sequence[str]) -> str:
-    """npm and its like: what the script is called, else what the word stands for."""
+    """What npm and its like run: what the script is called, else what the word stands for."""
     script = packages.script_of(name, [Field(one) for one in given])
     if script is not None and script[0] and script[0] not in packages.HOOKED:
         if name == "bun" and _SCRIPT.fullmatch(script[0]):

@@ -8,6 +8,7 @@ long as the command was run in another one.
 
 from __future__ import annotations
 
+import difflib
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from daemon.transcript.shell.wrappers import Program, unwrapped
 
 _MOST = 300
 _LONGEST = 20_000
+_ALIKE = 0.85
+"""Of two one-offs: from here on the second is the first one, mended."""
 _QUIET = word_set(
     "cd echo printf export set unset source . true : pwd sleep mkdir date which clear env umask ulimit ls cat touch "
     "pushd popd shopt alias trap wait type command"
@@ -43,7 +46,6 @@ class Run:
     """One command of a call that surely was started: its raw words, the folder and how it ended, if that is known."""
 
     text: str
-    key: str
     group: str
     folder: str
     status: CallStatus
@@ -64,12 +66,30 @@ def find(target: str, sessions: Sequence[SessionFacts]) -> tuple[Command, ...]:
             for call in turn.calls:
                 for run in of_call(call, session):
                     if is_beneath(run.folder, target):
-                        seen.setdefault((run.key, run.folder), _Seen()).runs.append((run, call, turn, session))
+                        name = _check(seen, run, session) if run.group == "check" else (run.text, run.folder)
+                        seen.setdefault(name, _Seen()).runs.append((run, call, turn, session))
     made = [(_command(target, one), max(run[1].started for run in one.runs)) for one in seen.values()]
     order = {group: number for number, group in enumerate(command_groups.GROUPS)}
     kept = [pair for pair in made if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
     kept.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
     return tuple(command for command, _ in kept)
+
+
+def _check(seen: dict[tuple[str, str], _Seen], run: Run, session: SessionFacts) -> tuple[str, str]:
+    """The key of a one-off: that of a nearly equal one of the same session, which it repeats in other words."""
+    for (text, folder), known in seen.items():
+        first, *_, owner = known.runs[0]
+        if (
+            folder != run.folder
+            or first.group != "check"
+            or owner.id != session.id
+            or max(len(text), len(run.text)) > 2000
+        ):
+            continue
+        likeness = difflib.SequenceMatcher(None, text, run.text, autojunk=False)
+        if likeness.quick_ratio() >= _ALIKE and likeness.ratio() >= _ALIKE:
+            return text, folder
+    return run.text, run.folder
 
 
 def of_call(call: Call, session: SessionFacts) -> list[Run]:
@@ -177,7 +197,7 @@ class _Reader:
             return
         raws = _shown(one, fields)
         text = " ".join(redact(" ".join([*one.assigned, *raws])).split())
-        self.runs.append(Run(text, text, group, self.folder, end))
+        self.runs.append(Run(text, group, self.folder, end))
 
 
 def _group(program: Program) -> str:
@@ -185,8 +205,7 @@ def _group(program: Program) -> str:
     path = program.field.text
     if path.startswith((".", "/")) or "/" in path:
         known = command_groups.group_of(program.name, given)
-        is_system = path.startswith(("/usr/", "/bin/", "/sbin/", "/opt/", "/tmp/"))
-        return known or ("" if is_system else command_groups.script(path, given))
+        return known or ("" if path.startswith("/") else command_groups.script(path, given))
     return command_groups.group_of(program.name, given)
 
 
@@ -239,7 +258,7 @@ def _command(target: str, seen: _Seen) -> Command:
     """One command out of all its runs; those of turns that still stand count first."""
     standing = [one for one in seen.runs if not one[2].taken_back]
     runs = sorted(standing or seen.runs, key=lambda one: (one[1].started, one[1].part_id))
-    run, call, _, _ = runs[-1]
+    run = runs[-1][0]
     passed = [one for one in runs if one[0].status is CallStatus.OK]
     failed = [one for one in runs if one[0].status is CallStatus.FAILED]
     folder = posixpath.relpath(run.folder, target)

@@ -13,47 +13,51 @@ from dataclasses import dataclass
 from daemon.reconstitute.facts.contents import has_letters, plain, weight
 
 _PYTHON = re.compile(
-    r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*[rRuU]?(?:\"\"\"(.*?)(?:\"\"\"|\Z)|'''(.*?)(?:'''|\Z)|\"([^\"\n]+)\"[ \t]*(?:\n|\Z)"
-    r"|'([^'\n]+)'[ \t]*(?:\n|\Z))",
+    r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*[rRuU]?(?:\"\"\"(.*?)(?:\"\"\"|\Z)|'''(.*?)(?:'''|\Z)|"
+    r"\"([^\"\n]+)\"[ \t]*(?:\n|\Z)|'([^'\n]+)'[ \t]*(?:\n|\Z))",
     re.DOTALL,
 )
 _MODULEDOC = re.compile(r'@moduledoc\s+(?:~[sS])?(?:"""(.*?)(?:"""|\Z)|"([^"\n]+)")', re.DOTALL)
 _POD = re.compile(r"^=head1[ \t]+NAME[ \t]*\n\s*([^\n]+)", re.MULTILINE)
+_DOCSTRINGS = {
+    **dict.fromkeys(("py", "pyi", "pyw"), _PYTHON),
+    **dict.fromkeys(("ex", "exs"), _MODULEDOC),
+    **dict.fromkeys(("pm", "pl", "pod"), _POD),
+}
 _LICENCE = re.compile(
     r"SPDX-|copyright|\(c\) ?(?:19|20)\d\d|©|licen[cs]ed (?:under|to)|all rights reserved|permission is hereby granted|"
     r"\b(?:GPL|MIT|Apache|BSD|MPL)[ -]?\w* licen[cs]e|@licen[cs]e|\blizenz\b.*\b(?:19|20)\d\d",
     re.IGNORECASE,
 )
 _DIRECTIVE = re.compile(
-    r"^(?:!|-\*-|coding[:=]|vim?:|eslint|prettier|@ts-|tslint|jshint|jslint|globals? |pylint|noqa|type:|mypy:|ruff:|flake8|"
-    r"isort|fmt:|yapf|pragma|pyright|shellcheck|frozen_string_literal|typed:|rubocop|go:|\+build|nolint|istanbul|"
-    r"c8 |v8 |source(?:MappingURL|URL)|@flow|@jsx|<reference|syntax=|escape=|yaml-language-server|region|endregion|"
-    r"\$Id|@(?:author|version|since|date|package|copyright|link|see|param|return|throws|license|module|namespace)\b|"
-    r"(?:TODO|FIXME|XXX|HACK)\b|biome|oxlint|stylelint|swiftlint|swift-tools-version|ktlint|clang-format|NOLINT|cspell|"
-    r"magic|%%|hadolint|tflint|checkov|nosec|@(?:formatter|noinspection|Suppress)|PERL5?OPT|dialyzer|compile\()",
-    re.IGNORECASE,
+    r"^(?:!|-\*-|coding[:=]|(?:vim?|ex):|(?:eslint|prettier|tslint|jshint|jslint|stylelint|swiftlint|ktlint|biome|oxlint)"
+    r"[- :](?:disable|enable|env|ignore|global)|globals? [\w$]+(?:: ?\w+)?(?:, ?[\w$]+(?:: ?\w+)?)*$|@(?:ts-|flow|jsx)|"
+    r"(?:pylint|mypy|ruff|isort|yapf|fmt|pyright|rubocop|typed|cspell|flake8|hadolint|nolint|noqa|NOLINT|"
+    r"frozen_string_literal)\b:?|type: ignore|pragma[: ]|shellcheck [a-z]+=|go:|\+build|(?:istanbul|c8|v8) ignore|"
+    r"source(?:MappingURL|URL)|<reference|(?:syntax|escape)=|yaml-language-server|#?(?:end)?region\b|\$Id|"
+    r"swift-tools-version|clang-format (?:on|off)|"
+    r"@(?:author|version|since|date|package|copyright|link|see|param|returns?|throws|license|module|namespace|formatter|"
+    r"noinspection|Suppress)\b|(?:TODO|FIXME|XXX|HACK)\b|compile\()",
 )
-_CODE = re.compile(
-    r"[;{}]\s*$|^\s*(?:[\w.]+\s*=[^=]|(?:import|from|const|let|var|return|def|func|function|if|for)\b.*[(=:])"
-)
-_TAGS = re.compile(r"^@(?:file(?:overview)?|fileoverview|brief|description|desc|summary|file:JvmName)\b[ \t]*|^[\\]brief\b[ \t]*",
-                   re.IGNORECASE)  # fmt: skip
+_CODE = re.compile(r"[;{}]\s*$|^\s*(?:[\w.]+\s*=[^=]|(?:import|const|let|var|def|func|function)\b.*[(=:])")
+_TAGS = re.compile(r"^(?:@(?:file(?:overview)?|brief|description|desc|summary)|[\\]brief)\b:?[ \t]*", re.IGNORECASE)
 _OPENING = re.compile(
-    r"\s*(?:package|import|from|use|using|module|namespace|require|include|library|source|set|export \*|extern|mod|pub mod|"
-    r"declare|#\s*(?:include|pragma|ifndef|if|define|import)|@(?:use|import|charset|tailwind|file)|['\"]use|<\?php|<!DOCTYPE|"
-    r"(?:const|let|var)\b[^=]{0,80}=\s*(?:await\s+)?(?:require|import)\b|FROM|ARG|%YAML|---|\\documentclass|version:|name:|"
-    r"on:|services:|openapi:|apiVersion:|(?:export\s+|public\s+|abstract\s+|final\s+|sealed\s+|default\s+|data\s+|open\s+|internal\s+)*"
-    r"(?:class|interface|record|struct|enum|object|trait|actor|protocol|contract|library)\b|-?module\(|defmodule|unit|"
-    r"program|terraform|provider|syntax|option|\.PHONY|CREATE|BEGIN|SELECT|INSERT|ALTER|DROP|WITH|PRAGMA)",
+    r"\s*(?:package|import|from|use|using|module|namespace|require|include|library|source|set|export \*|extern|mod|"
+    r"pub mod|declare|#\s*(?:include|pragma|ifndef|if|define|import)|@(?:use|import|charset|tailwind|file)|['\"]use|"
+    r"<\?php|<!DOCTYPE|(?:const|let|var)\b[^=]{0,80}=\s*(?:await\s+)?(?:require|import)\b|FROM|ARG|%YAML|---|\\documentclass|"
+    r"(?:version|name|on|services|openapi|apiVersion):|-?module\(|defmodule|unit|program|terraform|provider|syntax|"
+    r"(?:(?:export|public|abstract|final|sealed|default|data|open|internal)\s+){0,4}"
+    r"(?:class|interface|record|struct|enum|object|trait|actor|protocol|contract)\b)",
 )
 _PREAMBLE = re.compile(
     r"(?:package|import|from|use|using|namespace|require|include|extern|declare|#\s*(?:include|pragma|ifndef|define)|"
-    r"['\"]use|<\?php|<\?xml|<!DOCTYPE|@file:|-module)\b?.*|[A-Z_]+_H_*\b.*",
+    r"['\"]use \w+['\"]|<\?php|<\?xml|<!DOCTYPE|@file:|-module)(?!\w).*",
     re.IGNORECASE,
 )
 _CLASS = re.compile(
-    r"\s*(?:@[\w.]+(?:\([^)\n]*\))?\s*|\[[^\]\n]*\]\s*|(?:export|public|private|abstract|final|sealed|static|data|open|"
-    r"internal|default|partial|readonly)\s+)*(?:class|interface|record|struct|enum|object|trait|actor|protocol|contract|mod|module)\b"
+    r"\s*(?:@[\w.]+(?:\([^)\n]*\))?\s*|\[[^\]\n]*\]\s*|(?:export|public|private|abstract|final|sealed|static|data|"
+    r"open|internal|default|partial|readonly)\s+)*"
+    r"(?:class|interface|record|struct|enum|object|trait|actor|protocol|contract|mod|module)\b"
 )
 _DIVIDER = re.compile(r"^[\W_]+$|^([=*#/~+-])\1{3,}|([=*#/~+-])\2{3,}$")
 _MARKUP = re.compile(r"</?(?:summary|remarks|para|p|b|i|code|c|see|ul|li|br|pre|h\d)\b[^<>]{0,200}>", re.IGNORECASE)
@@ -74,26 +78,33 @@ _HASH = _Syntax(("#",))
 _SHELL = _Syntax(("#",), always=True)
 _DASH = _Syntax(("--",), (("/*", "*/"),), always=True)
 _XML = _Syntax((), (("<!--", "-->"),), always=True)
-_SEMICOLON = _Syntax((";",), ())
 _ENDINGS: tuple[tuple[_Syntax, str], ...] = (
-    (_C, "js mjs cjs ts mts cts jsx tsx go rs java c h cc cpp cxx hh hpp hxx cs kt kts swift scala dart zig groovy gradle "
-         "scss less proto sol fs fsx m mm v sv d pug jsonc json5 glsl vert frag hlsl cu ino qml hx wgsl styl typ gd3 prisma "
-         "vala php bicep"),
+    (
+        _C,
+        """
+        js mjs cjs ts mts cts jsx tsx go rs java c h cc cpp cxx hh hpp hxx cs kt kts swift scala dart zig groovy gradle
+        scss less proto sol fs fsx m mm v sv d pug jsonc json5 glsl vert frag hlsl cu ino qml hx wgsl styl typ prisma
+        vala php bicep""",
+    ),
     (_Syntax((), (("/*", "*/"),)), "css"),
-    (_HASH, "py pyi pyw rb pl pm r jl nim cr ex exs nix tf hcl tcl coffee gd yaml yml toml cfg ini conf properties "
-            "graphql gql cmake awk sed rake gemspec ps1 po service timer socket env rego cue just elv raku pyx"),
+    (
+        _HASH,
+        """
+        py pyi pyw rb pl pm r jl nim cr ex exs nix tf hcl tcl coffee gd yaml yml toml cfg ini conf properties graphql
+        gql cmake awk sed rake gemspec ps1 service timer socket env rego cue just elv raku pyx""",
+    ),
     (_SHELL, "sh bash zsh fish ksh mk dockerfile"),
     (_DASH, "sql"),
     (_Syntax(("--",), (("--[[", "]]"), ("{-", "-}"))), "lua hs elm purs adb ads vhd vhdl idr"),
     (_Syntax(("%",)), "tex sty cls erl hrl pro"),
-    (_SEMICOLON, "lisp el clj cljs cljc edn scm rkt asm s fnl ahk"),
+    (_Syntax((";",)), "lisp el clj cljs cljc edn scm rkt asm s fnl ahk"),
     (_Syntax(('"',)), "vim"),
     (_Syntax((), (("(*", "*)"),)), "ml mli sml pas pp"),
     (_XML, "html htm xml vue svelte xhtml xsl xslt svg jsp astro"),
     (_Syntax(("REM ", "rem ", "::"), (), always=True), "bat cmd"),
     (_Syntax(("'",)), "vb vbs bas"),
     (_Syntax(("!",)), "f90 f95 f03 f08"),
-)  # fmt: skip
+)
 _SYNTAX = {ending: syntax for syntax, listed in _ENDINGS for ending in listed.split()}
 _NAMED = {
     "makefile": _SHELL, "gnumakefile": _SHELL, "dockerfile": _SHELL, "containerfile": _SHELL, "justfile": _SHELL,
@@ -103,7 +114,7 @@ _NAMED = {
 
 
 def about(name: str, text: str) -> tuple[str, str]:
-    """(what the beginning of the source file called `name` says of it, ``docstring`` or ``comment``); empty: nothing."""
+    """(what the beginning of the source file `name` says of it, ``docstring`` or ``comment``); empty: nothing."""
     low = name.lower()
     ending = low.rpartition(".")[2] if "." in low else ""
     doc = _docstring(ending, text)
@@ -114,8 +125,7 @@ def about(name: str, text: str) -> tuple[str, str]:
 
 
 def _docstring(ending: str, text: str) -> str:
-    pattern = {"py": _PYTHON, "pyi": _PYTHON, "pyw": _PYTHON, "ex": _MODULEDOC, "exs": _MODULEDOC, "pm": _POD, "pl": _POD,
-               "pod": _POD}.get(ending)  # fmt: skip
+    pattern = _DOCSTRINGS.get(ending)
     found = (pattern.match(text) if pattern is _PYTHON else pattern.search(text)) if pattern is not None else None
     raw = next((group for group in found.groups() if group), "") if found is not None else ""
     return _told(raw.split("\n"), "")

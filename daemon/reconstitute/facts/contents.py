@@ -84,6 +84,11 @@ def _revision(file: Recovered) -> Revision | None:
     return best if best is not None and best.whole is not None else None
 
 
+def is_sentence_end(line: str) -> bool:
+    """Whether a line ends with a sentence, not with an abbreviation."""
+    return re.search(r"[^\W\d_]{2}[.!?。]$", line.rstrip()) is not None and not _ABBREVIATION.search(line[-12:])
+
+
 def sentences(text: str, most: int, count: int = 1) -> str:
     """The first `count` sentences of a paragraph, redacted, on one line, at most `most` characters."""
     line = " ".join(redact(strip_invisible(text[:_MOST_PARAGRAPH])).split())

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon.reconstitute.facts.contents import plain
+from daemon.reconstitute.facts.contents import is_sentence_end, plain
 
 _FRONT = re.compile(r"\A\s*(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -84,7 +84,10 @@ def _markdown(text: str) -> Iterator[Block]:
             yield from _ended(paragraph)
             skips = True  # what goes on from an item, a table or a definition belongs to it
         else:
-            paragraph.append(line.strip().removeprefix(">").strip())
+            told = line.strip().removeprefix(">").strip()
+            if paragraph and is_sentence_end(paragraph[-1]) and told[:1].islower():
+                yield from _ended(paragraph)  # no sentence begins like this: it is a line of its own
+            paragraph.append(told)
 
 
 def _without(text: str, name: str) -> str:

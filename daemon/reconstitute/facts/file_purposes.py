@@ -9,8 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from daemon.files import Revision
-from daemon.model import Operation
 from daemon.reconstitute.facts import comments, manifests
 from daemon.reconstitute.facts.contents import (
     Text,
@@ -23,9 +21,9 @@ from daemon.reconstitute.facts.contents import (
     weight,
 )
 from daemon.reconstitute.facts.documents import KINDS, blocks
-from daemon.reconstitute.facts.purpose import asked
+from daemon.reconstitute.facts.purpose import asked, is_made
 from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
-from daemon.reconstitute.recover import Recovered, State
+from daemon.reconstitute.recover import Recovered
 
 _MOST = 120
 _MOST_BYTES = 4 << 10
@@ -33,8 +31,6 @@ _MOST_JSON = 16 << 10
 _MOST_BLOCKS = 20
 _TITLE = re.compile(r"<title\b[^<>]{0,200}>([^<]{1,400})</title>", re.IGNORECASE)
 _TEX = re.compile(r"\\(?:title|chapter|section)\*?\{([^{}]{1,400})\}")
-_CHANGES = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH, Operation.COPY, Operation.TOUCH,
-                      Operation.STATE})  # fmt: skip
 
 
 def find(files: Sequence[Recovered], sessions: Sequence[SessionFacts]) -> dict[str, Purpose]:
@@ -69,8 +65,9 @@ def _said(name: str, read: Text) -> Sequence[tuple[str, str]]:
     if manifests.is_manifest(low) and (told := manifests.description(low, read.text) if read.is_whole else ""):
         return [(told, "description")]
     ending = f".{low.rpartition('.')[2]}" if "." in low else ""
-    if ending in KINDS and (ending or "\n" in read.text) and low not in ("cmakelists.txt", "requirements.txt"):
-        return _of_document(name, read.text, KINDS[ending]) if ending else []
+    if ending and ending in KINDS and low != "cmakelists.txt":
+        folder = read.path.rpartition("/")[0].rpartition("/")[2]
+        return _of_document(name, folder, read.text, KINDS[ending])
     if ending in (".json", ".ipynb", ".webmanifest"):
         return _of_json(read.text) if read.is_whole else []
     if ending in (".html", ".htm", ".svg", ".xhtml"):
@@ -84,9 +81,9 @@ def _said(name: str, read: Text) -> Sequence[tuple[str, str]]:
     return [comments.about(name, read.text)]
 
 
-def _of_document(name: str, text: str, kind: str) -> list[tuple[str, str]]:
+def _of_document(name: str, folder: str, text: str, kind: str) -> list[tuple[str, str]]:
     """Its first heading, or where that only repeats the file's or project's name the first paragraph."""
-    stem = key(name.partition(".")[0])
+    stem, folder = key(name.partition(".")[0]), key(folder)
     heading = paragraph = ""
     for block in islice(blocks(text, kind), _MOST_BLOCKS):
         if block.level:
@@ -96,9 +93,12 @@ def _of_document(name: str, text: str, kind: str) -> list[tuple[str, str]]:
         elif weight(block.text) >= 3 and not is_mostly_links(block.raw):
             paragraph = block.text
             break
-    says_little = key(heading) in (stem, "") or stem.startswith("readme") or weight(heading) < 2
-    order = [(paragraph, "first paragraph"), (heading, "heading")]
-    return order if says_little else order[::-1]
+    is_readme = stem.startswith("readme")
+    if kind == "txt" and not is_readme:
+        return []
+    if is_readme or key(heading) in (stem, folder, ""):
+        return [(paragraph, "first paragraph")]
+    return [(heading, "heading")]
 
 
 def _of_json(text: str) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ def _of_json(text: str) -> list[tuple[str, str]]:
         source = cell.get("source") if isinstance(cell, dict) and cell.get("cell_type") == "markdown" else None
         lines = "".join(one for one in source if isinstance(one, str)) if isinstance(source, list) else source
         if isinstance(lines, str) and lines.strip():
-            return _of_document("", lines[:_MOST_BYTES], "md")
+            return _of_document("", "", lines[:_MOST_BYTES], "md")
     return []
 
 
@@ -122,24 +122,17 @@ def _of_prompt(
     file: Recovered, turns: Mapping[str, tuple[SessionFacts, int]], prompts: dict[str, str]
 ) -> Purpose | None:
     """The prompt under which a session wrote the file first, or the one before it that says something."""
-    first = _made(file)
-    if first is None or first.message_id not in turns:
+    first = file.revisions[0]
+    if not is_made(file) or first.message_id not in turns:
         return None
     session, number = turns[first.message_id]
+    if session.turns[number].prompt.startswith("!"):
+        return None  # a command line of the user's own says no more than the file's name
     for turn in session.turns[number::-1]:
         said = _shortened(turn, prompts)
         if said:
             return Purpose(said, "prompt", Citation(session.id, turn.prompt_id, turn.time, said))
     return None
-
-
-def _made(file: Recovered) -> Revision | None:
-    """The revision that made the file; None where it was there before, or nothing tells who made it."""
-    first = file.revisions[0]
-    if file.state is State.LOST and first.operation not in _CHANGES:
-        return None
-    is_made = first.operation in (Operation.WRITE, Operation.APPEND, Operation.TOUCH, Operation.COPY)
-    return first if is_made or first.appeared else None
 
 
 def _shortened(turn: Turn, prompts: dict[str, str]) -> str:

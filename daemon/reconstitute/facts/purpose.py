@@ -1,13 +1,14 @@
 """What a folder is: its README's and its manifest's own words, else the first prompts that began it.
 
-A prompt counts only where the folder began with it: where its turn made more files than were there before. Words that a
-generator wrote are not what a project says of itself.
+A prompt counts only where sessions made most of the folder's files. Words that a generator wrote are not what a project
+says of itself.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from daemon.model import Operation
@@ -20,9 +21,11 @@ from daemon.reconstitute.recover import Recovered
 _MOST = 240
 _MOST_DOCUMENT = 32 << 10
 _MOST_BLOCKS = 60
+_MOST_SESSIONS = 5
 _README = re.compile(
     r"(?:readme|read[-_ ]?me|liesmich|lies[-_ ]?mich|lisez[-_ ]?moi|l[eé]eme|leia[-_ ]?me|leggimi|leesmij|l[aä]smig|"
-    r"l[aä]s[-_ ]?mig|czytaj[-_ ]?to|benioku|прочти(?:[-_ ]?меня)?|читай(?:[-_ ]?меня)?|自述|说明|說明|お読みください|읽어보기)"
+    r"l[aä]s[-_ ]?mig|czytaj[-_ ]?to|benioku|прочти(?:[-_ ]?меня)?|читай(?:[-_ ]?меня)?|自述|说明|說明|お読みください|"
+    r"읽어보기)"
     r"(?:[._-][a-z]{2,3}(?:[-_][a-z]{2,4})?)?(\.(?:md|markdown|mdx|rst|txt|text|adoc|asciidoc|org))?",
     re.IGNORECASE,
 )
@@ -74,7 +77,8 @@ def _first_paragraph(document: Sequence[Block], name: str, *, is_text: bool) -> 
     title, chapter = "", None
     for number, block in enumerate(document):
         if block.level:
-            is_title = not title and not any(not one.level for one in document[:number])
+            is_first = not any(one.level for one in document[:number])
+            is_title = is_first and (block.level == 1 or number == 0)
             title, chapter = (block.text, None) if is_title else (title, block)
             continue
         if chapter is not None and not _is_about(chapter.text, title, name):
@@ -126,22 +130,40 @@ def _purpose(text: str, read: Text, count: int) -> Purpose:
 
 
 def _of_prompts(target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
-    """The prompt that began the folder, and so says what it was to become."""
-    candidates = [(session, turn) for session in sessions for turn in _own_turns(session, target)]
-    candidates.sort(key=lambda pair: (pair[1].time, pair[1].prompt_id))
-    if not files:
-        candidates = candidates[:3]  # a folder in which one only talks
-    else:
-        begun = next((at for at, (_, turn) in enumerate(candidates) if _made(turn, files)), None)
-        if begun is None or not _begins(candidates[begun][1], files):
-            return
-        same = candidates[begun][0].id
-        candidates = [pair for pair in candidates[: begun + 1] if pair[0].id == same]
-    for session, turn in candidates:
-        text = asked(turn)
-        if weight(text) >= 4:
-            said = sentences(text, _MOST, 2)
-            yield Purpose(said, "first prompt", Citation(session.id, turn.prompt_id, turn.time, said))
+    """The prompt that began the folder, and so says what it was to become.
+
+    Of the oldest sessions' first prompts under which files were made: the one that speaks of the folder by its name,
+    else the oldest. None where most of the files were there before, for then none of them began it.
+    """
+    openings = list(islice(_openings(target, sessions, files), _MOST_SESSIONS))
+    if files and sum(map(_was_there, files)) * 2 > len(files):
+        return
+    names = {key(word) for word in re.split(r"[^\w]|_", target.rstrip("/").rpartition("/")[2]) if len(key(word)) > 1}
+    openings.sort(key=lambda pair: -sum(name in key(pair[1]) for name in names))
+    for citation, text in openings:
+        said = sentences(text, _MOST, 2)
+        yield Purpose(said, "first prompt", replace(citation, quote=said))
+
+
+def _openings(
+    target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]
+) -> Iterator[tuple[Citation, str]]:
+    """Of each session in this very folder the first prompt that made files, or the one before it that says something.
+
+    Where no files are known the first that says something: a folder in which one only talks.
+    """
+    made = {file.revisions[0].message_id for file in files if is_made(file)}
+    for session in sorted(sessions, key=lambda one: (one.session.created, one.id)):
+        told: tuple[Citation, str] | None = None
+        for turn in _own_turns(session, target):
+            text = asked(turn)
+            if told is None and weight(text) >= 4:
+                told = (Citation(session.id, turn.prompt_id, turn.time), text)
+            if told is not None and (not files or made & set(turn.message_ids)):
+                if weight(text) >= 4:
+                    told = Citation(session.id, turn.prompt_id, turn.time), text
+                yield told
+                break
 
 
 def _own_turns(session: SessionFacts, target: str) -> Iterator[Turn]:
@@ -153,10 +175,10 @@ def _own_turns(session: SessionFacts, target: str) -> Iterator[Turn]:
             yield turn
 
 
-def _made(turn: Turn, files: Sequence[Recovered]) -> list[Recovered]:
-    """The files of which a turn's own messages tell first, and which it made."""
-    own = set(turn.message_ids)
-    return [file for file in files if file.revisions[0].message_id in own and not _was_there(file)]
+def is_made(file: Recovered) -> bool:
+    """Whether the first that is recorded of a file is that it was made."""
+    first = file.revisions[0]
+    return first.appeared or first.operation in (Operation.WRITE, Operation.APPEND, Operation.TOUCH, Operation.COPY)
 
 
 def _was_there(file: Recovered) -> bool:
@@ -164,11 +186,6 @@ def _was_there(file: Recovered) -> bool:
     first = file.revisions[0]
     seen = first.operation in (Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE)
     return (seen and not first.appeared) or first.operation in (Operation.EDIT, Operation.PATCH)
-
-
-def _begins(turn: Turn, files: Sequence[Recovered]) -> bool:
-    """Whether a turn made more files than were there before; one that no session made may have been there always."""
-    return len(_made(turn, files)) > sum(_was_there(file) for file in files)
 
 
 def asked(turn: Turn) -> str:

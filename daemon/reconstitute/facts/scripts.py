@@ -25,11 +25,16 @@ _DEEPEST = 2
 """Folders beneath the target in which manifests still belong to it, such as ``packages/api``."""
 _MOST_RUNS = 160
 _MOST_NEEDS = 12
-_RULE = re.compile(r"^([A-Za-z0-9][\w.-]*(?:[ \t]+[A-Za-z0-9][\w.-]*)*)[ \t]*::?(?!=)[ \t]*([^\n]*)((?:\n(?:\t[^\n]*|[ \t]*(?:#[^\n]*)?(?=\n\t)))*)",
-                   re.MULTILINE)  # fmt: skip
+_RULE = re.compile(
+    r"^([A-Za-z0-9][\w.-]*(?:[ \t]+[A-Za-z0-9][\w.-]*)*)[ \t]*::?(?!=)[ \t]*([^\n]*)"
+    r"((?:\n(?:\t[^\n]*|[ \t]*(?:#[^\n]*)?(?=\n\t)))*)",
+    re.MULTILINE,
+)
 _PHONY = re.compile(r"^\.PHONY[ \t]*:[ \t]*((?:[^\n\\]|\\\n|\\.)*)", re.MULTILINE)
-_RECIPE = re.compile(r"^(?:@?)([A-Za-z_][\w-]*)((?:[ \t]+[^:=\n]*)?):(?!=)[ \t]*([^\n]*)((?:\n(?:[ \t]+[^\n]*|[ \t]*(?=\n[ \t])))*)",
-                     re.MULTILINE)  # fmt: skip
+_RECIPE = re.compile(
+    r"^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:=\n]*)?):(?!=)[ \t]*([^\n]*)((?:\n(?:[ \t]+[^\n]*|[ \t]*(?=\n[ \t])))*)",
+    re.MULTILINE,
+)
 _PROCESS = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(\S[^\n]*)$", re.MULTILINE)
 _SESSION = re.compile(
     r"^@nox\.session\b[^\n]*\n(?:@[^\n]*\n){0,5}def[ \t]+(\w+)[ \t]*\(|^@(?:invoke\.)?task\b[^\n]*\n(?:@[^\n]*\n){0,5}"
@@ -106,7 +111,8 @@ def _package(text: str, manager: str) -> Found:
 
 def _composer(text: str, _: str) -> Found:
     for name, runs in records.table(manifests.json_object(text).get("scripts")).items():
-        lines = [runs] if isinstance(runs, str) else [one for one in runs if isinstance(one, str)] if isinstance(runs, list) else []  # fmt: skip
+        several = runs if isinstance(runs, list) else [runs]
+        lines = [one for one in several if isinstance(one, str)]
         if lines and not re.match(r"(?:pre|post)-", name):
             yield name, f"composer run {shlex.quote(name)}", " && ".join(lines)
 
