@@ -242,7 +242,8 @@ class Command:
     """A command that was really run, perhaps often: `group` is ``install``, ``build``, ``test``, ``run``, ``deploy``, …
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
-    `error` are of the last failure, `last` tells how the last run ended.
+    `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
+    revert took back.
     """
 
     group: str
@@ -254,6 +255,7 @@ class Command:
     exit: int | None = None
     error: str = ""
     last: CallStatus = CallStatus.UNKNOWN
+    taken_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,14 @@ class Script:
     runs: str
     path: str
     group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What the file at `path` says must be there to run the project, such as ``flask==3.0.0`` or ``Python >=3.11``."""
+
+    text: str
+    path: str
 
 
 class SetbackKind(StrEnum):
@@ -344,6 +354,7 @@ class Facts:
     standing: Standing = field(default_factory=Standing)
     commands: tuple[Command, ...] = ()
     scripts: tuple[Script, ...] = ()
+    needs: tuple[Need, ...] = ()
     setbacks: tuple[Setback, ...] = ()
     open: tuple[OpenPoint, ...] = ()
     rules: tuple[Rule, ...] = ()
