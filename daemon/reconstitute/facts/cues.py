@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 
 _KINDS = (
-    "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain", "undone",
-    "undone_not", "offer", "either",
+    "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
+    "undone", "undone_not", "offer", "either",
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA = re.compile(r"[\u3040-\u30ff]")

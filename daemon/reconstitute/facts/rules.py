@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from daemon.reconstitute.facts import cues, sentences
 from daemon.reconstitute.facts.cues import Cues
 from daemon.reconstitute.facts.sentences import Sentence
-from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Rule, SessionFacts, Turn
+from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
 
 MOST = 40
 """Statements of one folder; those that still hold come first, then the newest."""
@@ -107,21 +107,20 @@ def _of_turn(facts: SessionFacts, turn: Turn) -> Iterator[_Said]:
     if turn.is_compaction:
         return
     if turn.prompt and not turn.is_command and not facts.session.parent_id:
-        yield from _in_text(facts, turn, "user", turn.prompt, turn.prompt_id, turn.time)
+        yield from _in_text(facts, turn, "user", Reply(turn.prompt_id, turn.time, turn.prompt))
     replies = [reply for reply in turn.replies if reply.text.strip()]
     if replies and turn.ending is Ending.ANSWERED and _did_something(turn):
-        last = replies[-1]
-        yield from _in_text(facts, turn, "agent", last.text, last.message_id, last.time)
+        yield from _in_text(facts, turn, "agent", replies[-1])
 
 
-def _in_text(facts: SessionFacts, turn: Turn, who: str, text: str, message_id: str, time: int) -> Iterator[_Said]:
-    pieces = sentences.split(text)
+def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply) -> Iterator[_Said]:
+    pieces = sentences.split(said.text)
     for number, sentence in enumerate(pieces):
-        if (statement := stated(sentence, who, text)) is None:
+        if (statement := stated(sentence, who, said.text)) is None:
             continue
-        reason = statement.reason or (_reason_after(pieces[number + 1], text) if number + 1 < len(pieces) else "")
-        citation = Citation(facts.id, message_id, time, sentence.text)
-        rule = Rule(sentence.text, who, statement.kind, time, citation, reason, statement.replaces)
+        reason = statement.reason or (_reason_after(pieces[number + 1], said.text) if number + 1 < len(pieces) else "")
+        citation = Citation(facts.id, said.message_id, said.time, sentence.text)
+        rule = Rule(sentence.text, who, statement.kind, said.time, citation, reason, statement.replaces)
         yield _Said(rule, turn, facts, statement.forbids)
 
 

@@ -1,4 +1,4 @@
-"""Prose in sentences, whatever the script: what is quoted, fenced, a heading or a table is no statement of the writer's.
+"""Prose in sentences, whatever the script; quotations, code, headings and tables are no statements of the writer.
 
 Guarantees: a sentence is a stretch of the text with its blanks made single; `Sentence.bare` is as long as its text.
 Linear in the length of the text; never raises.
@@ -18,9 +18,11 @@ _SOFT_WRAP = 50
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+•·]|\d{1,3}[.)]|[a-z]\))\s+(?:\[[ xX]\]\s+)?")
 _NO_PROSE = re.compile(r"^(?:\s{0,3}#{1,6}\s|\s*>|\s*\||\t| {4,}(?![-*+•\d])|\s*<[!/a-zA-Z]|\s*(?:[-=*_]\s*){3,}$)")
-_END = re.compile(r"(?:[.!?…:]|[?]!)[\"'’”»)\]*_]*(?=\s)|[。！？．｡][」』”）]*|[؟۔।։](?=\s|$)|[;\u037e](?=\s)")
+_END = re.compile(r"[.!?…]+[\"'’”»)\]*_]*(?=\s)|[。！？．｡][」』”）]*|[؟۔।։](?=\s|$)|[;\u037e](?=\s)")
 _TERMINAL = ".!?…。！？:؟۔।։｡"
-_INITIAL = re.compile(r"(?:^|[\s(])(?:\w|\d+|\w\.\s?\w|etc|vs|ca|cf|bzw|usw|resp|approx|No|Nr|núm|p\. ?ej|incl|inkl)\.$")
+_INITIAL = re.compile(
+    r"(?:^|[\s(])(?:\w|\d+|\w\.\s?\w|etc|vs|ca|cf|bzw|usw|resp|approx|No|Nr|núm|p\. ?ej|incl|inkl)\.$"
+)
 _QUOTED = re.compile(
     r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|‹[^›]*›|‘[^’]*’(?!\w)|(?<!\w)'[^']+'(?!\w)"
 )
@@ -89,9 +91,10 @@ def _cut(line: str) -> list[str]:
     masked = _QUOTED.sub(lambda match: _MASK * (len(match[0]) - 1) + _last(match[0]), line)
     for end in _END.finditer(masked):
         mark, following = end[0][0], line[end.end() : end.end() + 2].strip()
-        if (mark == ";" and not is_greek) or mark == ":":
+        before = line[max(start, end.start() - 12) : end.start() + 1]
+        if mark in ";\u037e" and not is_greek:
             continue
-        if mark == "." and (following[:1].islower() or _INITIAL.search(line[max(start, end.start() - 12) : end.start() + 1])):
+        if mark == "." and (following[:1].islower() or _INITIAL.search(before)):
             continue
         pieces.append(line[start : end.end()].strip())
         start = end.end()
@@ -104,8 +107,10 @@ def _last(quoted: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """What `text` is about, to compare it with another: its words from three letters on, pairs of signs in scripts
-    without blanks."""
+    """What `text` is about, to compare it with another: its words from three letters on.
+
+    In scripts without blanks pairs of signs stand for words.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
     found = {word.strip("/.") for word in _WORD.findall(_CJK.sub(" ", folded))}
     found = {word for word in found if len(word) > 2 or word.isdigit()}
