@@ -43,7 +43,7 @@ class Footnotes:
         self._definitions: list[markdown.Markdown] = []
 
     def mark(self, *citations: Citation | Source | None, shown: str = "") -> markdown.Markdown:
-        """``[^1][^2]``, the marks of the citations; of those that say no more than the text `shown`, without a quote."""
+        """``[^1][^2]``, the marks of the citations; a quote that is part of the text `shown` is not repeated."""
         numbers = dict.fromkeys(self._number(one, shown) for one in citations if one is not None)
         return markdown.Markdown("".join(f"[^{number}]" for number in numbers))
 
