@@ -120,7 +120,7 @@ class Entries:
         said += self._mark(one.citation, one.text + " " + one.detail)
         unsaid = [path for path in one.paths if self._links.label(path) not in one.text + one.detail]
         if unsaid:
-            said += f": {', '.join(self._links.file(path) for path in unsaid[:_MOST_PATHS])}"
+            said += f"; files: {', '.join(self._links.file(path) for path in unsaid[:_MOST_PATHS])}"
             said += f" and {len(unsaid) - _MOST_PATHS} more" if len(unsaid) > _MOST_PATHS else ""
         if one.outcome.strip():
             said += f"; then: {markdown.prose(one.outcome, _MOST_TEXT)}"

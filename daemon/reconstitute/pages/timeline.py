@@ -184,12 +184,12 @@ class Timeline:
 
 def _parent(session_id: str, parents: Mapping[str, str]) -> str:
     """The session that started it, if that is told too; empty where the records lead in a circle."""
-    seen = {session_id}
+    seen: set[str] = set()
     above = parents[session_id]
-    while above in parents and above not in seen:
+    while above in parents and above != session_id and above not in seen:
         seen.add(above)
         above = parents[above]
-    return parents[session_id] if above not in seen and parents[session_id] in parents else ""
+    return parents[session_id] if above != session_id and parents[session_id] in parents else ""
 
 
 def _month(one: SessionFacts) -> str:
