@@ -22,11 +22,12 @@ _QUOTE = re.compile(r"(?:\s*>)+ ?")
 _BOLD = re.compile(r"(?<!\S)\*\*(\w(?:[^*`\\<>\[\]~$@/\ue000\ue001]{0,200}?\w)?:?)\*\*(?![^\s.,;:!?)])")
 """Strong emphasis that every renderer takes for one, of words in which nothing else can begin."""
 _MARKS = {"\ue000": "**", "\ue001": "**"}
-_LANGUAGES = frozenset(
-    "bash c cpp csharp css diff dockerfile go graphql html ini java javascript js json jsx kotlin lua make makefile "
-    "markdown md php pl perl powershell py python rb ruby rs rust scala scss sh shell sql svelte swift text toml ts tsx "
-    "txt typescript vue xml yaml yml zsh".split()
-)
+_LANGUAGES = frozenset({
+    "bash", "c", "cpp", "csharp", "css", "diff", "dockerfile", "go", "graphql", "html", "ini", "java", "javascript",
+    "js", "json", "jsx", "kotlin", "lua", "make", "makefile", "markdown", "md", "php", "pl", "perl", "powershell", "py",
+    "python", "rb", "ruby", "rs", "rust", "scala", "scss", "sh", "shell", "sql", "svelte", "swift", "text", "toml",
+    "ts", "tsx", "txt", "typescript", "vue", "xml", "yaml", "yml", "zsh",
+})  # fmt: skip
 """Languages of fences that are only ever coloured; some others, such as mermaid, are run."""
 _DEEPEST = 6
 _INDENTED = 4

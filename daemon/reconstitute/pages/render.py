@@ -20,6 +20,7 @@ from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.said import cited
+from daemon.reconstitute.pages.session_page import SessionPages
 from daemon.reconstitute.pages.transcripts import cited_sessions
 from daemon.reconstitute.recover import MEANING, Recovered
 
@@ -32,8 +33,9 @@ class Renderer:
     def __init__(self, material: Material, most_pages: int) -> None:
         self._known = Known(material)
         sizes = {file.relative: content.size_beside(file.shown) for file in material.files}
-        facts = material.facts
-        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, facts.sessions, cited_sessions(facts))
+        facts, self._conversation = material.facts, material.conversation
+        told = facts.sessions if self._conversation is not None else ()
+        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, told, cited_sessions(facts))
         self._jinja = environment()
 
     @property
@@ -47,6 +49,8 @@ class Renderer:
         pages = [folders.page(folder) for folder in self._plan.folders]
         for relative in self._plan.files:
             pages += self._file_pages(self._known.files[relative])
+        if self._conversation is not None:
+            pages += SessionPages(self._known, self._plan, self._conversation).pages()
         return sorted(pages, key=lambda page: page.path)
 
     def entry(self, folder: str) -> Entry:
