@@ -52,15 +52,17 @@ class Messages:
 
         What a revert took back is gone from OpenCode; that is said once, above.
         """
-        made = []
-        if self._size < _MOST:
-            made = [one for one in self._pieces(said, is_quoted=is_quoted, is_taken_back=is_taken_back) if one]
-        elif not self._is_full:
-            self._is_full = True
-            made = [f"What follows is not shown, for this page is too long. {calls.whole(said.id)}"]
-        text = f"###### {anchor(number)}\n\n" + "".join(f"{one}\n\n" for one in made)
-        self._size += len(text.encode("utf-8", "replace"))
-        return text
+        pieces = [f"###### {anchor(number)}"]
+        for piece in self._pieces(said, is_quoted=is_quoted, is_taken_back=is_taken_back):
+            if self._size >= _MOST:
+                if not self._is_full:
+                    pieces.append(f"What follows is not shown, for this page is too long. {calls.whole(said.id)}")
+                self._is_full = True
+                break
+            if piece:
+                pieces.append(piece)
+                self._size += len(piece.encode("utf-8", "replace"))
+        return "".join(f"{piece}\n\n" for piece in pieces)
 
     def _pieces(self, said: Said, *, is_quoted: bool, is_taken_back: bool) -> Iterator[str]:
         yield self._head(said, is_taken_back=is_taken_back)
@@ -86,19 +88,13 @@ class Messages:
     def _item(self, said: Said, item: Item, *, is_quoted: bool) -> str:
         is_short = self._size > ROOM
         if isinstance(item, Text):
-            made = self._text(said, item, is_quoted=is_quoted, is_short=is_short)
-        elif isinstance(item, Thought):
-            made = (
-                ""
-                if is_short or not item.text.strip()
-                else calls.fold("Reasoning", _blocks(item.text, said.id, MOST_TEXT // 4))
-            )
-        elif isinstance(item, ToolCall):
-            made = self._call(said, item, is_short=is_short)
-        else:
-            made = _other(item, said.id)
-        self._size += len(made.encode("utf-8", "replace")) if len(made) > _MOST_SHORT else 0
-        return made
+            return self._text(said, item, is_quoted=is_quoted, is_short=is_short)
+        if isinstance(item, Thought):
+            is_told = not is_short and bool(item.text.strip())
+            return calls.fold("Reasoning", _blocks(item.text, said.id, MOST_TEXT // 4)) if is_told else ""
+        if isinstance(item, ToolCall):
+            return self._call(said, item, is_short=is_short)
+        return _other(item, said.id)
 
     def _text(self, said: Said, item: Text, *, is_quoted: bool, is_short: bool) -> str:
         text = item.text.strip("\n")
@@ -109,7 +105,9 @@ class Messages:
         bare = text.strip()
         if is_quoted and len(bare) > 2 and bare[0] == bare[-1] == '"':
             text = bare[1:-1]
-        made = _blocks(text, said.id, _MOST_SHORT if is_short else MOST_TEXT)
+        most = _MOST_SHORT if is_short else MOST_TEXT
+        while (size := len((made := _blocks(text, said.id, most)).encode("utf-8", "replace"))) > _MOST - self._size:
+            most = min(most // 2, most * (_MOST - self._size) // size)
         return quote(made) if said.role == "user" else made
 
     def _call(self, said: Said, item: ToolCall, *, is_short: bool) -> str:

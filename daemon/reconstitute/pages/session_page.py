@@ -6,6 +6,7 @@ page of the set. It reads messages one at a time, through what it is given for t
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,6 +28,8 @@ from daemon.reconstitute.pages.transcripts import Chapter, name_of
 VERSION = 1
 """Of what these pages look like; raise it when they are to be made anew."""
 _MOST_HEADING = 90
+_LIKE_ANCHOR = re.compile(r"\W*msg\W", re.IGNORECASE)
+"""A heading that a renderer could give the slug of a message."""
 _MOST_FILES = 40
 
 
@@ -82,7 +85,8 @@ class SessionPages:
 
     def _written(self, chapter: Chapter) -> Iterator[str]:
         facts = chapter.facts
-        yield f"# {_heading(name_of(facts) or 'A session without a title')}\n\n"
+        name = name_of(facts) or "A session without a title"
+        yield f"# {'Session: ' if _LIKE_ANCHOR.match(name) else ''}{_heading(name)}\n\n"
         yield f"{self._pager(chapter)}\n\n"
         yield from (f"{one}\n\n" for one in (self._head(chapter) if chapter.number == 1 else ()) if one)
         yield from self._conversation_of(chapter)
