@@ -28,6 +28,7 @@ from daemon.recall.snippet import counted
 from daemon.reconstitute import extract, output
 from daemon.reconstitute.agent.case import Case, Holdings
 from daemon.reconstitute.agent.rounds import Asked, Rounds
+from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.facts import gather
 from daemon.reconstitute.look import Look
@@ -143,6 +144,7 @@ class Reconstitution:
             asked.record,
             tuple(folder.programs),
             gather(path, scope.facts, files, folder.programs, target.at),
+            Conversations(self._archive, scope.facts),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from daemon.archive import Archive
@@ -22,7 +22,7 @@ from daemon.index import Filters
 from daemon.model import Message, Operation, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
-from daemon.reconstitute.facts import file_changes, sessions, turns
+from daemon.reconstitute.facts import file_changes, sessions, sizes, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts
 from daemon.transcript.document import readable
 
@@ -192,6 +192,10 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
         return
     changes = draft.changes.get(session.id, ())
     facts = sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
+    number = {message_id: place for place, message_id in enumerate(every, start=1)}
+    size = {message.id: sizes.size(message) for message in read}
+    ids = facts.message_ids
+    facts = replace(facts, numbers=tuple(number[one] for one in ids), sizes=tuple(size.get(one, 0) for one in ids))
     draft.facts.append(facts)
     first = next((turn.prompt for turn in facts.turns if turn.prompt), "")
     draft.involved.append(Involved(session, facts.title, tuple(kept), first, facts.deleted))

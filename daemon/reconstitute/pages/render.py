@@ -19,7 +19,8 @@ from daemon.reconstitute.pages.index import Entry, entry
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
-from daemon.reconstitute.pages.transcripts import Transcripts
+from daemon.reconstitute.pages.session_page import SessionPages
+from daemon.reconstitute.pages.transcripts import cited_sessions
 from daemon.reconstitute.recover import MEANING, Recovered
 
 __all__ = ["MOST_ROWS", "Material", "Renderer"]
@@ -34,8 +35,9 @@ class Renderer:
     def __init__(self, material: Material, most_pages: int) -> None:
         self._known = Known(material)
         sizes = {file.relative: content.size_beside(file.shown) for file in material.files}
-        self._plan = Plan(sizes, self._known.is_worked_on, most_pages)
-        self._transcripts = Transcripts(material.facts.sessions)
+        facts, self._conversation = material.facts, material.conversation
+        told = facts.sessions if self._conversation is not None else ()
+        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, told, cited_sessions(facts))
         self._jinja = environment()
 
     @property
@@ -45,15 +47,17 @@ class Renderer:
 
     def pages(self) -> list[Page]:
         """Every page, sorted by path."""
-        folders = Folders(self._known, self._plan, self._transcripts, self._jinja)
+        folders = Folders(self._known, self._plan, self._plan.transcripts, self._jinja)
         pages = [folders.page(folder) for folder in self._plan.folders]
         for relative in self._plan.files:
             pages += self._file_pages(self._known.files[relative])
+        if self._conversation is not None:
+            pages += SessionPages(self._known, self._plan, self._conversation).pages()
         return sorted(pages, key=lambda page: page.path)
 
     def entry(self, folder: str) -> Entry:
         """The target's line in the index over all targets; `folder` is where its tree was published."""
-        return entry(self._known, self._transcripts, folder)
+        return entry(self._known, self._plan.transcripts, folder)
 
     def _file_pages(self, file: Recovered) -> list[Page]:
         """A file's page, and the whole text of a large one beside it."""
