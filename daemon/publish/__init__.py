@@ -136,7 +136,7 @@ class _Plan:
             if self._is_nested(name):
                 self.result.nested.append(name)
                 continue
-            data = _shown(page.content).encode()
+            data = _shown(page.text).encode()
             entry = {"sha256": sha256(data), "sources": sorted(set(page.sources))}
             before, old = self._current(name), self._old.get(name)
             if before == entry["sha256"]:
