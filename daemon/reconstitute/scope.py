@@ -23,7 +23,7 @@ from daemon.model import Kind, Message, Operation, Part, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
-from daemon.reconstitute.facts import file_changes, sessions
+from daemon.reconstitute.facts import file_changes, sessions, sizes
 from daemon.reconstitute.facts.values import FileChange, SessionFacts
 from daemon.records import table, text
 from daemon.redact import redact
@@ -205,7 +205,13 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
     draft.involved.append(Involved(session, title, tuple(kept), first.text if first else "", deleted))
     changes = draft.changes.get(session.id, ())
-    draft.facts.append(sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until))
+    facts = sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until)
+    number = {message_id: place for place, message_id in enumerate(every, start=1)}
+    size = {message.id: sizes.size(message) for message in read}
+    ids = facts.message_ids
+    draft.facts.append(
+        replace(facts, numbers=tuple(number[one] for one in ids), sizes=tuple(size.get(one, 0) for one in ids))
+    )
 
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:

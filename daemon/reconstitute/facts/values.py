@@ -169,6 +169,8 @@ class SessionFacts:
 
     `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
     are that session's. `commits` are subjects of commits made in it. `deleted`: OpenCode deleted it.
+    `numbers` are the places of the `message_ids` among all messages of the session, from 1 (empty: it `is_whole`), and
+    `sizes` about the bytes that each takes up on a page (empty: unknown).
     """
 
     session: Session
@@ -184,6 +186,8 @@ class SessionFacts:
     forked_from: str = ""
     copied: int = 0
     deleted: bool = False
+    numbers: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:

@@ -20,6 +20,7 @@ from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.said import cited
+from daemon.reconstitute.pages.transcripts import cited_sessions
 from daemon.reconstitute.recover import MEANING, Recovered
 
 __all__ = ["MOST_QUIET", "MOST_ROWS", "Material", "Renderer"]
@@ -31,7 +32,8 @@ class Renderer:
     def __init__(self, material: Material, most_pages: int) -> None:
         self._known = Known(material)
         sizes = {file.relative: content.size_beside(file.shown) for file in material.files}
-        self._plan = Plan(sizes, self._known.is_worked_on, most_pages)
+        facts = material.facts
+        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, facts.sessions, cited_sessions(facts))
         self._jinja = environment()
 
     @property
