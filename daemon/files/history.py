@@ -31,9 +31,10 @@ class Revision:
     one; `moved_from` is where the file was before, `moved_to` where it went. `is_fleeting`: certain at its own time
     only, since something whose time is not known, such as a revert, may have come right after it. `mark_unknown`: all
     of the content is certain but whether a byte order mark stands before it, which neither reads nor later diffs show.
-    `blob` is the git id of the content where that is all that a snapshot tells. `unconfirmed`: the content is as a call left it, but a formatter
-    may have run after it; the first evidence that shows the same content makes this very revision certain.
-    `appeared`: an observation shows the file, and the one of its kind before showed that it was not there.
+    `blob` is the git id of the content where that is all that a snapshot tells. `unconfirmed`: the content is as a call
+    left it, but a formatter may have run after it; the first evidence that shows the same content makes this very
+    revision certain. `appeared`: an observation shows the file, and the one of its kind before showed that it was not
+    there.
     """
 
     time: int

@@ -114,12 +114,14 @@ class _Group:
             return True
         if revision.deleted or best.deleted:
             return revision.deleted and best.deleted
-        if best.whole is not None and revision.whole is not None:
-            return best.whole.is_same(revision.whole)
-        if best.whole is not None or not _only_shows(revision) or self.doubts:
-            return False
+        if best.whole is not None:
+            return revision.whole is not None and best.whole.is_same(revision.whole)
+        return _only_shows(revision) and not self.doubts and self._becomes_known(revision, before)
+
+    def _becomes_known(self, revision: Revision, before: _Group | None) -> bool:
+        """Whether what `revision` shows can be this state, of which no whole content is known yet."""
         if revision.whole is None:
-            return not (best.blob and revision.blob and best.blob != revision.blob)
+            return not (self.best.blob and revision.blob and self.best.blob != revision.blob)
         # The first whole content that is known after a change is what that made of the file.
         return before is None or not _holds(before.best, revision.whole)
 
@@ -151,10 +153,15 @@ def _change(group: _Group, before: _Group | None) -> Change:
         return Change.PERHAPS
     if source.tool == "revert":
         return Change.BROUGHT_BACK if BROUGHT_BACK in source.evidence else Change.TAKEN_BACK
+    if source.operation in OBSERVATIONS:
+        return _shown_change(source, before)
     if source.operation is Operation.MOVE and source.deleted:
         return Change.MOVED_AWAY
-    if source.operation not in OBSERVATIONS:
-        return _BY_OPERATION.get(source.operation, Change.FOUND)
+    return _BY_OPERATION.get(source.operation, Change.FOUND)
+
+
+def _shown_change(source: Revision, before: _Group | None) -> Change:
+    """What an observation tells of the change before it."""
     if source.outside_change:
         return Change.OUTSIDE
     if before is None:
@@ -165,9 +172,8 @@ def _change(group: _Group, before: _Group | None) -> Change:
 
 def _arrives(revision: Revision) -> bool:
     """Whether it brought the file here from another path."""
-    return bool(revision.moved_from) or (
-        revision.operation in {Operation.MOVE, Operation.COPY} and not revision.deleted
-    )
+    is_brought = revision.operation in {Operation.MOVE, Operation.COPY} and not revision.deleted
+    return is_brought or bool(revision.moved_from)
 
 
 def _only_shows(revision: Revision) -> bool:
