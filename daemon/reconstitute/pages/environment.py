@@ -13,7 +13,7 @@ import jinja2
 
 from daemon import markdown
 from daemon.recall.snippet import counted
-from daemon.reconstitute.pages import file_page
+from daemon.reconstitute.pages import file_entries
 from daemon.reconstitute.recover import evidence
 from daemon.redact import redact
 
@@ -31,7 +31,6 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "change": file_page.change,
         "code": markdown.code,
         "bare": markdown.bare,
         "cut": markdown.inline,
@@ -39,10 +38,11 @@ def environment() -> jinja2.Environment:
         "evidence": lambda revision: redact(evidence(revision)),
         "fence": markdown.fence,
         "iso": markdown.iso,
+        "moment": markdown.moment,
         "prose": markdown.prose,
         "quoted": markdown.quoted,
         "title": markdown.title,
-        "tool": file_page.tool,
+        "tool": file_entries.tool,
         "redacted": lambda text: redact(str(text)),
     }
     environment.globals["counted"] = counted
