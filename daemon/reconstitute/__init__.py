@@ -126,15 +126,12 @@ class Reconstitution:
             progress({"phase": "recover", "done": number, "total": len(histories)})
         said = [*scope.warnings, *self._emptiness(target, path, scope, files)]
         case = self._case(target, path, scope, histories, files)
-        extractor = Extractor(scope.passages, path, [file.relative for file in files])
-        findings = self._findings(case, extractor, progress)
-        quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
-        asked = self._asked(target, replace(case, quoted=quoted), progress)
+        findings = self._findings(case, progress)
+        asked = self._asked(target, case, progress)
         material = Material(
             scope,
             tuple(files),
             findings,
-            extractor,
             target.at,
             tuple(said),
             _shared_names(self._files.paths("/")),
@@ -212,24 +209,28 @@ class Reconstitution:
         asked.warnings += dict.fromkeys(noted)
         return asked
 
-    def _findings(self, case: Case, extractor: Extractor, progress: Progress) -> tuple[Findings, ...]:
-        """The quotations that answer each question.
+    def _findings(self, case: Case, progress: Progress) -> tuple[Findings, ...]:
+        """The quotations that answer each of a person's own questions.
 
         Stored ones are used again while the evidence and the questions are the same, unless recall was not whole when
         they were found: then they are looked for anew.
         """
+        own = [question for question in case.questions if question.id not in output.DEFAULT]
+        if not own:
+            return ()
         key = digest(
             case.scope.fingerprint.encode(),
-            dumps([asdict(question) for question in case.questions]),
+            dumps([asdict(question) for question in own]),
             f"{extract.VERSION} {case.moment}".encode(),
         )
         name = "answers" if case.moment is None else "answers-at"
         stored = self._archive.target_get(case.path, name)
         if stored is not None and stored["key"] == key and not stored["warnings"]:
-            return tuple(_from_json(q, stored["answers"][q.id]) for q in case.questions)
+            return tuple(_from_json(q, stored["answers"][q.id]) for q in own)
         found: list[Findings] = []
-        for number, question in enumerate(case.questions):
-            progress({"phase": "quote", "done": number, "total": len(case.questions)})
+        extractor = Extractor(extract.passages(case.scope.facts))
+        for number, question in enumerate(own):
+            progress({"phase": "quote", "done": number, "total": len(own)})
             found.append(extractor.answer(question, case.searches.ranks(question)))
         answers = {finding.question.id: _to_json(finding) for finding in found}
         warnings = [*case.searches.warnings, *self._ground["pending"]]
@@ -276,7 +277,7 @@ def _shared_names(paths: Iterable[str]) -> frozenset[str]:
 
 
 def _to_json(found: Findings) -> Json:
-    fields = ("text", "kind", "message_id", "session_id", "title", "created", "opening", "code")
+    fields = ("text", "kind", "message_id", "session_id", "title", "created")
     return {"note": found.note, "quotes": [{name: getattr(quote, name) for name in fields} for quote in found.quotes]}
 
 

@@ -33,7 +33,8 @@ _REFERENCE = Callable[[str], markdown.Markdown]
 class Told:
     """One state; `where` is the session, `asked` the prompt, `remarks` what must not be overlooked.
 
-    `is_seen`: the session only noticed it. `evidence` are lines about the first of its records, `more` counts the others.
+    `is_seen`: the session only noticed it. `evidence` are lines about the first of its records, `more` counts
+    the others.
     """
 
     time: markdown.Markdown

@@ -101,7 +101,8 @@ def standing(file: Recovered, refer: _Refer) -> markdown.Markdown:
     if file.state is State.DELETED:
         if last.moved_to:
             return markdown.Markdown(f"It was moved to {refer(last.moved_to)} on {at}.")
-        return markdown.Markdown(f"It was deleted on {at}.")
+        how = "taken back, and so removed," if last.tool == "revert" else "deleted"
+        return markdown.Markdown(f"It was {how} on {at}.")
     if file.state in {State.VERIFIED, State.PROVEN}:
         return markdown.Markdown(f"Known exactly, as of {at}.")
     why = markdown.prose(redact(file.reason))

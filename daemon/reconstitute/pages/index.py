@@ -76,7 +76,7 @@ def entry(known: Known, folder: str) -> Entry:
     elif purpose is not None and purpose.passages:
         summary, is_quoted = purpose.passages[0].text, True
     times = [revision.time for file in known.files.values() for revision in file.revisions]
-    times += [passage.created for passage in known.material.scope.passages]
+    times += [turn.ended for one in known.material.scope.facts for turn in one.turns]
     times += [one.session.created for one in known.material.scope.sessions]
     files = Counter(file.state.value for file in known.files.values())
     return Entry(
