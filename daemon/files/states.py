@@ -76,34 +76,40 @@ def file_history(revisions: Sequence[Revision]) -> tuple[Entry, ...]:
     """The states of a file, newest first; `revisions` oldest first."""
     groups: list[_Group] = []
     for revision in revisions:
-        if not (groups and groups[-1].takes(revision, groups[-2] if len(groups) > 1 else None)):
-            groups.append(_Group([]))
-        groups[-1].records.append(revision)
+        if groups and groups[-1].takes(revision, groups[-2] if len(groups) > 1 else None):
+            groups[-1].add(revision)
+        else:
+            groups.append(_Group.of(revision))
     return tuple(_states(groups))[::-1]
 
 
 @dataclass(slots=True)
 class _Group:
-    """Revisions in a row that tell of one and the same state."""
+    """Revisions in a row that tell of one and the same state.
+
+    `best` is the newest certain one, else the newest with the whole content, else the newest. `doubts` may have changed
+    the file after this state was last certain, or was made.
+    """
 
     records: list[Revision]
+    source: Revision
+    best: Revision
+    doubts: list[Revision]
 
-    @property
-    def source(self) -> Revision:
-        return next((one for one in self.records if one.operation not in DOUBTS), self.records[0])
+    @classmethod
+    def of(cls, revision: Revision) -> _Group:
+        return cls([revision], revision, revision, [])
 
-    @property
-    def best(self) -> Revision:
-        """The newest certain revision, else the newest with the whole content, else the newest."""
-        return min(self.records[::-1], key=lambda one: (not one.proven, not one.deleted and one.whole is None))
-
-    @property
-    def doubts(self) -> list[Revision]:
-        """What may have changed the file after this state was last certain, or was made."""
-        last = max((n for n, one in enumerate(self.records) if one.proven), default=-1)
-        if last >= 0:
-            return self.records[last + 1 :]
-        return [one for one in self.records[1:] if one.operation in DOUBTS or one.outside_change]
+    def add(self, revision: Revision) -> None:
+        if self.source.operation in DOUBTS:
+            self.source = revision
+        if revision.proven:
+            self.doubts = []
+        elif self.best.proven or revision.operation in DOUBTS or revision.outside_change:
+            self.doubts.append(revision)
+        if _ignorance(revision) <= _ignorance(self.best):
+            self.best = revision
+        self.records.append(revision)
 
     def takes(self, revision: Revision, before: _Group | None) -> bool:
         """Whether `revision` tells of this state and not of a new one."""
@@ -124,6 +130,11 @@ class _Group:
             return not (self.best.blob and revision.blob and self.best.blob != revision.blob)
         # The first whole content that is known after a change is what that made of the file.
         return before is None or not _holds(before.best, revision.whole)
+
+
+def _ignorance(revision: Revision) -> tuple[bool, bool]:
+    """Lower where more is known."""
+    return not revision.proven, not revision.deleted and revision.whole is None
 
 
 def _states(groups: Sequence[_Group]) -> Iterator[Entry]:

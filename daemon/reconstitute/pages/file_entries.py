@@ -26,15 +26,15 @@ _MOST_CAUSES = 5
 _MOST_COMMAND = 160
 _SHELL = "shell: "
 _GOING_BACK = frozenset({Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND})
-_REFERENCE = Callable[[str], markdown.Markdown]
+Reference = Callable[[str], markdown.Markdown]
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
     """One state; `where` is the session, `asked` the prompt, `remarks` what must not be overlooked.
 
-    `is_seen`: the session only noticed it. `evidence` are lines about the first of its records, `more` counts
-    the others.
+    `lead` says what these have to do with it, where they did not ask for it. `evidence` are lines about the first of
+    its records, `more` counts the others.
     """
 
     time: markdown.Markdown
@@ -45,7 +45,7 @@ class Told:
     diff: Diff
     evidence: tuple[markdown.Markdown, ...]
     more: int = 0
-    is_seen: bool = False
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Teller:
     def __init__(self, prompts: Prompts) -> None:
         self._prompts = prompts
 
-    def history(self, page: str, revisions: Sequence[Revision], refer: _REFERENCE) -> History:
+    def history(self, page: str, revisions: Sequence[Revision], refer: Reference) -> History:
         """What the page of a file with these `revisions`, oldest first, tells."""
         entries = file_history(revisions)
         diffs = Diffs()
@@ -70,25 +70,26 @@ class Teller:
         told = tuple(self._told(page, number, entries, diffs, refer) for number in range(len(shown)))
         return History(told, len(entries) - len(shown))
 
-    def _told(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: _REFERENCE) -> Told:
+    def _told(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: Reference) -> Told:
         entry, source = entries[number], entries[number].source
         diff = Diff() if entry.change is Change.PERHAPS else diffs.of(entry)
         back = _earlier(entry, entries[number + 1 :])
         asked, where = self._origin(page, entry)
+        what = _what(entry, back, entries[number + 1 : number + 2])
         if len(entries) == 1:
             diff = Diff(added=diff.added, removed=diff.removed, note=diff.note)  # its content stands on the page
-        lines = [self._evidence(one) for one in entry.records]
+        lines = list(dict.fromkeys(self._evidence(one) for one in entry.records))
         counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
         return Told(
             markdown.moment(source.time),
-            ", ".join(filter(None, [_what(entry, back, entries[number + 1 : number + 2]), counts])),
+            ", ".join(filter(None, [what, counts])),
             asked,
             where,
-            tuple(self._remarks(entry, back, refer)),
+            tuple(self._remarks(page, entry, back, refer)),
             diff,
             tuple(lines[:_MOST_EVIDENCE]),
             max(0, len(lines) - _MOST_EVIDENCE),
-            _is_only_seen(source),
+            _lead(entry, what),
         )
 
     def _origin(self, page: str, entry: Entry) -> tuple[markdown.Markdown, markdown.Markdown]:
@@ -102,14 +103,16 @@ class Teller:
         asked = none if is_only_seen else self._prompts.asked(page, cause.session_id, cause.message_id)
         return asked, self._prompts.session(page, cause.session_id, cause.message_id)
 
-    def _remarks(self, entry: Entry, back: Entry | None, refer: _REFERENCE) -> list[markdown.Markdown]:
+    def _remarks(self, page: str, entry: Entry, back: Entry | None, refer: Reference) -> list[markdown.Markdown]:
         source, made = entry.source, []
         if source.moved_from:
             made.append(_joined("It came from ", refer(source.moved_from)))
         if source.moved_to:
             made.append(_joined("It went to ", refer(source.moved_to)))
         if back is not None:
-            made.append(_joined("It was then as at ", markdown.moment(back.source.time)))
+            asked, _ = self._origin(page, back)
+            left = f" by {asked}" if asked else ""
+            made.append(_joined("Back to how it was left at ", markdown.moment(back.source.time), left))
         if entry.change is Change.PERHAPS:
             made += self._causes("", entry.records)
         elif not entry.is_certain:
@@ -163,6 +166,17 @@ def tool(revision: Revision) -> str:
     return _NO_TOOLS.get(revision.tool, revision.tool)
 
 
+def _lead(entry: Entry, what: str) -> str:
+    """What the prompt and the session have to do with a state that they did not ask for."""
+    if entry.change is Change.TAKEN_BACK or what.startswith("taken back"):
+        return "Undone: "
+    if entry.change is Change.BROUGHT_BACK:
+        return "Brought back: "
+    if entry.perhaps:
+        return "Perhaps: "
+    return "Seen in " if _is_only_seen(entry.source) else ""
+
+
 def _is_only_seen(revision: Revision) -> bool:
     return revision.operation in OBSERVATIONS and revision.tool != "revert"
 
@@ -190,7 +204,7 @@ def _what(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> str:
 
 
 def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
-    """The newest older state with the same certain content, where this one goes back to it."""
+    """The state with the same certain content that this one goes back to: the newest that was made, not restored."""
     content = entry.best.whole
     if (
         content is None
@@ -198,8 +212,9 @@ def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
         or entry.change not in {Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND}
     ):
         return None
-    same = (one for one in older if one.is_certain and one.best.whole is not None and one.best.whole.is_same(content))
-    return next(same, None)
+    known = (one for one in older if one.is_certain and one.best.whole is not None)
+    same = [one for one in known if one.best.whole is not None and one.best.whole.is_same(content)]
+    return next((one for one in same if one.change not in _GOING_BACK), same[0] if same else None)
 
 
 def _joined(*pieces: str) -> markdown.Markdown:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Callable
 from functools import partial
 
 import jinja2
@@ -18,7 +17,8 @@ from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.model import Page
 from daemon.reconstitute.pages import content
-from daemon.reconstitute.pages.file_entries import Teller
+from daemon.reconstitute.pages.environment import version
+from daemon.reconstitute.pages.file_entries import Reference, Teller
 from daemon.reconstitute.pages.file_lines import writers
 from daemon.reconstitute.pages.folder import refs
 from daemon.reconstitute.pages.layout import between
@@ -27,10 +27,15 @@ from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.prompts import Prompts
 from daemon.reconstitute.pages.said import cited
 from daemon.reconstitute.recover import MEANING, Recovered, State
+from daemon.records import digest
 from daemon.redact import redact
 from daemon.visible import visible
 
-_Refer = Callable[[str], markdown.Markdown]
+_IDENTITY = (
+    "time", "grade", "session_id", "message_id", "part_id", "tool", "operation", "evidence", "deleted", "note",
+    "outside_change", "moved_from", "moved_to", "fragments", "mode", "mark_unknown", "blob",
+)  # fmt: skip
+"""The fields of a revision that its page may depend on, beside its content."""
 MOST_UNFOLDED = 200
 """Lines of a content that stands open on its page."""
 
@@ -44,6 +49,7 @@ class FilePages:
         self._template = environment.get_template("file.md.j2")
         self._prompts = Prompts(known.material.facts.sessions, known.titles, plan.transcripts)
         self._teller = Teller(self._prompts)
+        self._made_by = version(), markdown.zone(), known.material.moment, known.target
 
     def pages(self, file: Recovered) -> list[Page]:
         """A file's page, and the whole text of a large one beside it."""
@@ -56,10 +62,29 @@ class FilePages:
         if beside:
             shown = content.of_revision(file.shown)
             beside = beside if shown.whole is not None else ""
-        made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})))]
+        basis = self._basis(file, page, beside, purpose, statements)
+        made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
         if beside and shown.whole is not None and file.shown is not None:
             made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))
         return made
+
+    def _basis(self, file: Recovered, page: str, *more: object) -> str:
+        """A digest of everything that the page is made from, with `more`; the contents by their ids."""
+        number = {id(revision): n for n, revision in enumerate(file.revisions)}
+        told = [
+            (
+                [getattr(one, name) for name in _IDENTITY],
+                sorted(one.kinds),
+                "" if one.whole is None else one.whole.id,
+                self._prompts.basis(page, one),
+                [self._plan.href(page, self._known.relative(path)) for path in (one.moved_from, one.moved_to) if path],
+            )
+            for one in file.revisions
+        ]
+        chosen = [number.get(id(one), -1) for one in (file.shown, file.guess)]
+        up = between(page, self._plan.layout.folder(self._plan.folder_of(file.relative)))
+        state = (file.path, file.state, file.disk, file.reason, chosen, up, more)
+        return digest(*(repr(one).encode("utf-8", "backslashreplace") for one in (self._made_by, state, told)))
 
     def _text(self, file: Recovered, page: str, beside: str) -> str:
         moment = self._known.material.moment
@@ -95,7 +120,7 @@ class FilePages:
         return next(iter(refs(self._known, self._plan, page, [path])))
 
 
-def standing(file: Recovered, refer: _Refer) -> markdown.Markdown:
+def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
     """How well the file is known, as of when, in a sentence that anybody understands."""
     last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
     if file.state is State.DELETED:

@@ -51,6 +51,17 @@ class Prompts:
         title = markdown.bare(self._titles.get(session_id, "") or session_id).strip() or session_id
         return self._linked(markdown.cut(title, _MOST_TITLE), page, session_id, message_id)
 
+    def basis(self, page: str, revision: Revision) -> tuple[object, ...]:
+        """All that `page` may say of where a revision comes from, without rendering it."""
+        turn, call = self.turn(revision.session_id, revision.message_id), self.call(revision)
+        asked = () if turn is None else (turn.prompt, self._href(page, revision.session_id, turn.prompt_id))
+        ended = () if call is None else (call.status, call.started, call.ended)
+        session_id = revision.session_id
+        return (asked, ended, self._titles.get(session_id, ""), self._href(page, session_id, revision.message_id))
+
+    def _href(self, page: str, session_id: str, message_id: str) -> str:
+        return self._transcripts.href(page, session_id, message_id)
+
     def _linked(self, label: str, page: str, session_id: str, message_id: str) -> markdown.Markdown:
-        href = self._transcripts.href(page, session_id, message_id)
+        href = self._href(page, session_id, message_id)
         return markdown.link(label, href) if href else markdown.inline(label)
