@@ -39,13 +39,13 @@ class Told:
 
     time: markdown.Markdown
     what: str
+    lead: markdown.Markdown
     asked: markdown.Markdown
     where: markdown.Markdown
     remarks: tuple[markdown.Markdown, ...]
     diff: Diff
     evidence: tuple[markdown.Markdown, ...]
     more: int = 0
-    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class Teller:
         return Told(
             markdown.moment(source.time),
             ", ".join(filter(None, [what, counts])),
+            _lead(entry, what),
             asked,
             where,
             tuple(self._remarks(page, entry, back, refer)),
             diff,
             tuple(lines[:_MOST_EVIDENCE]),
             max(0, len(lines) - _MOST_EVIDENCE),
-            _lead(entry, what),
         )
 
     def _origin(self, page: str, entry: Entry) -> tuple[markdown.Markdown, markdown.Markdown]:
@@ -166,15 +166,17 @@ def tool(revision: Revision) -> str:
     return _NO_TOOLS.get(revision.tool, revision.tool)
 
 
-def _lead(entry: Entry, what: str) -> str:
+def _lead(entry: Entry, what: str) -> markdown.Markdown:
     """What the prompt and the session have to do with a state that they did not ask for."""
     if entry.change is Change.TAKEN_BACK or what.startswith("taken back"):
-        return "Undone: "
-    if entry.change is Change.BROUGHT_BACK:
-        return "Brought back: "
-    if entry.perhaps:
-        return "Perhaps: "
-    return "Seen in " if _is_only_seen(entry.source) else ""
+        lead = "Undone: "
+    elif entry.change is Change.BROUGHT_BACK:
+        lead = "Brought back: "
+    elif entry.perhaps:
+        lead = "Perhaps: "
+    else:
+        lead = "Seen in " if _is_only_seen(entry.source) else ""
+    return markdown.Markdown(lead)
 
 
 def _is_only_seen(revision: Revision) -> bool:
