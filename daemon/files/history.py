@@ -14,9 +14,11 @@ from daemon.model import Operation
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""
+SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was undone"
+"""The evidence of what a revert made of a file, and of what its undoing did."""
 
-_DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN, Operation.REFUSED})
-_OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
+DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN, Operation.REFUSED})
+OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Revision:
     @property
     def is_from_outside(self) -> bool:
         """Whether it only shows what something else than a recorded call had made of the file."""
-        return self.outside_change and self.operation in _OBSERVATIONS
+        return self.outside_change and self.operation in OBSERVATIONS
 
     @property
     def content(self) -> bytes | None:
@@ -112,7 +114,7 @@ class FileHistory:
         found: list[tuple[Revision, Revision | None]] = []
         before: Revision | None = None
         for revision in self.revisions:
-            if revision.operation in _DOUBTS:
+            if revision.operation in DOUBTS:
                 continue
             if _is_change(revision, before):
                 found.append((revision, before))
@@ -184,7 +186,7 @@ class FileHistory:
 
 def _is_change(revision: Revision, before: Revision | None) -> bool:
     """Whether the path is other after `revision` than after `before`, as far as that is known."""
-    if revision.operation not in _OBSERVATIONS or revision.tool == "revert" or revision.appeared:
+    if revision.operation not in OBSERVATIONS or revision.tool == "revert" or revision.appeared:
         return True
     if before is None:
         return False

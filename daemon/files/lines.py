@@ -32,10 +32,12 @@ class Line:
 def blame(history: FileHistory) -> list[Line]:
     """Each line of the newest revision with whole content; empty where there is none, or it is not text.
 
-    A line that an observation brought in was last written before that: its revision is the first that shows it.
+    A line that an observation brought in was last written before that: its revision is the first that shows it. What a
+    revert brought back belongs to who had written it.
     """
     lines: list[str] = []
     owners: list[Revision] = []
+    before: dict[str, list[Revision]] = {}
     for revision in history.revisions:
         content = revision.content
         if content is None:
@@ -45,8 +47,10 @@ def blame(history: FileHistory) -> list[Line]:
         except UnicodeDecodeError:
             lines, owners = [], []
             continue
-        owners = _carried(lines, owners, now, revision)
+        known = before.get(revision.sha256) if revision.tool == "revert" else None
+        owners = _carried(lines, owners, now, revision) if known is None else known
         lines = now
+        before[revision.sha256] = owners
     return [
         Line(text.rstrip("\r\n"), owner.time, owner.session_id, owner.message_id, owner.tool, owner.grade.value)
         for text, owner in zip(lines, owners, strict=True)
