@@ -20,10 +20,14 @@ _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
 
 @dataclass(slots=True)
 class _Stretch:
-    """Changes of one session to a path that nobody else's came between; `before` is the state they began with."""
+    """Changes of one session to a path that nobody else's came between; `before` is the state they began with.
+
+    `origin` is the path at which the file was then, if it was another.
+    """
 
     before: Revision | None
     revisions: list[Revision]
+    origin: str = ""
 
     @property
     def last(self) -> Revision:
@@ -63,13 +67,15 @@ def _with_origin(
     """The same, with what the session did to the file where it was before it moved it here; `seen`: where it was."""
     first = stretches[0]
     source = next((revision.moved_from for revision in first.revisions if revision.moved_from), "")
-    earlier = [
-        one for one in by_path.get(source, {}).get(session_id, []) if one.revisions[0].time <= first.revisions[0].time
-    ]
-    if source in seen or not earlier or not earlier[-1].last.moved_to:
+    if not source or source in seen or (first.before is not None and not first.before.deleted):
         return stretches
+    earlier = by_path.get(source, {}).get(session_id, [])
+    earlier = [one for one in earlier if one.revisions[0].time <= first.revisions[0].time]
+    if not earlier or not earlier[-1].last.moved_to:
+        return [replace(first, origin=source), *stretches[1:]]
     earlier = _with_origin(session_id, earlier, by_path, seen | {source})
-    joined = _Stretch(earlier[-1].before, [*earlier[-1].revisions[:-1], *first.revisions])
+    last = earlier[-1]
+    joined = _Stretch(last.before, [*last.revisions[:-1], *first.revisions], last.origin or source)
     return [*earlier[:-1], joined, *stretches[1:]]
 
 
@@ -80,7 +86,7 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         away = FileChange(last.moved_to, "moved", moved_from=path)
         return None if last.moved_to in known or _absent(first) else away
     is_back = _is_back(first, last)
-    is_undone = is_back and last.tool == "revert" and len(stretches) == 1
+    is_undone = is_back and last.tool == "revert" and last.proven and len(stretches) == 1
     if is_undone:
         made = [revision for revision in first.revisions if revision.tool != "revert"]
         if not made:
@@ -88,10 +94,9 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         stretches, last = [_Stretch(first.before, made)], made[-1]
     elif is_back:
         return None  # made and removed, or changed and changed back
-    moved_from = next((r.moved_from for one in stretches for r in one.revisions if r.moved_from), "")
-    what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if moved_from else "changed"
+    what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
     added, removed = _lines(stretches)
-    return FileChange(path, what, added, removed, moved_from if what == "moved" else "", undone=is_undone)
+    return FileChange(path, what, added, removed, first.origin if what == "moved" else "", undone=is_undone)
 
 
 def _absent(stretch: _Stretch) -> bool:
@@ -105,13 +110,13 @@ def _absent(stretch: _Stretch) -> bool:
 
 
 def _is_back(first: _Stretch, after: Revision) -> bool:
-    """Whether the state after all of it is surely the one before it."""
+    """Whether the state after all of it is the one before it, as far as both are known."""
     before = first.before
     if after.deleted or _absent(first):
         return after.deleted and _absent(first)
-    if before is None or before.whole is None or after.whole is None:
+    if first.origin or before is None or before.whole is None or after.whole is None:
         return False
-    return before.proven and after.proven and before.whole.is_same(after.whole) and not after.moved_from
+    return before.whole.is_same(after.whole)
 
 
 def _lines(stretches: Sequence[_Stretch]) -> tuple[int | None, int | None]:
