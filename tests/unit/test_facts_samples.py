@@ -88,6 +88,9 @@ def test_sub_agents_and_forks_name_sessions_that_are_there(told: list[SessionFac
 def test_what_the_scenario_of_the_samples_did_is_told(told: list[SessionFacts]) -> None:
     story = _by_title(told, "Settings: revert story")
     assert [(turn.prompt, turn.taken_back) for turn in story.turns][1] == ("Turn DEBUG off and add a SECRET.", True)
+    assert {(one.path.rpartition("/")[2], one.what, one.undone) for one in story.changes} == {
+        ("settings.py", "added", False), ("extra_settings.py", "added", True), ("shell_note.txt", "added", False),
+    }  # fmt: skip
     assert [one.pending for one in _by_title(told, "Pending revert").reverts] == [True]
     wrong = _by_title(told, "Things that go wrong")
     assert [turn.ending for turn in wrong.turns] == [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.files import FileHistory
-from daemon.files.history import Revision
+from daemon.files.history import Change, Revision
 from daemon.files.lines import counts
 from daemon.model import Operation
 from daemon.reconstitute.facts.values import FileChange
@@ -26,12 +26,16 @@ class _Stretch:
     """
 
     before: Revision | None
-    revisions: list[Revision]
+    changes: list[Change]
     origin: str = ""
 
     @property
+    def first(self) -> Revision:
+        return self.changes[0].revision
+
+    @property
     def last(self) -> Revision:
-        return self.revisions[-1]
+        return self.changes[-1].revision
 
 
 def by_session(histories: Iterable[FileHistory]) -> dict[str, tuple[FileChange, ...]]:
@@ -51,12 +55,12 @@ def _stretches(history: FileHistory) -> dict[str, list[_Stretch]]:
     """By session; what was changed outside of OpenCode belongs to none, and parts the changes around it."""
     found: dict[str, list[_Stretch]] = defaultdict(list)
     latest = ""
-    for revision, before in history.changes:
-        maker = "" if revision.is_from_outside else revision.session_id
+    for change in history.changes:
+        maker = change.maker
         if maker and maker == latest:
-            found[maker][-1].revisions.append(revision)
+            found[maker][-1].changes.append(change)
         elif maker:
-            found[maker].append(_Stretch(before, [revision]))
+            found[maker].append(_Stretch(change.before, [change]))
         latest = maker
     return found
 
@@ -66,16 +70,16 @@ def _with_origin(
 ) -> list[_Stretch]:
     """The same, with what the session did to the file where it was before it moved it here; `seen`: where it was."""
     first = stretches[0]
-    source = next((revision.moved_from for revision in first.revisions if revision.moved_from), "")
+    source = next((one.revision.moved_from for one in first.changes if one.revision.moved_from), "")
     if not source or source in seen or (first.before is not None and not first.before.deleted):
         return stretches
     earlier = by_path.get(source, {}).get(session_id, [])
-    earlier = [one for one in earlier if one.revisions[0].time <= first.revisions[0].time]
+    earlier = [one for one in earlier if one.first.time <= first.first.time]
     if not earlier or not earlier[-1].last.moved_to:
         return [replace(first, origin=source), *stretches[1:]]
     earlier = _with_origin(session_id, earlier, by_path, seen | {source})
     last = earlier[-1]
-    joined = _Stretch(last.before, [*last.revisions[:-1], *first.revisions], last.origin or source)
+    joined = _Stretch(last.before, [*last.changes[:-1], *first.changes], last.origin or source)
     return [*earlier[:-1], joined, *stretches[1:]]
 
 
@@ -86,12 +90,12 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         away = FileChange(last.moved_to, "moved", moved_from=path)
         return None if last.moved_to in known or _absent(first) else away
     is_back = _is_back(first, last)
-    is_undone = is_back and last.tool == "revert" and last.proven and len(stretches) == 1
+    is_undone = is_back and first.changes[-1].is_revert and last.proven and len(stretches) == 1
     if is_undone:
-        made = [revision for revision in first.revisions if revision.tool != "revert"]
+        made = [change for change in first.changes if not change.is_revert]
         if not made:
             return None
-        stretches, last = [_Stretch(first.before, made)], made[-1]
+        stretches, last = [_Stretch(first.before, made)], made[-1].revision
     elif is_back:
         return None  # made and removed, or changed and changed back
     what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
@@ -101,7 +105,7 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
 
 def _absent(stretch: _Stretch) -> bool:
     """Whether there was no file before. Where nothing is recorded of it, the call's record may tell."""
-    first = stretch.revisions[0]
+    first = stretch.first
     if stretch.before is not None:
         return stretch.before.deleted
     if first.moved_from or first.deleted:
@@ -132,7 +136,7 @@ def _lines(stretches: Sequence[_Stretch]) -> tuple[int | None, int | None]:
 
 
 def _before(stretch: _Stretch) -> bytes | None:
-    first, before = stretch.revisions[0], stretch.before
+    first, before = stretch.first, stretch.before
     if _absent(stretch):
         return b""
     if before is None or first.outside_change or before.deleted:
