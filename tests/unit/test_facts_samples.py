@@ -11,7 +11,9 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.files import Files
+from daemon.ingest import Capture
 from daemon.opencode.discover import Sources
+from daemon.opencode.snapshots import Snapshots
 from daemon.reconstitute.facts import file_changes, sessions
 from daemon.reconstitute.facts.values import CallStatus, Ending, SessionFacts
 from tests.canaries import SECRETS
@@ -29,6 +31,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         for source in sources.refresh():
             intake_of(archive, sample.data_dir, quiet_s=0, free_mb=0).take(source, patient=False)
         sources.close()
+        Capture(archive, Snapshots(sample.data_dir), data_dir=sample.data_dir).run(60)
         changes = file_changes.by_session(Files(archive).histories("/"))
         newest = max(session.updated for session in archive.sessions())
         made = [
