@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,8 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         for source in sources.refresh():
             intake_of(archive, sample.data_dir, quiet_s=0, free_mb=0).take(source, patient=False)
         sources.close()
-        Capture(archive, Snapshots(sample.data_dir), data_dir=sample.data_dir).run(60)
+        with closing(Snapshots(sample.data_dir)) as snapshots:
+            Capture(archive, snapshots, data_dir=sample.data_dir).run(60)
         changes = file_changes.by_session(Files(archive).histories("/"))
         newest = max(session.updated for session in archive.sessions())
         made = [
