@@ -5,12 +5,15 @@ Values only; `world` makes them by replaying the recorded events. Times are epoc
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from daemon.files.content import Content
 from daemon.files.grade import Grade
 from daemon.files.partial import Fragments
 from daemon.model import Operation
+from daemon.transcript.diffs import BEFORE_REVERT, BEFORE_TURN
+from daemon.transcript.steps import START
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""
@@ -19,6 +22,7 @@ SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was
 
 DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN, Operation.REFUSED})
 OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
+_PAST = re.compile(rf"at the {START} of a step|{BEFORE_TURN}|{BEFORE_REVERT}")
 
 
 @dataclass(slots=True)
@@ -88,6 +92,38 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A revision that made the path other than it was: the state before it, and what had put that in doubt since."""
+
+    revision: Revision
+    before: Revision | None
+    doubts: tuple[Revision, ...] = ()
+
+    @property
+    def maker(self) -> str:
+        """The session that made it; empty where something else than a session did, or where that is not known.
+
+        What an observation shows was made by whoever put the state before in doubt. What it shows of the time before
+        its step or turn was not made by the session that made the observation.
+        """
+        if self.revision.is_from_outside:
+            return ""
+        if self.revision.operation not in OBSERVATIONS or self.revision.tool == "revert":
+            return self.revision.session_id
+        makers = {doubt.session_id for doubt in self.doubts}
+        if makers:
+            return makers.pop() if len(makers) == 1 else ""
+        shows_past = any(_PAST.search(evidence) for evidence in self.revision.evidence)
+        return "" if shows_past else self.revision.session_id
+
+    @property
+    def is_revert(self) -> bool:
+        """Whether a revert made it, as it is recorded or as only messages that are gone tell."""
+        is_told = self.revision.tool == "revert"
+        return is_told or (bool(self.doubts) and all(doubt.note == REVERTED for doubt in self.doubts))
+
+
+@dataclass(frozen=True, slots=True)
 class FileHistory:
     """All revisions of a path, oldest first."""
 
@@ -105,27 +141,29 @@ class FileHistory:
         return next((revision for revision in reversed(self.revisions) if revision.proven), None)
 
     @property
-    def changes(self) -> list[tuple[Revision, Revision | None]]:
-        """The revisions that made the path other than it was, each with the state before it; None: nothing recorded.
+    def changes(self) -> list[Change]:
+        """What made the path other than it was, oldest first.
 
         That something may have changed it is no change, and neither is an observation that shows it for the first
         time or as it was.
         """
-        found: list[tuple[Revision, Revision | None]] = []
+        found: list[Change] = []
         before: Revision | None = None
+        doubts: list[Revision] = []
         for revision in self.revisions:
             if revision.operation in DOUBTS:
+                doubts.append(revision)
                 continue
             if _is_change(revision, before):
-                found.append((revision, before))
-            before = revision
+                found.append(Change(revision, before, tuple(doubts)))
+            before, doubts = revision, []
         return found
 
     @property
     def last_change(self) -> Revision | None:
         """The newest of its changes; None where no record tells of one."""
         changes = self.changes
-        return changes[-1][0] if changes else None
+        return changes[-1].revision if changes else None
 
     @property
     def last_state(self) -> Revision | None:

@@ -14,6 +14,7 @@ from daemon.files.trees import is_beneath
 from daemon.model import Kind
 from daemon.reconstitute.extract import COMMAND
 from daemon.reconstitute.scope import Scope, collect
+from daemon.records import dumps
 
 SHOP = "/home/dev/shop"
 
@@ -130,6 +131,33 @@ def test_the_fingerprint_changes_with_the_evidence_and_only_with_it(house: Recor
     deleted = _scope(house).fingerprint
     house.say("ses_in", "user", "And one more thing.")
     assert len({first, deleted, _scope(house).fingerprint}) == 3
+
+
+def test_the_fingerprint_changes_with_what_no_message_tells(house: Recorded):
+    house.session("ses_in", SHOP)
+    first = house.say("ses_in", "user", "Build a shop.")
+    seen = [_scope(house).fingerprint]
+    batch = house.archive.batch()
+    house.archive.beside.put_todos(batch, "ses_in", "test", [{"content": "Build it", "status": "pending"}], house.clock)
+    house.archive.commit(batch)
+    seen.append(_scope(house).fingerprint)
+    house.session("ses_in", SHOP, title="The shop")
+    seen.append(_scope(house).fingerprint)
+    house.session("ses_in", SHOP, title="The shop", raw=dumps({"revert": {"messageID": first, "snapshot": "ab" * 20}}))
+    seen.append(_scope(house).fingerprint)
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_turn_of_a_session_elsewhere_is_taken_whole(house: Recorded):
+    house.session("ses_out", "/elsewhere")
+    house.say("ses_out", "user", "Change the colour please.")
+    house.say("ses_out", "assistant", call("task", description="Change it"))
+    house.say("ses_out", "user", {"type": "text", "text": "Summarize the task tool output above.", "synthetic": True})
+    house.say("ses_out", "assistant", "Done.", call("write", filePath=f"{SHOP}/a.css", content="a"))
+    (told,) = _scope(house).facts
+    assert [(turn.prompt, len(turn.message_ids)) for turn in told.turns] == [("Change the colour please.", 4)]
+    assert [(one.path, one.what, one.added) for one in told.changes] == [(f"{SHOP}/a.css", "added", 1)]
+    assert not told.is_whole
 
 
 def test_reading_is_bounded_and_what_was_left_unread_is_said(house: Recorded):

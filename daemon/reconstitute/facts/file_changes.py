@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.files import FileHistory
-from daemon.files.history import Revision
+from daemon.files.history import Change, Revision
 from daemon.files.lines import counts
 from daemon.model import Operation
 from daemon.reconstitute.facts.values import FileChange
@@ -20,14 +20,22 @@ _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
 
 @dataclass(slots=True)
 class _Stretch:
-    """Changes of one session to a path that nobody else's came between; `before` is the state they began with."""
+    """Changes of one session to a path that nobody else's came between; `before` is the state they began with.
+
+    `origin` is the path at which the file was then, if it was another.
+    """
 
     before: Revision | None
-    revisions: list[Revision]
+    changes: list[Change]
+    origin: str = ""
+
+    @property
+    def first(self) -> Revision:
+        return self.changes[0].revision
 
     @property
     def last(self) -> Revision:
-        return self.revisions[-1]
+        return self.changes[-1].revision
 
 
 def by_session(histories: Iterable[FileHistory]) -> dict[str, tuple[FileChange, ...]]:
@@ -47,12 +55,12 @@ def _stretches(history: FileHistory) -> dict[str, list[_Stretch]]:
     """By session; what was changed outside of OpenCode belongs to none, and parts the changes around it."""
     found: dict[str, list[_Stretch]] = defaultdict(list)
     latest = ""
-    for revision, before in history.changes:
-        maker = "" if revision.is_from_outside else revision.session_id
+    for change in history.changes:
+        maker = change.maker
         if maker and maker == latest:
-            found[maker][-1].revisions.append(revision)
+            found[maker][-1].changes.append(change)
         elif maker:
-            found[maker].append(_Stretch(before, [revision]))
+            found[maker].append(_Stretch(change.before, [change]))
         latest = maker
     return found
 
@@ -62,14 +70,16 @@ def _with_origin(
 ) -> list[_Stretch]:
     """The same, with what the session did to the file where it was before it moved it here; `seen`: where it was."""
     first = stretches[0]
-    source = next((revision.moved_from for revision in first.revisions if revision.moved_from), "")
-    earlier = [
-        one for one in by_path.get(source, {}).get(session_id, []) if one.revisions[0].time <= first.revisions[0].time
-    ]
-    if source in seen or not earlier or not earlier[-1].last.moved_to:
+    source = next((one.revision.moved_from for one in first.changes if one.revision.moved_from), "")
+    if not source or source in seen or (first.before is not None and not first.before.deleted):
         return stretches
+    earlier = by_path.get(source, {}).get(session_id, [])
+    earlier = [one for one in earlier if one.first.time <= first.first.time]
+    if not earlier or not earlier[-1].last.moved_to:
+        return [replace(first, origin=source), *stretches[1:]]
     earlier = _with_origin(session_id, earlier, by_path, seen | {source})
-    joined = _Stretch(earlier[-1].before, [*earlier[-1].revisions[:-1], *first.revisions])
+    last = earlier[-1]
+    joined = _Stretch(last.before, [*last.changes[:-1], *first.changes], last.origin or source)
     return [*earlier[:-1], joined, *stretches[1:]]
 
 
@@ -80,23 +90,22 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         away = FileChange(last.moved_to, "moved", moved_from=path)
         return None if last.moved_to in known or _absent(first) else away
     is_back = _is_back(first, last)
-    is_undone = is_back and last.tool == "revert" and len(stretches) == 1
+    is_undone = is_back and first.changes[-1].is_revert and last.proven and len(stretches) == 1
     if is_undone:
-        made = [revision for revision in first.revisions if revision.tool != "revert"]
+        made = [change for change in first.changes if not change.is_revert]
         if not made:
             return None
-        stretches, last = [_Stretch(first.before, made)], made[-1]
+        stretches, last = [_Stretch(first.before, made)], made[-1].revision
     elif is_back:
         return None  # made and removed, or changed and changed back
-    moved_from = next((r.moved_from for one in stretches for r in one.revisions if r.moved_from), "")
-    what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if moved_from else "changed"
+    what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
     added, removed = _lines(stretches)
-    return FileChange(path, what, added, removed, moved_from if what == "moved" else "", undone=is_undone)
+    return FileChange(path, what, added, removed, first.origin if what == "moved" else "", undone=is_undone)
 
 
 def _absent(stretch: _Stretch) -> bool:
     """Whether there was no file before. Where nothing is recorded of it, the call's record may tell."""
-    first = stretch.revisions[0]
+    first = stretch.first
     if stretch.before is not None:
         return stretch.before.deleted
     if first.moved_from or first.deleted:
@@ -105,13 +114,13 @@ def _absent(stretch: _Stretch) -> bool:
 
 
 def _is_back(first: _Stretch, after: Revision) -> bool:
-    """Whether the state after all of it is surely the one before it."""
+    """Whether the state after all of it is the one before it, as far as both are known."""
     before = first.before
     if after.deleted or _absent(first):
         return after.deleted and _absent(first)
-    if before is None or before.whole is None or after.whole is None:
+    if first.origin or before is None or before.whole is None or after.whole is None:
         return False
-    return before.proven and after.proven and before.whole.is_same(after.whole) and not after.moved_from
+    return before.whole.is_same(after.whole)
 
 
 def _lines(stretches: Sequence[_Stretch]) -> tuple[int | None, int | None]:
@@ -127,7 +136,7 @@ def _lines(stretches: Sequence[_Stretch]) -> tuple[int | None, int | None]:
 
 
 def _before(stretch: _Stretch) -> bytes | None:
-    first, before = stretch.revisions[0], stretch.before
+    first, before = stretch.first, stretch.before
     if _absent(stretch):
         return b""
     if before is None or first.outside_change or before.deleted:

@@ -1,0 +1,92 @@
+"""Test runs and commits, as the commands and their own words tell them."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.reconstitute.facts import outcomes
+from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Turn
+
+
+def turn(*runs: tuple[str, int | None, str]) -> Turn:
+    """A turn whose calls ran these (command, exit status, output)."""
+    made = tuple(
+        Call("bash", command, CallStatus.UNKNOWN, f"msg_{n}", f"prt_{n}", n, n, command, "/p", status, output)
+        for n, (command, status, output) in enumerate(runs)
+    )
+    return Turn("msg_0", 0, 1, "Go on.", Ending.ANSWERED, ("msg_0",), made)
+
+
+RUNS: list[tuple[str, int | None, str, list[tuple[str, bool, str]]]] = [
+    ("pytest -q", 0, "...\n3 passed in 0.10s", [("pytest -q", True, "3 passed in 0.10s")]),
+    ("pytest", 1, "== 1 failed, 2 passed in 0.12s ==", [("pytest", False, "1 failed, 2 passed in 0.12s")]),
+    ("python3 -m pytest tests", 0, "", [("python3 -m pytest tests", True, "")]),
+    ("python -m unittest", 1, "Ran 3 tests in 0.001s\n\nFAILED (failures=1)",
+     [("python -m unittest", False, "FAILED (failures=1)")]),
+    ("cd api && uv run pytest -q", 0, "2 passed in 1s", [("uv run pytest -q", True, "2 passed in 1s")]),
+    ("cd api && pytest", 2, "No such file", []),
+    ("npm test", 1, "Tests:       1 failed, 2 passed, 3 total", [("npm test", False, "Tests: 1 failed, 2 passed, 3 total")]),
+    ("npx vitest run", 0, "\x1b[32m Tests  3 passed (3)\x1b[0m", [("npx vitest run", True, "Tests 3 passed (3)")]),
+    ("cargo test", 101, "test result: ok. 1 passed; 0 failed\ntest result: FAILED. 1 passed; 2 failed",
+     [("cargo test", False, "test result: FAILED. 1 passed; 2 failed")]),
+    ("go test ./...", 0, "ok  \texample.org/a\t0.003s", [("go test ./...", True, "ok example.org/a 0.003s")]),
+    ("mvn -q clean verify", 0, "Tests run: 3, Failures: 0, Errors: 0",
+     [("mvn -q clean verify", True, "Tests run: 3, Failures: 0, Errors: 0")]),
+    ("make test", 0, "done", [("make test", True, "")]),
+    ("make", 0, "done", []),
+    ("npm run test:unit", 0, "", [("npm run test:unit", True, "")]),
+    ("npm run build", 0, "", []),
+    ("./run_tests.sh", 0, "", [("./run_tests.sh", True, "")]),
+    ("python tests/test_store.py", 1, "AssertionError", [("python tests/test_store.py", False, "")]),
+    ("python -c 'import test_store'", 0, "", []),
+    ("test -f a.py", 0, "", []),
+    ("cat tests/test_store.py", 0, "3 passed in 0.1s", []),
+    # An exit status that is not the tests': their own words decide, or nothing does.
+    ("pytest | tail -3", 0, "1 failed in 0.1s", [("pytest", False, "1 failed in 0.1s")]),
+    ("pytest | tail -3", 0, "1 passed in 0.1s", [("pytest", True, "1 passed in 0.1s")]),
+    ("pytest | tail -3", 0, "killed", []),
+    ("pytest || true", 0, "1 failed in 0.1s", [("pytest", False, "1 failed in 0.1s")]),
+    ("pytest; echo done", 0, "done", []),
+    ("pytest", None, "", []),
+    ("if pytest; then echo '", 0, "", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "status", "output", "expected"), RUNS)
+def test_a_run_of_tests_is_told_by_status_and_words(
+    command: str, status: int | None, output: str, expected: list[tuple[str, bool, str]]
+) -> None:
+    found = outcomes.tests("ses_1", [turn((command, status, output))])
+    assert [(one.command, one.passed, one.summary) for one in found] == expected
+
+
+def test_only_the_last_run_of_a_command_counts() -> None:
+    found = outcomes.tests("ses_1", [turn(("pytest", 1, ""), ("npm test", 0, "")), turn(("pytest", 0, ""))])
+    assert [(one.command, one.passed, one.citation.message_id) for one in found] == [
+        ("npm test", True, "msg_1"), ("pytest", True, "msg_0"),
+    ]  # fmt: skip
+
+
+COMMITS: list[tuple[str, int, str, list[str]]] = [
+    ("git add -A && git commit -m 'Add the store'", 0, "[main (root-commit) 1a2b3c4] Add the store\n 1 file changed",
+     ["Add the store"]),
+    ("git commit -qm 'Add the store'", 0, "", ["Add the store"]),
+    ("git -C api commit --message='Add it\n\nBecause.'", 0, "", ["Add it"]),
+    ('git commit -m "$(cat <<\'E\'\nAdd it\nE\n)"', 0, "[main 1a2b3c4] Add it", ["Add it"]),
+    ("git commit -m one; git push", 1, "[main 1a2b3c4] one\nrejected", ["one"]),
+    ("git commit -m one", 1, "nothing to commit", []),
+    ("git commit -m one || true", 0, "nothing to commit", []),
+    ("git commit --dry-run -m one", 0, "", []),
+    ("git log --grep commit", 0, "[main 1a2b3c4] old", []),
+    ("echo git commit -m one", 0, "", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "status", "output", "expected"), COMMITS)
+def test_a_commit_is_told_by_git_or_by_its_command(command: str, status: int, output: str, expected: list[str]) -> None:
+    assert list(outcomes.commits([turn((command, status, output))])) == expected
+
+
+def test_an_amended_commit_has_its_last_subject() -> None:
+    runs = turn(("git commit -m one", 0, ""), ("git commit --amend -m two", 0, "[main 1a2b3c4] two"))
+    assert outcomes.commits([runs]) == ("two",)
