@@ -122,6 +122,17 @@ def test_a_prompt_that_did_not_make_the_file_says_nothing(fields):
     )
 
 
+def test_a_file_that_another_session_wrote_meanwhile_is_that_ones():
+    shown = revision("x", operation=Operation.SNAPSHOT, appeared=True, message_id="msg_b", session_id="ses_b")
+    other = session(turn("Look at the totals of the shop", message_ids=("msg_b",), prompt_id="msg_b"), id_="ses_b")
+    own = session(turn("Write the settings of the shop"))
+    assert (
+        _own(file("s.py", None, shown, revision("x")), sessions=[own, other])["s.py"][0]
+        == "Write the settings of the shop"
+    )
+    assert _own(file("s.py", None, shown), sessions=[own, other]) == {}
+
+
 def test_a_command_line_of_the_user_is_no_purpose():
     assert _own(file("s.py"), sessions=[session(turn("!echo a b c d > s.py", is_command=True))]) == {}
 

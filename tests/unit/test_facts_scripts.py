@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from folder_facts import TARGET, file, revision
 from hypothesis import given, settings
@@ -137,8 +139,6 @@ def test_any_content_gives_bounded_lines_and_no_error(name, content):
 )
 @pytest.mark.parametrize("piece", ["a ", "a: ", "\n\t", "\n  a:\n", " \n", "@task\n", "tasks:\n  a:\n    - x\n", "//"])
 def test_a_hostile_manifest_costs_little_time(name, piece):
-    import time
-
     begun = time.process_time()
     scripts.find(TARGET, [file(name, piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 3
