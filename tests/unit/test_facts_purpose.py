@@ -145,6 +145,13 @@ def test_a_text_that_is_gone_or_not_wholly_known_is_not_used(state):
     assert _texts(file("README.md", "Measures soil moisture.\n", state=state)) == []
 
 
+def test_a_text_of_which_only_the_byte_order_mark_is_not_known_is_used():
+    seen = revision("Misst die Feuchte im Boden.\n", grade=Grade.PARTIAL, mark_unknown=True)
+    assert _texts(file("LIESMICH.txt", None, seen, state=State.PARTIAL, guess=seen)) == [
+        ("Misst die Feuchte im Boden.", "LIESMICH.txt")
+    ]
+
+
 def test_what_appeared_while_a_generator_ran_is_not_the_projects_own():
     made = revision("# X\n\nEin Beispiel für das Werkzeug Soundso.\n", operation=Operation.SNAPSHOT, appeared=True)
     generated = session(turn("Leg ein Projekt an", call("npm create soundso@latest . -- --yes", started=START - 5000)))

@@ -28,8 +28,8 @@ _NAMES = {
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _INTERPRETERS = frozenset(programs.DIALECTS) - {"java"}
 _TESTS = words(
-    "pytest unittest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec minitest "
-    "cucumber behave ctest bats busted prove gotestsum nextest testthat ward trial stestr pytest-3 behat codecept "
+    "pytest unittest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec "
+    "prove minitest cucumber behave ctest bats busted gotestsum nextest testthat ward trial stestr pytest-3 behat codecept "
     "lein-test kaocha googletest shunit2 hurl newman k6"
 )
 _LINTS = words(

@@ -77,7 +77,8 @@ def needs(target: str, files: Sequence[Recovered]) -> tuple[Need, ...]:
 
 def _certain(file: Recovered) -> str | None:
     """Its last certain content, whole; None where another one followed, or may have been taken back."""
-    if file.relative.count("/") > _DEEPEST or file.guess is not None:
+    is_followed = file.guess is not None and not file.guess.mark_unknown
+    if file.relative.count("/") > _DEEPEST or is_followed:
         return None
     if file.state is State.STALE and any(one.note == REVERTED for one in file.revisions[-5:]):
         return None
