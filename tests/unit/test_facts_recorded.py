@@ -70,7 +70,7 @@ def test_what_an_unknown_command_may_have_changed_is_one_line(house):
     found = _facts(made, root).standing
     assert found.counts == {"stale": 11}
     assert [(one.text, one.command) for one in found.aftermath][:1] == [
-        ("a command of unknown effect followed, failed with exit status 2", "make dist")
+        ("a command of unknown effect, failed with exit status 2", "make dist")
     ]
     assert len({one.citation.message_id for one in found.aftermath}) == len(found.aftermath) == 1
 

@@ -47,7 +47,7 @@ def test_the_last_activity_is_the_last_of_all_sessions():
 def test_eleven_files_that_one_command_may_have_changed_are_one_line():
     stopped = session(turn("pack it", call("make dist", None, started=START, ended=START + 3000)))
     (told,) = _find([_stale(f"f{n}", _doubt()) for n in range(11)], [stopped]).aftermath
-    assert (told.text, told.command) == ("a command of unknown effect followed, stopped after 3 s", "make dist")
+    assert (told.text, told.command) == ("a command of unknown effect, stopped after 3 s", "make dist")
     assert len(told.paths) == 11
     assert (told.citation.session_id, told.citation.message_id) == ("ses_1", "msg_2")
 
@@ -55,9 +55,9 @@ def test_eleven_files_that_one_command_may_have_changed_are_one_line():
 @pytest.mark.parametrize(
     ("status", "exit_", "expected"),
     [
-        (CallStatus.FAILED, 2, "a command of unknown effect followed, failed with exit status 2"),
-        (CallStatus.OK, 0, "a command of unknown effect followed"),
-        (CallStatus.UNKNOWN, None, "a command of unknown effect followed"),
+        (CallStatus.FAILED, 2, "a command of unknown effect, failed with exit status 2"),
+        (CallStatus.OK, 0, "a command of unknown effect"),
+        (CallStatus.UNKNOWN, None, "a command of unknown effect"),
     ],
 )
 def test_the_end_of_the_command_is_said_where_it_is_known(status, exit_, expected):
@@ -65,17 +65,17 @@ def test_the_end_of_the_command_is_said_where_it_is_known(status, exit_, expecte
     assert [one.text for one in _find([_stale("a", _doubt())], [ran]).aftermath] == [expected]
 
 
-def test_each_cause_is_a_line_of_its_own_oldest_first():
+def test_each_cause_is_a_line_of_its_own_newest_first():
     files = [
         _stale("a", _doubt("p1", "shell: one", time=START + 1), _doubt("p2", "shell: two", time=START + 2)),
         _stale("b", _doubt("p2", "shell: two", time=START + 2)),
     ]
-    assert [(one.command, len(one.paths)) for one in _find(files).aftermath] == [("one", 1), ("two", 2)]
+    assert [(one.command, len(one.paths)) for one in _find(files).aftermath] == [("two", 2), ("one", 1)]
 
 
 def test_a_revert_of_unknown_time_is_a_cause_without_a_command():
     (told,) = _find([_stale("a", _doubt("", REVERTED)), _stale("b", _doubt("", REVERTED))]).aftermath
-    assert (told.text, told.command, len(told.paths)) == ("a revert whose time is not known may have followed", "", 2)
+    assert (told.text, told.command, len(told.paths)) == ("a revert whose time is not known", "", 2)
 
 
 def test_what_came_before_the_last_certain_state_is_not_told():

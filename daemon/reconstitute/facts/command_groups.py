@@ -29,8 +29,8 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _INTERPRETERS = frozenset(programs.DIALECTS) - {"java"}
 _TESTS = words(
     "pytest unittest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec "
-    "prove minitest cucumber behave ctest bats busted gotestsum nextest testthat ward trial stestr pytest-3 behat codecept "
-    "lein-test kaocha googletest shunit2 hurl newman k6"
+    "prove minitest cucumber behave ctest bats busted gotestsum nextest testthat ward trial stestr pytest-3 behat "
+    "codecept lein-test kaocha googletest shunit2 hurl newman k6"
 )
 _LINTS = words(
     "ruff black isort flake8 pylint mypy pyright eslint prettier biome tsc-lint stylelint rubocop standardrb "

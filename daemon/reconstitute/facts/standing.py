@@ -87,7 +87,7 @@ def _certain(file: Recovered) -> Revision | None:
 def _aftermath(
     sessions: Sequence[SessionFacts], files: Sequence[Recovered], programs: Sequence[FileEdit]
 ) -> tuple[Aftermath, ...]:
-    """What may have changed files after they were last known, each cause once, oldest first."""
+    """What may have changed files after they were last known, each cause once, the newest first."""
     calls = {call.part_id: call for session in sessions for turn in session.turns for call in turn.calls}
     causes: dict[tuple[str, str], _Cause] = {}
     for path, revision in _doubts(files):
@@ -97,7 +97,7 @@ def _aftermath(
         if program.time >= known:  # what follows it shows the folder as it left it, or it wrote what nobody looked at
             _add(causes, _of_program(program), "")
     made = [_told(cause, calls.get(cause.part_id)) for cause in causes.values()]
-    return tuple(sorted(made, key=lambda one: (one.time, one.citation.message_id, one.text)))
+    return tuple(sorted(made, key=lambda one: (-one.time, one.citation.message_id, one.text)))
 
 
 def _doubts(files: Sequence[Recovered]) -> Iterator[tuple[str, Revision]]:
@@ -119,11 +119,11 @@ def _doubts(files: Sequence[Recovered]) -> Iterator[tuple[str, Revision]]:
 def _of_revision(revision: Revision) -> _Cause:
     note = revision.note
     if note == REVERTED:
-        text, note = "a revert whose time is not known may have followed", ""
+        text, note = "a revert whose time is not known", ""
     elif revision.operation in _DOUBTS and (note.startswith(_SHELL) or revision.operation is Operation.RUN):
-        text, note = "a command of unknown effect followed", note.removeprefix(_SHELL)
+        text, note = "a command of unknown effect", note.removeprefix(_SHELL)
     else:
-        text, note = note or "a change of unknown outcome followed", ""
+        text, note = note or "a change of unknown outcome", ""
     return _Cause(text, note, revision.time, revision.session_id, revision.message_id, revision.part_id)
 
 
