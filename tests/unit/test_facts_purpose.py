@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from folder_facts import START, TARGET, call, file, revision, session, turn
 from hypothesis import given, settings
@@ -143,6 +145,13 @@ def test_a_text_that_is_gone_or_not_wholly_known_is_not_used(state):
     assert _texts(file("README.md", "Measures soil moisture.\n", state=state)) == []
 
 
+def test_a_text_of_which_only_the_byte_order_mark_is_not_known_is_used():
+    seen = revision("Misst die Feuchte im Boden.\n", grade=Grade.PARTIAL, mark_unknown=True)
+    assert _texts(file("LIESMICH.txt", None, seen, state=State.PARTIAL, guess=seen)) == [
+        ("Misst die Feuchte im Boden.", "LIESMICH.txt")
+    ]
+
+
 def test_what_appeared_while_a_generator_ran_is_not_the_projects_own():
     made = revision("# X\n\nEin Beispiel für das Werkzeug Soundso.\n", operation=Operation.SNAPSHOT, appeared=True)
     generated = session(turn("Leg ein Projekt an", call("npm create soundso@latest . -- --yes", started=START - 5000)))
@@ -189,6 +198,19 @@ def test_a_prompt_in_a_folder_that_was_there_before_says_nothing():
     assert _texts(file("new.py"), *seen, sessions=[session(turn("Fix the wrong totals in the report"))]) == []
 
 
+def test_a_prompt_that_goes_on_from_a_file_says_nothing():
+    there = file("ideen.txt", None, revision("x", operation=Operation.READ))
+    opening = session(turn("Mach aus ideen.txt eine schöne Liste in Markdown"))
+    assert _texts(file("ideen.md"), file("more.md"), there, sessions=[opening]) == []
+
+
+def test_the_prompt_that_names_the_folder_is_preferred():
+    later = session(turn("Build a shop for used books", message_ids=("msg_z",)), id_="ses_2")
+    first = session(turn("Write down the licence terms"))
+    files = [file("LICENSE"), file("main.py", None, revision("x", message_id="msg_z"))]
+    assert _texts(*files, sessions=[first, later]) == [("Build a shop for used books", "first prompt")]
+
+
 def test_the_prompt_before_go_on_is_the_one_that_began_it():
     before = turn("Plan a shop for used books", prompt_id="msg_a", message_ids=("msg_a",))
     found = purpose.find(TARGET, [session(before, turn("go on"))], [file("main.py")])
@@ -210,8 +232,6 @@ def test_any_bytes_give_a_bounded_text_and_no_error(name, content):
 
 @pytest.mark.parametrize("piece", ["<pre>", "<!--", "[", "![", "(", "*a", "_a_", "`", "|", "<h1>", "# a\n", "<a ", ">"])
 def test_a_hostile_readme_costs_little_time(piece):
-    import time
-
     begun = time.process_time()
     purpose.find(TARGET, [], [file("README.md", piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 2

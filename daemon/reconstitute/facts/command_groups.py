@@ -28,9 +28,9 @@ _NAMES = {
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _INTERPRETERS = frozenset(programs.DIALECTS) - {"java"}
 _TESTS = words(
-    "pytest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec minitest "
-    "cucumber behave ctest bats busted prove gotestsum nextest testthat ward trial stestr pytest-3 behat codecept "
-    "lein-test kaocha googletest shunit2 hurl newman k6"
+    "pytest unittest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec "
+    "prove minitest cucumber behave ctest bats busted gotestsum nextest testthat ward trial stestr pytest-3 behat "
+    "codecept lein-test kaocha googletest shunit2 hurl newman k6"
 )
 _LINTS = words(
     "ruff black isort flake8 pylint mypy pyright eslint prettier biome tsc-lint stylelint rubocop standardrb "
@@ -241,7 +241,9 @@ def one_off(name: str, given: Sequence[str]) -> bool:
 
 
 def script(path: str, given: Sequence[str]) -> str:
-    """What a script of the project's own is for, by its name."""
+    """What a script of the project's own is for, by its name; empty where it is only asked about itself."""
+    if given and all(one in _ASKING for one in given):
+        return ""
     name = path.rstrip("/").rpartition("/")[2]
     if name in ("manage.py", "setup.py", "artisan", "console"):
         known = _MANAGE if name.endswith(".py") else _SUB["artisan"]

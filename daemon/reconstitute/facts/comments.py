@@ -44,7 +44,7 @@ _TAGS = re.compile(r"^(?:@(?:file(?:overview)?|brief|description|desc|summary)|[
 _OPENING = re.compile(
     r"\s*(?:package|import|from|use|using|module|namespace|require|include|library|source|set|export \*|extern|mod|"
     r"pub mod|declare|#\s*(?:include|pragma|ifndef|if|define|import)|@(?:use|import|charset|tailwind|file)|['\"]use|"
-    r"<\?php|<!DOCTYPE|(?:const|let|var)\b[^=]{0,80}=\s*(?:await\s+)?(?:require|import)\b|FROM|ARG|%YAML|---|\\documentclass|"
+    r"<\?php|<!DOCTYPE|(?:const|let|var|local)\b[^=]{0,80}=\s*(?:await\s+)?(?:require|import)\b|FROM|ARG|%YAML|---|\\documentclass|"
     r"(?:version|name|on|services|openapi|apiVersion):|-?module\(|defmodule|unit|program|terraform|provider|syntax|"
     r"(?:(?:export|public|abstract|final|sealed|default|data|open|internal)\s+){0,4}"
     r"(?:class|interface|record|struct|enum|object|trait|actor|protocol|contract)\b)",
@@ -153,7 +153,7 @@ def _comment(text: str, syntax: _Syntax, name: str) -> str:
             continue
         following = lines[end] if end < len(lines) else ""
         at = end
-        is_about = _CLASS.match(following) if not is_top else _is_about(following, syntax)
+        is_about = _CLASS.match("\n".join(lines[end : end + 4])) if not is_top else _is_about(following, syntax)
         if _LICENCE.search(" ".join(block)) or not is_about:
             continue
         told = _told(block, name)

@@ -73,6 +73,8 @@ def _revision(file: Recovered) -> Revision | None:
     """The revision that shows the last known state whole."""
     if file.state in (State.VERIFIED, State.PROVEN):
         return file.shown
+    if file.state is State.PARTIAL and file.guess is not None and file.guess.mark_unknown:
+        return file.guess if file.guess.whole is not None else None  # only a byte order mark is in doubt
     if file.state is not State.STALE:
         return None
     for revision in reversed(file.revisions):

@@ -21,7 +21,7 @@ from daemon.reconstitute.facts.contents import (
     weight,
 )
 from daemon.reconstitute.facts.documents import KINDS, blocks
-from daemon.reconstitute.facts.purpose import asked, is_made
+from daemon.reconstitute.facts.purpose import asked, maker
 from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 
@@ -122,12 +122,13 @@ def _of_prompt(
     file: Recovered, turns: Mapping[str, tuple[SessionFacts, int]], prompts: dict[str, str]
 ) -> Purpose | None:
     """The prompt under which a session wrote the file first, or the one before it that says something."""
-    first = file.revisions[0]
-    if not is_made(file) or first.message_id not in turns:
+    made = maker(file)
+    if made is None or made.message_id not in turns:
         return None
-    session, number = turns[first.message_id]
-    if session.turns[number].prompt.startswith("!"):
-        return None  # a command line of the user's own says no more than the file's name
+    session, number = turns[made.message_id]
+    is_shown_only = made.appeared and not any(call.command for call in session.turns[number].calls)
+    if is_shown_only or session.turns[number].prompt.startswith("!"):
+        return None  # somebody else made it meanwhile, or a command line of the user's own did
     for turn in session.turns[number::-1]:
         said = _shortened(turn, prompts)
         if said:

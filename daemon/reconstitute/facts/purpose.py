@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from daemon.files import Revision
 from daemon.model import Operation
 from daemon.reconstitute.facts import generated, manifests
 from daemon.reconstitute.facts.contents import Text, has_letters, is_mostly_links, key, last_text, sentences, weight
@@ -22,6 +23,7 @@ _MOST = 240
 _MOST_DOCUMENT = 32 << 10
 _MOST_BLOCKS = 60
 _MOST_SESSIONS = 5
+_MAKING = frozenset({Operation.WRITE, Operation.APPEND, Operation.TOUCH, Operation.COPY})
 _README = re.compile(
     r"(?:readme|read[-_ ]?me|liesmich|lies[-_ ]?mich|lisez[-_ ]?moi|l[eé]eme|leia[-_ ]?me|leggimi|leesmij|l[aä]smig|"
     r"l[aä]s[-_ ]?mig|czytaj[-_ ]?to|benioku|прочти(?:[-_ ]?меня)?|читай(?:[-_ ]?меня)?|自述|说明|說明|お読みください|"
@@ -152,11 +154,14 @@ def _openings(
 
     Where no files are known the first that says something: a folder in which one only talks.
     """
-    made = {file.revisions[0].message_id for file in files if is_made(file)}
+    made = {one.message_id for file in files if (one := maker(file)) is not None}
+    there = {name for file in files if _was_there(file) for name in (file.relative, file.relative.rpartition("/")[2])}
     for session in sorted(sessions, key=lambda one: (one.session.created, one.id)):
         told: tuple[Citation, str] | None = None
         for turn in _own_turns(session, target):
             text = asked(turn)
+            if any(_names(text, name) for name in there):
+                break  # it goes on from what was there
             if told is None and weight(text) >= 4:
                 told = (Citation(session.id, turn.prompt_id, turn.time), text)
             if told is not None and (not files or made & set(turn.message_ids)):
@@ -175,10 +180,19 @@ def _own_turns(session: SessionFacts, target: str) -> Iterator[Turn]:
             yield turn
 
 
-def is_made(file: Recovered) -> bool:
-    """Whether the first that is recorded of a file is that it was made."""
-    first = file.revisions[0]
-    return first.appeared or first.operation in (Operation.WRITE, Operation.APPEND, Operation.TOUCH, Operation.COPY)
+def maker(file: Recovered) -> Revision | None:
+    """The revision in which a session made a file; None where it was there before, or nothing surely tells.
+
+    What a snapshot shows for the first time another session at the same time may have made, so a write counts more.
+    """
+    if _was_there(file):
+        return None
+    made = (one for one in file.revisions if one.operation in _MAKING)
+    return next(made, file.revisions[0] if file.revisions[0].appeared else None)
+
+
+def _names(text: str, name: str) -> bool:
+    return name in text and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def _was_there(file: Recovered) -> bool:

@@ -32,9 +32,11 @@ _RULE = re.compile(
 )
 _PHONY = re.compile(r"^\.PHONY[ \t]*:[ \t]*((?:[^\n\\]|\\\n|\\.)*)", re.MULTILINE)
 _RECIPE = re.compile(
-    r"^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:=\n]*)?):(?!=)[ \t]*([^\n]*)((?:\n(?:[ \t]+[^\n]*|[ \t]*(?=\n[ \t])))*)",
+    r"^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:\n]*)?):(?!=)[ \t]*([^\n]*)((?:\n(?:[ \t]+[^\n]*|[ \t]*(?=\n[ \t])))*)",
     re.MULTILINE,
 )
+_ENTRY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*(?:\[[^\]]*\])?", re.ASCII)
+"""An entry point of Python, ``package.module:function``."""
 _PROCESS = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(\S[^\n]*)$", re.MULTILINE)
 _SESSION = re.compile(
     r"^@nox\.session\b[^\n]*\n(?:@[^\n]*\n){0,5}def[ \t]+(\w+)[ \t]*\(|^@(?:invoke\.)?task\b[^\n]*\n(?:@[^\n]*\n){0,5}"
@@ -75,7 +77,8 @@ def needs(target: str, files: Sequence[Recovered]) -> tuple[Need, ...]:
 
 def _certain(file: Recovered) -> str | None:
     """Its last certain content, whole; None where another one followed, or may have been taken back."""
-    if file.relative.count("/") > _DEEPEST or file.guess is not None:
+    is_followed = file.guess is not None and not file.guess.mark_unknown
+    if file.relative.count("/") > _DEEPEST or is_followed:
         return None
     if file.state is State.STALE and any(one.note == REVERTED for one in file.revisions[-5:]):
         return None
@@ -85,9 +88,10 @@ def _certain(file: Recovered) -> str | None:
 
 def _script(file: Recovered, name: str, invocation: str, runs: str) -> Script:
     folder = posixpath.dirname(file.relative)
-    group = command_groups.by_name(name) or next(commands.groups_of(runs), "") if runs else command_groups.by_name(name)
+    is_entry = _ENTRY.fullmatch(runs) is not None
+    group = command_groups.by_name(name) or ("run" if is_entry else next(commands.groups_of(runs), "other"))
     called = f"cd {shlex.quote(folder)} && {invocation}" if folder and invocation else invocation
-    return Script(_line(name, 80), _line(called, 160), _line(runs, _MOST_RUNS), file.path, group or "other")
+    return Script(_line(name, 80), _line(called, 160), _line(runs, _MOST_RUNS), file.path, group)
 
 
 def _line(text: str, most: int) -> str:

@@ -28,6 +28,8 @@ _ENDED = {
     CallStatus.REFUSED: "was refused",
     CallStatus.STOPPED: "stopped",
 }
+_DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN})
+_OBSERVATIONS = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT})
 _KNOWN = frozenset({State.VERIFIED, State.PROVEN})
 
 
@@ -85,7 +87,7 @@ def _certain(file: Recovered) -> Revision | None:
 def _aftermath(
     sessions: Sequence[SessionFacts], files: Sequence[Recovered], programs: Sequence[FileEdit]
 ) -> tuple[Aftermath, ...]:
-    """What may have changed files after they were last known, each cause once, oldest first."""
+    """What may have changed files after they were last known, each cause once, the newest first."""
     calls = {call.part_id: call for session in sessions for turn in session.turns for call in turn.calls}
     causes: dict[tuple[str, str], _Cause] = {}
     for path, revision in _doubts(files):
@@ -95,31 +97,33 @@ def _aftermath(
         if program.time >= known:  # what follows it shows the folder as it left it, or it wrote what nobody looked at
             _add(causes, _of_program(program), "")
     made = [_told(cause, calls.get(cause.part_id)) for cause in causes.values()]
-    return tuple(sorted(made, key=lambda one: (one.time, one.citation.message_id, one.text)))
+    return tuple(sorted(made, key=lambda one: (-one.time, one.citation.message_id, one.text)))
 
 
 def _doubts(files: Sequence[Recovered]) -> Iterator[tuple[str, Revision]]:
-    """What came after the last certain state of each file that has one and is no longer certain."""
+    """What came after the last certain state of each file that is no longer certain.
+
+    Of one that never was certain only what is said to may have changed it.
+    """
     for file in files:
-        if file.state in CERTAIN or _certain(file) is None:
+        if file.state in CERTAIN or (file.state is not State.STALE and _certain(file) is None):
             continue
+        was_certain = _certain(file) is not None
         for revision in reversed(file.revisions):
             if revision.proven:
                 break
-            if revision.operation not in (Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT):
+            if revision.operation in _DOUBTS or (was_certain and revision.operation not in _OBSERVATIONS):
                 yield file.path, revision
 
 
 def _of_revision(revision: Revision) -> _Cause:
     note = revision.note
     if note == REVERTED:
-        text, note = "a revert whose time is not known may have followed", ""
-    elif revision.operation is Operation.UNCLEAR and note.startswith(_SHELL):
-        text, note = "a command of unknown effect followed", note.removeprefix(_SHELL)
-    elif revision.operation is Operation.RUN:
-        text, note = "a program of unknown effect followed", note.removeprefix(_SHELL)
+        text, note = "a revert whose time is not known", ""
+    elif revision.operation in _DOUBTS and (note.startswith(_SHELL) or revision.operation is Operation.RUN):
+        text, note = "a command of unknown effect", note.removeprefix(_SHELL)
     else:
-        text, note = note or "a change of unknown outcome followed", ""
+        text, note = note or "a change of unknown outcome", ""
     return _Cause(text, note, revision.time, revision.session_id, revision.message_id, revision.part_id)
 
 

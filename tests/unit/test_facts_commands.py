@@ -1,0 +1,186 @@
+"""Commands that were really run: what each is for, how it ended, and what is left out."""
+
+from __future__ import annotations
+
+import pytest
+from folder_facts import START, TARGET, call, session, turn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.reconstitute.facts import commands
+from daemon.reconstitute.facts.command_groups import GROUPS
+from daemon.reconstitute.facts.values import CallStatus, Citation, TestRun
+
+OK, FAILED, STOPPED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.STOPPED, CallStatus.UNKNOWN
+
+GROUPED = [
+    ("pip install -r requirements.txt", "install"), ("python3 -m pip install flask", "install"), ("uv sync", "install"),
+    ("npm ci", "install"), ("yarn", "install"), ("pnpm add -D vitest", "install"), ("bundle install", "install"),
+    ("composer install", "install"), ("go mod tidy", "install"), ("cargo add serde", "install"),
+    ("dotnet restore", "install"), ("mix deps.get", "install"), ("flutter pub get", "install"),
+    ("sudo apt-get install -y jq", "install"), ("python -m venv .venv", "install"), ("poetry install", "install"),
+    ("cargo build --release", "build"), ("go build ./...", "build"), ("npm run build", "build"), ("tsc -p .", "build"),
+    ("npx tsc", "build"), ("cmake --build build", "build"), ("make", "build"), ("docker build -t x .", "build"),
+    ("docker compose build", "build"), ("./gradlew assemble", "build"), ("mvn -q package", "build"),
+    ("latexmk -pdf main.tex", "build"), ("hugo", "build"), ("python -m build", "build"), ("gcc -o a a.c", "build"),
+    ("python app.py", "run"), ("python3 -m shop.main --port 80", "run"), ("node server.js", "run"),
+    ("npm start", "run"), ("npm run dev", "run"), ("cargo run -- --help-me", "run"), ("go run .", "run"),
+    ("docker compose up -d", "run"), ("docker-compose up", "run"), ("flask --app x run", "run"),
+    ("uvicorn main:app --reload", "run"), ("rails server", "run"), ("./scripts/dev.sh", "run"), ("make run", "run"),
+    ("python manage.py runserver", "run"), ("dotnet run", "run"), ("php artisan serve", "run"), ("./a.out 3", "run"),
+    ("python -m http.server 80", "run"), ("uv run app.py", "run"), ("mix phx.server", "run"), ("deno run x.ts", "run"),
+    ("pytest -q tests/test_a.py", "test"), ("python -m pytest", "test"), ("uv run pytest", "test"), ("npm test", "test"),
+    ("npm t", "test"), ("npx vitest run", "test"), ("cargo test", "test"), ("go test ./...", "test"), ("tox", "test"),
+    ("make test", "test"), ("just check", "test"), ("bundle exec rspec", "test"), ("./gradlew test", "test"),
+    ("mvn -B verify", "test"), ("dotnet test", "test"), ("vendor/bin/phpunit", "test"), ("node --test", "test"),
+    ("python -m unittest -v", "test"), ("bash run_tests.sh", "test"), ("python tests/test_x.py", "test"),
+    ("ctest --test-dir build", "test"), ("swift test", "test"), ("python manage.py test", "test"), ("mix test", "test"),
+    ("ruff check .", "lint"), ("npm run lint", "lint"), ("cargo clippy", "lint"), ("go vet ./...", "lint"),
+    ("npx eslint .", "lint"), ("black .", "lint"), ("mypy daemon", "lint"), ("make lint", "lint"),
+    ("alembic upgrade head", "migrate"), ("python manage.py migrate", "migrate"), ("rails db:migrate", "migrate"),
+    ("npx prisma migrate dev", "migrate"), ("make migrate", "migrate"), ("php artisan migrate", "migrate"),
+    ("./scripts/deploy.sh prod", "deploy"), ("terraform apply", "deploy"), ("kubectl apply -f k8s/", "deploy"),
+    ("npm publish", "deploy"), ("fly deploy", "deploy"), ("docker push x", "deploy"), ("make deploy", "deploy"),
+    ("twine upload dist/*", "deploy"), ("cargo publish", "deploy"), ("npx vercel --prod", "deploy"),
+    ("make frobnicate", "other"), ("npm run frobnicate", "other"),
+]  # fmt: skip
+
+
+def _found(*calls, **fields):
+    return commands.find(TARGET, [session(turn("do it", *calls), **fields)])
+
+
+@pytest.mark.parametrize(("command", "group"), GROUPED)
+def test_a_command_is_grouped_by_what_it_does(command, group):
+    assert [(one.group, one.command, one.last) for one in _found(call(command))] == [(group, command, OK)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ls -la", "cat app.py", "git status", "grep -r x .", "python -c 'print(1)'", "node -e 1", "echo hello", "cd src",
+     "rm -rf x", "python --version", "npm --version", "cat > a.py <<'EOF'\nprint(1)\nEOF", "python3 - <<'E'\nx\nE",
+     "curl localhost:80", "pip list", "pip show x", "docker ps", "npm ls", "kubectl get pods", "if (", "", "which make",
+     "/usr/bin/python3 --version", "sed -i s/a/b/ x", "for f in *; do pytest $f; done", "./tool --help"],
+)  # fmt: skip
+def test_what_only_looks_or_is_a_one_off_is_left_out(command):
+    assert _found(call(command)) == ()
+
+
+ENDINGS = [
+    ("pytest", 0, {"pytest": OK}),
+    ("pytest", 1, {"pytest": FAILED}),
+    ("pytest", None, {"pytest": STOPPED}),
+    ("pip install x && pytest", 0, {"pip install x": OK, "pytest": OK}),
+    ("pip install x && pytest", 1, {"pip install x": UNKNOWN}),
+    ("cd src && export A=1 && pytest", 2, {"pytest": FAILED}),
+    ("pytest; echo done", 0, {"pytest": UNKNOWN}),
+    ("npm run build; npm test", 1, {"npm run build": UNKNOWN, "npm test": FAILED}),
+    ("pytest | tail -5", 0, {"pytest": UNKNOWN}),
+    ("pytest 2>&1 | tee log", 1, {"pytest": UNKNOWN}),
+    ("pytest || true", 0, {"pytest": UNKNOWN}),
+    ("pytest > out.txt 2>&1", 1, {"pytest": FAILED}),
+    ("timeout 5 python app.py", 124, {"python app.py": STOPPED}),
+    ("python app.py", 143, {"python app.py": STOPPED}),
+    ("python app.py & sleep 2; curl localhost", 0, {"python app.py": UNKNOWN}),
+    ("nohup node server.js", 0, {"node server.js": OK}),
+    ("PORT=80 node server.js", 0, {"PORT=80 node server.js": OK}),
+    ("make build && ./deploy.sh", None, {"make build": UNKNOWN}),
+]
+
+
+@pytest.mark.parametrize(("command", "exit_", "expected"), ENDINGS)
+def test_an_exit_status_is_said_only_of_the_command_it_is_of(command, exit_, expected):
+    assert {one.command: one.last for one in _found(call(command, exit_))} == expected
+
+
+def test_a_test_run_that_a_pipe_hides_is_told_by_what_it_printed():
+    tests = (TestRun("pytest", False, "1 failed", Citation("ses_1", "msg_2", START)),)
+    assert [one.last for one in _found(call("pytest | tail -5"), tests=tests)] == [FAILED]
+
+
+@pytest.mark.parametrize(
+    ("command", "folder", "expected"),
+    [
+        ("cd api && npm test", TARGET, ["api"]),
+        (f"cd {TARGET}/web && npm test", "/tmp", ["web"]),
+        ("(cd api && npm ci); npm test", TARGET, ["api", ""]),
+        ("npm test", f"{TARGET}/web", ["web"]),
+        ("cd .. && npm test", TARGET, []),
+        ("cd $X && npm test", TARGET, []),
+        ("npm test", "/home/dev/other", []),
+    ],
+)
+def test_a_command_belongs_to_the_folder_it_ran_in(command, folder, expected):
+    assert [one.folder for one in _found(call(command, folder=folder))] == expected
+
+
+def test_runs_of_one_command_are_one_line_with_its_last_success_and_failure():
+    runs = [
+        call("pytest  -q", 1, started=1, ended=2, message_id="a", output="E\n1 failed"),
+        call("pytest -q", 0, started=3, ended=4, message_id="b"),
+    ]
+    (found,) = _found(*runs)
+    assert (found.times, found.last, found.exit, found.error) == (2, OK, 1, "1 failed")
+    assert (found.failed.message_id, found.succeeded.message_id) == ("a", "b")
+
+
+def test_a_one_off_counts_where_it_failed_and_passed_later():
+    failed = call(
+        'python -c "from store import S; S().add(1); S().remove(1)"', 1, started=1, output="AttributeError: remove"
+    )
+    passed = call('python -c "from store import S; S().add(1); print(S().remove(1))"', 0, started=2)
+    (found,) = _found(failed, passed)
+    assert (found.group, found.times, found.error, found.last) == ("check", 2, "AttributeError: remove", OK)
+
+
+def test_a_turn_that_was_taken_back_counts_only_where_no_other_ran_the_command():
+    back = turn("x", call("make test", 1), call("make dist"), taken_back=True)
+    found = commands.find(TARGET, [session(back, turn("y", call("make test", 0)))])
+    assert [(one.command, one.taken_back, one.last) for one in found] == [
+        ("make dist", True, OK),
+        ("make test", False, OK),
+    ]
+
+
+@pytest.mark.parametrize("fields", [{"status": CallStatus.REFUSED}, {"status": CallStatus.FAILED, "exit_": None}])
+def test_a_call_that_was_never_run_is_left_out(fields):
+    status, exit_ = fields["status"], fields.get("exit_", 0)
+    assert _found(call("pytest", exit_, status=status)) == ()
+
+
+def test_the_copied_turns_of_a_fork_are_not_counted_twice():
+    assert _found(call("pytest"), copied=1) == ()
+
+
+def test_groups_come_in_their_order_and_in_each_the_newest_first():
+    calls = [
+        call("make deploy", started=1),
+        call("pytest", started=2),
+        call("tox", started=3),
+        call("npm ci", started=4),
+    ]
+    assert [one.command for one in _found(*calls)] == ["npm ci", "tox", "pytest", "make deploy"]
+
+
+def test_a_secret_on_the_command_line_is_hidden():
+    token = "ghp_" + "a1B2" * 9
+    (found,) = _found(call(f"TOKEN={token} npm publish"))
+    assert token not in found.command
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text(max_size=200)
+    | st.lists(
+        st.sampled_from(
+            ["pytest", "&&", "|", ";", "cd", "x", "(", ")", "'", "$(", "<<E", "\n", "-c", "python", "npm", "run"]
+        ),
+        max_size=12,
+    ).map(" ".join),
+    st.sampled_from([0, 1, None]),
+)
+def test_any_command_gives_bounded_lines_and_no_error(command, exit_):
+    for one in _found(call(command, exit_)):
+        assert one.group in GROUPS
+        assert 0 < len(one.command) <= 300
+        assert "\n" not in one.command

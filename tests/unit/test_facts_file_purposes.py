@@ -1,0 +1,170 @@
+"""What each file is for, in its own words or in those of the prompt that made it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from folder_facts import TARGET, file, revision, session, turn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.model import Operation
+from daemon.reconstitute.facts import file_purposes
+from daemon.reconstitute.recover import State
+
+LICENCE = "/*\n * Copyright (c) 2024 Somebody\n * SPDX-License-Identifier: MIT\n */\n\n"
+TABLE = [
+    ("a.py", '"""Keeps the todos in memory.\n\nMore of it. And more."""\nx = 1\n', "Keeps the todos in memory.", "docstring"),
+    ("a.py", "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n'''Liest Messwerte ein.'''\n", "Liest Messwerte ein.", "docstring"),
+    ("a.py", 'r"""Parses\nthe logs."""\n', "Parses the logs.", "docstring"),
+    ("a.py", "# SPDX-License-Identifier: MIT\n# pylint: disable=all\n\n# Draws the maps\n\nimport os\n", "Draws the maps", "comment"),
+    ("a.ex", 'defmodule A do\n  @moduledoc """\n  Sends mails.\n  """\n', "Sends mails.", "docstring"),
+    ("a.js", f"{LICENCE}/**\n * @fileoverview Talks to the bank.\n * @author me\n */\nimport x from 'x';\n", "Talks to the bank.", "comment"),
+    ("a.ts", "// eslint-disable-next-line\n\n// 天气预报的客户端。\n\nexport const a = 1;\n", "天气预报的客户端。", "comment"),
+    ("a.tsx", "'use client'\n/** Shows the cart. */\nexport default class Cart {}\n", "Shows the cart.", "comment"),
+    ("a.go", "// Package soil reads sensors. It is small.\npackage soil\n", "Package soil reads sensors.", "comment"),
+    ("a.go", "//go:build linux\n\n// Package soil reads sensors.\npackage soil\n", "Package soil reads sensors.", "comment"),
+    ("a.rs", "//! Решает уравнения.\n\nuse std::io;\n", "Решает уравнения.", "comment"),
+    ("A.java", "package a;\n\nimport b.C;\n\n/**\n * Holds one order.\n *\n * @author x\n */\n@Entity\npublic class A {}\n", "Holds one order.", "comment"),
+    ("A.cs", "using System;\n\n/// <summary>\n/// Holds one order.\n/// </summary>\npublic class A {}\n", "Holds one order.", "comment"),
+    ("a.php", "<?php\n/**\n * Gère les factures.\n */\nnamespace A;\n", "Gère les factures.", "comment"),
+    ("a.c", "/* Blinks the lamp. */\n#include <stdio.h>\n", "Blinks the lamp.", "comment"),
+    ("a.rb", "# frozen_string_literal: true\n\n# Imports old orders.\nclass Import; end\n", "Imports old orders.", "comment"),
+    ("a.sh", "#!/bin/sh\n# Starts everything for development.\nset -e\n", "Starts everything for development.", "comment"),
+    ("run", "#!/bin/bash\n# Starts everything.\nfoo\n", "Starts everything.", "comment"),
+    ("a.sql", "-- Orders and their items\nCREATE TABLE o (id int);\n", "Orders and their items", "comment"),
+    ("a.lua", "--[[\n  Moves the ship.\n]]\nlocal x = require('x')\n", "Moves the ship.", "comment"),
+    ("a.hs", "{- Counts words. -}\nmodule Main where\n", "Counts words.", "comment"),
+    ("a.css", "/* ========== */\n/* Colours of the shop */\n\nbody {}\n", "Colours of the shop", "comment"),
+    ("a.vue", "<!-- The list of orders -->\n<template/>\n", "The list of orders", "comment"),
+    ("Makefile", "# Builds the book.\nall:\n\ttrue\n", "Builds the book.", "comment"),
+    ("Dockerfile", "# syntax=docker/dockerfile:1\n# Image of the worker\nFROM x\n", "Image of the worker", "comment"),
+    ("a.yml", "# Runs the tests on every push\n\nname: ci\n", "Runs the tests on every push", "comment"),
+    ("a.el", ";;; Keys for the diary\n\n(setq x 1)\n", "Keys for the diary", "comment"),
+    ("a.tex", "\\documentclass{article}\n\\title{Über Moose}\n", "Über Moose", "title"),
+    ("a.html", "<!DOCTYPE html><html><head><title>Bestellungen</title>", "Bestellungen", "title"),
+    ("a.json", '{"description": "Colours of the shop"}', "Colours of the shop", "description"),
+    ("Cargo.toml", '[package]\ndescription = "Reads sensors"\n', "Reads sensors", "description"),
+    ("a.ipynb", '{"cells": [{"cell_type": "markdown", "source": ["# Sales of\\n", "text"]}]}', "Sales of", "heading"),
+    ("docs/api.md", "---\ntitle: x\n---\n# API reference\n\nText.\n", "API reference", "heading"),
+    ("notes/mai.md", "# Mai\n\nWas im Mai im Garten zu tun ist.\n", "Was im Mai im Garten zu tun ist.", "first paragraph"),
+    ("a.rst", "Deployment guide\n================\n\nText.\n", "Deployment guide", "heading"),
+    ("a.adoc", "= Orbit of Moons\n\nText.\n", "Orbit of Moons", "heading"),
+    ("a.org", "* Einkauf der Woche\n- Brot\n", "Einkauf der Woche", "heading"),
+    ("README.md", "# shop\n\nSells used books. Really.\n", "Sells used books.", "first paragraph"),
+]  # fmt: skip
+
+
+def _own(*files, sessions=()):
+    return {
+        path[len(TARGET) + 1 :]: (one.text, one.origin) for path, one in file_purposes.find(files, sessions).items()
+    }
+
+
+@pytest.mark.parametrize(("name", "content", "text", "origin"), TABLE)
+def test_a_file_says_what_it_is_for(name, content, text, origin):
+    assert _own(file(name, content)) == {name: (text, origin)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.py", "import os\n\n# the port of the server\nPORT = 1\n"),
+        ("a.py", "# the port of the server\nPORT = 1\n"),
+        ("a.js", "// adds two numbers\nfunction add(a, b) {}\n"),
+        ("a.js", "// const x = 1;\n\nconst y = 2;\n"),
+        ("a.js", "/* eslint-disable */\n\nx()\n"),
+        ("a.js", LICENCE + "x()\n"),
+        ("a.js", "import a from 'b'\n\n/** Adds two numbers. */\nfunction add() {}\n"),
+        ("a.py", "# TODO rewrite all of this\n\nx = 1\n"),
+        ("a.py", "x = 1\n'''not a docstring'''\n"),
+        ("a.py", "# ==========\n\nx = 1\n"),
+        ("a.py", "# a.py\n\nx = 1\n"),
+        ("a.txt", "2026-01-01 INFO something\n"),
+        ("a.csv", "name,price\n"),
+        ("a.json", '{"a": 1}'),
+        ("a.json", "[" * 9000),
+        ("a.py", b"\xff\xfe\x00"),
+        ("a.png", b"\x89PNG\r\n\x1a\n\x00"),
+        ("__init__.py", ""),
+    ],
+)
+def test_a_file_without_words_about_itself_says_nothing(name, content):
+    assert _own(file(name, content)) == {}
+
+
+def test_a_file_without_words_is_for_what_its_prompt_asked():
+    sessions = [session(turn("Create settings with DEBUG on. Then stop."))]
+    assert _own(file("settings.py", "DEBUG = 1\n"), sessions=sessions) == {
+        "settings.py": ("Create settings with DEBUG on.", "prompt")
+    }
+
+
+def test_a_prompt_that_says_nothing_leaves_it_to_the_one_before():
+    before = turn("Write the settings of the shop", message_ids=("msg_a",), prompt_id="msg_a")
+    found = file_purposes.find([file("s.py")], [session(before, turn("go on"))])[f"{TARGET}/s.py"]
+    assert (found.text, found.citation.message_id) == ("Write the settings of the shop", "msg_a")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"operation": Operation.READ},
+        {"operation": Operation.SNAPSHOT},
+        {"operation": Operation.EDIT},
+        {"message_id": "msg_x"},
+    ],
+)
+def test_a_prompt_that_did_not_make_the_file_says_nothing(fields):
+    assert (
+        _own(file("s.py", None, revision("x", **fields)), sessions=[session(turn("Fix the totals of the shop"))]) == {}
+    )
+
+
+def test_a_file_that_another_session_wrote_meanwhile_is_that_ones():
+    shown = revision("x", operation=Operation.SNAPSHOT, appeared=True, message_id="msg_b", session_id="ses_b")
+    other = session(turn("Look at the totals of the shop", message_ids=("msg_b",), prompt_id="msg_b"), id_="ses_b")
+    own = session(turn("Write the settings of the shop"))
+    assert (
+        _own(file("s.py", None, shown, revision("x")), sessions=[own, other])["s.py"][0]
+        == "Write the settings of the shop"
+    )
+    assert _own(file("s.py", None, shown), sessions=[own, other]) == {}
+
+
+def test_a_command_line_of_the_user_is_no_purpose():
+    assert _own(file("s.py"), sessions=[session(turn("!echo a b c d > s.py", is_command=True))]) == {}
+
+
+def test_a_content_that_is_only_partly_known_is_not_used():
+    assert _own(file("a.py", '"""Keeps the todos."""\n', state=State.PARTIAL)) == {}
+
+
+def test_a_secret_in_a_docstring_is_hidden():
+    token = "ghp_" + "a1B2" * 9
+    assert token not in _own(file("a.py", f'"""Uses {token} to log in."""\n'))["a.py"][0]
+
+
+def test_a_long_sentence_is_cut_between_words():
+    text = _own(file("a.py", '"""' + "word " * 100 + '"""'))["a.py"][0]
+    assert len(text) <= 120
+    assert text.endswith("word…")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from([name for name, *_ in TABLE]), st.binary(max_size=300) | st.text(max_size=300))
+def test_any_bytes_give_a_bounded_line_and_no_error(name, content):
+    for one in file_purposes.find([file(name, content)], []).values():
+        assert 0 < len(one.text) <= 120
+        assert "\n" not in one.text
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.js", "a.md", "a.html", "a.json", "a.rst", "a.org", "a.sql"])
+@pytest.mark.parametrize(
+    "piece", ["#", "# ", "//", "/*", "<!--", "'''", "\n", "<title>", "[", "* a\n", "a. ", "@a ", "public "]
+)
+def test_a_hostile_file_costs_little_time(name, piece):
+    begun = time.process_time()
+    file_purposes.find([file(name, piece * (1_000_000 // len(piece)))], [])
+    assert time.process_time() - begun < 1
