@@ -17,6 +17,8 @@ _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
     "undone", "undone_not", "offer", "either",
 )  # fmt: skip
+_FEW = 2
+"""So few small words may be common to two languages: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
@@ -70,9 +72,10 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
         return (languages["ru"],)
     spaced = [cues for code, cues in languages.items() if code not in {"ja", "zh", "ru"}]
     for part in (text, f"{text} {context[:4000]}"):
-        said = [word.casefold() for word in _WORD.findall(part)]
-        counts = [sum(word in cues.words for word in said) for cues in spaced]
+        said = {word.casefold() for word in _WORD.findall(part)}
+        counts = [len(said & cues.words) for cues in spaced]
         best = max(counts)
-        if best and counts.count(best) == 1:
+        if best > _FEW and counts.count(best) == 1:
             return (spaced[counts.index(best)],)
-    return [cues for cues, count in zip(spaced, counts, strict=True) if count == best]
+    least = best - 1 if best <= _FEW else best
+    return [cues for cues, count in zip(spaced, counts, strict=True) if count >= least]

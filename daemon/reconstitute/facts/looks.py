@@ -17,13 +17,25 @@ _GIT_LOOKS = frozenset(
     "status log show diff rev-parse ls-files ls-tree branch blame grep remote describe tag cat-file check-ignore "  # noqa: SIM905
     "reflog shortlog".split()
 )
-_ASKS = frozenset({"--version", "-V", "--help", "-h", "version"})
+_ASKS = frozenset({"--version", "-V", "--help", "-h", "version", "--dry-run"})
 _ASSIGNED = re.compile(r"\w+=")
 _BETWEEN = {"&&", "||", ";", "|", "&", "|&", ";;", "(", ")"}
 _OUT_OF_TIME = 124
 """The status of `timeout` for a command that it ended, as was wanted."""
 
+_ENDS = re.compile(r"\bexit [1-9]|(?:^|[;&|]\s*)false\s*$")
+
 Simple = tuple[str, ...]
+
+
+def is_tool(name: str) -> bool:
+    """Whether a word names one of the commands to look with, or to edit text with."""
+    return name.strip() in _LOOKS | {"sed", "awk", "perl", "ripgrep"}
+
+
+def fails_on_purpose(command: str) -> bool:
+    """Whether a command says itself that it shall fail."""
+    return _ENDS.search(command) is not None
 
 
 def only_looks(command: str, status: int | None) -> bool:
@@ -45,7 +57,9 @@ def essence(command: str) -> Simple:
     So ``pytest -x`` and ``pytest -q`` are the same.
     """
     parts = [words for _, words in _parts(command) if words[0] != "cd"]
-    return tuple(word for words in parts for word in words if not word.startswith("-")) if parts else ()
+    return (
+        tuple(word for words in parts for word in words if not word.startswith("-") or word in _ASKS) if parts else ()
+    )
 
 
 def _parts(command: str) -> list[tuple[str, Simple]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from daemon.reconstitute.facts import cues, sentences
+from daemon.reconstitute.facts.looks import fails_on_purpose
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns, prompt_key
 from daemon.reconstitute.facts.values import (
@@ -221,14 +222,17 @@ def _todo(facts: SessionFacts, todo: Todo, written: str, time: int) -> OpenPoint
 def _failing(
     sessions: Sequence[SessionFacts], setbacks: Sequence[Setback], events: Sequence[_Event]
 ) -> Iterator[OpenPoint]:
-    """The last run of a test that failed, and commands and edits that failed and never succeeded since."""
+    """The last run of a test that failed, and commands that failed and never succeeded since.
+
+    An edit that failed leaves the file as it was: a setback, and nothing to be done.
+    """
     tests = [run for facts in sessions for run in facts.tests]
     last = {run.command: run for run in sorted(tests, key=lambda run: run.citation.time)}
     for run in last.values():
         if not run.passed:
             yield OpenPoint(OpenKind.FAILING, run.command, run.citation.time, run.citation, run.summary)
     for setback in setbacks:
-        is_failure = setback.kind in {SetbackKind.COMMAND_FAILED, SetbackKind.CALL_FAILED, SetbackKind.EDIT_FAILED}
+        is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
         is_open = is_failure and is_unsettled(setback) and setback.text not in last
         if is_open and not _is_settled(setback.text, setback.time, events):
             yield OpenPoint(OpenKind.FAILING, setback.text, setback.time, setback.citation, setback.detail)

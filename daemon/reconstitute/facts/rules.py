@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.reconstitute.facts import cues, sentences
+from daemon.reconstitute.facts import cues, looks, sentences
 from daemon.reconstitute.facts.cues import Cues
 from daemon.reconstitute.facts.sentences import Sentence
 from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
@@ -89,6 +89,8 @@ def _of_agent(language: Cues, bare: str) -> str:
     if any(language.find(kind, bare) for kind in ("veto", "explain", "condition", "offer")):
         return ""
     contrast = language.find("contrast", bare)
+    if contrast and looks.is_tool(contrast["y"]):
+        return ""  # how it worked, and not what it decided
     explained = contrast or language.find("reason", bare)
     is_decision = (
         language.find("chosen", bare)
