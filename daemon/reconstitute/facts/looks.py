@@ -17,7 +17,8 @@ _GIT_LOOKS = frozenset(
     "status log show diff rev-parse ls-files ls-tree branch blame grep remote describe tag cat-file check-ignore "  # noqa: SIM905
     "reflog shortlog".split()
 )
-_ASKS = frozenset({"--version", "-V", "--help", "-h", "version", "--dry-run"})
+ASKS = frozenset({"--version", "-V", "--help", "-h", "version", "--dry-run"})
+"""Words that ask a program about itself, or what it would do: no run of it."""
 _ASSIGNED = re.compile(r"\w+=")
 _BETWEEN = {"&&", "||", ";", "|", "&", "|&", ";;", "(", ")"}
 _OUT_OF_TIME = 124
@@ -52,14 +53,12 @@ def only_looks(command: str, status: int | None) -> bool:
 
 
 def essence(command: str) -> Simple:
-    """The words of a command without options, assignments and a ``cd``; empty where they cannot be told.
+    """The words of a command without options and assignments; empty where they cannot be told.
 
     So ``pytest -x`` and ``pytest -q`` are the same.
     """
-    parts = [words for _, words in _parts(command) if words[0] != "cd"]
-    return (
-        tuple(word for words in parts for word in words if not word.startswith("-") or word in _ASKS) if parts else ()
-    )
+    words = (word for _, simple in _parts(command) for word in simple)
+    return tuple(word for word in words if not word.startswith("-") or word in ASKS)
 
 
 def _parts(command: str) -> list[tuple[str, Simple]]:
@@ -95,4 +94,4 @@ def _is_look(words: Simple) -> bool:
         return words[1:2] in {("-v",), ("-V",)}
     if name == "find" and ("-delete" in words or "-exec" in words):
         return False
-    return name in _LOOKS or (len(words) == 2 and words[1] in _ASKS)
+    return name in _LOOKS or (len(words) == 2 and words[1] in ASKS)

@@ -135,8 +135,8 @@ def is_real_question(sentence: sentences.Sentence, context: str = "") -> bool:
     if not sentence.is_question or len(sentences.words(sentence.text)) < _SHORTEST_QUESTION:
         return False
     languages = cues.of(sentence.bare, context)
-    is_offer = any(language.find("offer", sentence.bare) for language in languages)
-    return not is_offer or any(language.find("either", sentence.bare) for language in languages)
+    kinds = {kind for kind in ("closer", "offer", "either") for one in languages if one.find(kind, sentence.bare)}
+    return "closer" not in kinds and ("offer" not in kinds or "either" in kinds)
 
 
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:

@@ -23,6 +23,7 @@ MOST = 40
 _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
+_NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
 _ALIKE = 0.6
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
@@ -64,7 +65,10 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
     """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
     if sentence.is_question or not 8 <= len(sentence.text) <= _LONGEST or len(sentences.words(sentence.text)) < 2:
         return None
-    for language in cues.of(sentence.bare, context):
+    languages = cues.of(sentence.bare, context)
+    if any(language.find("veto", sentence.bare) or language.find("explain", sentence.bare) for language in languages):
+        return None
+    for language in languages:
         kind = _of_user(language, sentence.bare) if who == "user" else _of_agent(language, sentence.bare)
         if kind:
             reason = _stretch(language, "reason", "r", sentence)
@@ -74,8 +78,6 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
 
 
 def _of_user(language: Cues, bare: str) -> str:
-    if language.find("veto", bare) or language.find("explain", bare):
-        return ""
     if language.find("rule", bare):
         return "rule"
     if language.find("condition", bare):
@@ -86,7 +88,7 @@ def _of_user(language: Cues, bare: str) -> str:
 
 
 def _of_agent(language: Cues, bare: str) -> str:
-    if any(language.find(kind, bare) for kind in ("veto", "explain", "condition", "offer")):
+    if language.find("condition", bare) or language.find("offer", bare):
         return ""
     contrast = language.find("contrast", bare)
     if contrast and looks.is_tool(contrast["y"]):
@@ -190,10 +192,11 @@ def _replaces(later: Rule, earlier: Rule) -> bool:
     old, new = sentences.words(earlier.text), sentences.words(later.text)
     dropped = sentences.words(later.replaces)
     chosen = old - sentences.words(earlier.replaces)
-    if dropped and dropped <= chosen and earlier.kind == later.kind == "decision":
+    if not earlier.kind == later.kind == "decision":
+        return False
+    if dropped and dropped <= chosen:
         return True
-    differing = old ^ new
-    is_other_value = bool(old - new and new - old) and all(any(map(str.isdigit, word)) for word in differing)
+    is_other_value = bool(old - new and new - old) and all(map(_NUMBER.fullmatch, old ^ new))
     return is_other_value and len(old & new) >= max(1, _ALIKE * min(len(old), len(new)))
 
 

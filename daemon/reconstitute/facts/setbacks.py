@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from daemon.reconstitute.facts.looks import essence, only_looks
+from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
     Call,
@@ -35,7 +35,7 @@ _MERE_LOOKS = frozenset("read glob grep list ls lsp todoread todowrite invalid b
 _INLINE = re.compile(r"\s-[ce]\s")
 _FEWEST_WORDS = 4
 _WORDS_OF_A_TARGET = 3
-"""A key is "command", a folder and words: with no more than one word, more words are another thing (make, make clean)."""
+"""A key is "command", a folder and words. Of a single word more words make another thing, as of make ``make clean``."""
 _TURNED_BACK = "its turn was taken back"
 _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 
@@ -131,7 +131,7 @@ def _does_more(later: _Made, failed: _Made) -> bool:
     if _INLINE.search(failed.call.command):
         wanted, done = set(re.findall(r"\w+", failed.call.command)), set(re.findall(r"\w+", later.call.command))
         return len(wanted) >= _FEWEST_WORDS and wanted <= done
-    return len(failed.key) > _WORDS_OF_A_TARGET and set(failed.key) <= set(later.key)
+    return len(failed.key) > _WORDS_OF_A_TARGET and set(failed.key) <= set(later.key) and ASKS.isdisjoint(later.key)
 
 
 def _is_noise(one: _Made) -> bool:
