@@ -17,6 +17,7 @@ _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
     "undone", "undone_not", "offer", "closer", "either",
 )  # fmt: skip
+_WITH_GROUPS = {"contrast", "reason"}
 _FEW = 2
 """So few small words may be common to two languages: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -56,7 +57,11 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
         pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("APO", "['’]")
         return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
 
-    patterns = {kind: tuple(expand(pattern) for pattern in table[kind]) for kind in _KINDS}
+    joined = {
+        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind])]
+        for kind in _KINDS
+    }
+    patterns = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
     return Cues(code, frozenset(str(table["words"]).split()), patterns)
 
 
