@@ -1,8 +1,8 @@
-"""Sentences that state a rule or a decision, and near misses, written before the cue table was.
+"""Sentences that state a rule or a decision, and near misses: prompts (``u``) and replies that changed files (``a``).
 
-Every other line is held out: the cue table is tuned to the first, third, … of each table only, and the share of the
-others that is found is a measure (`test_facts_rules.py`). ``u`` is a prompt of the user, ``a`` a reply of the agent in
-a turn that changed files.
+Written in three rounds, and judged once before the cue table was changed by them: RULES, DECISIONS and NEAR_MISSES
+before the table was made, LATER_* after (found: 26 of 36 rules, 31 of 36 decisions; taken wrongly: 18 of 62), LAST_*
+after that (33 of 34, 30 of 35; 3 of 63). The last round is the measure; all three have the same author.
 """
 
 RULES = """\
