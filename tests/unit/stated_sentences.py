@@ -1,8 +1,8 @@
-"""Sentences that state a rule or a decision, and near misses, written before the cue table was.
+"""Sentences that state a rule or a decision, and near misses: prompts (``u``) and replies that changed files (``a``).
 
-Every other line is held out: the cue table is tuned to the first, third, … of each table only, and the share of the
-others that is found is a measure (`test_facts_rules.py`). ``u`` is a prompt of the user, ``a`` a reply of the agent in
-a turn that changed files.
+Written in three rounds, and judged once before the cue table was changed by them: RULES, DECISIONS and NEAR_MISSES
+before the table was made, LATER_* after (found: 26 of 36 rules, 31 of 36 decisions; taken wrongly: 18 of 62), LAST_*
+after that (33 of 34, 30 of 35; 3 of 63). The last round is the measure; all three have the same author.
 """
 
 RULES = """\
@@ -403,4 +403,145 @@ u zh 它从来没有成功过。
 u zh 一定是哪里出错了。
 u ja いつも失敗します。
 u ja どこかに間違いがあるはずです。
+"""
+
+LAST_RULES = """\
+u en Never store tokens in plain text.
+u en Always write the test first.
+u en Do not use any library for this project, ever.
+u en From now on commit after each step.
+u en All log lines must be in English.
+u en Don't ever rewrite history on shared branches.
+u en The config file must never contain secrets.
+u en We never deploy without a green build.
+u en Use only ASCII in file names.
+u en No release without a changelog entry.
+u de Committe nie ohne Test.
+u de Kommentare immer auf Englisch schreiben.
+u de Geheimnisse dürfen niemals im Repository landen.
+u de Ändere die öffentliche API nicht.
+u de Jeder Commit muss die Tests bestehen.
+u fr Ne supprime jamais un fichier sans demander.
+u fr Chaque commit doit passer les tests.
+u fr Utilise toujours des chemins relatifs.
+u es No uses nunca variables globales.
+u es Todo el código debe estar en inglés.
+u it Usa sempre percorsi relativi.
+u it Il codice non deve mai contenere password.
+u pt Nunca use variáveis globais.
+u pt Todo o código deve estar em inglês.
+u nl Gebruik nooit globale variabelen.
+u nl Alle code moet in het Engels zijn.
+u pl Nigdy nie używaj zmiennych globalnych.
+u pl Cały kod musi być po angielsku.
+u ru Никогда не используй глобальные переменные.
+u ru Весь код должен быть на английском.
+u zh 绝对不要使用全局变量。
+u zh 所有代码必须用英文注释。
+u ja グローバル変数は絶対に使わないでください。
+u ja コードは必ず英語で書いてください。
+"""
+
+LAST_DECISIONS = """\
+u en Let's use SQLite for the index.
+u en The default language should be French.
+u en We'll use tabs, not spaces.
+u en Store the dates as integers instead of strings.
+u en We agreed on semantic versioning.
+u en Error pages should have status 404.
+u en I prefer composition over inheritance here, so split the class.
+u en Switch to pnpm rather than npm.
+a en I chose a flat file because the data is small.
+a en I decided on a single table for both kinds.
+a en Retries now use exponential backoff instead of a fixed delay.
+a en I kept the sync client since nothing here is concurrent.
+u de Wir verwenden SQLite für den Index.
+u de Die Standardsprache soll Französisch sein.
+u de Speichere die Daten als Zahlen statt als Text.
+a de Ich habe mich für eine einzige Tabelle entschieden.
+u fr On utilise SQLite pour l'index.
+u fr La langue par défaut doit être le français.
+a fr J'ai choisi un simple fichier parce que les données sont petites.
+u es Vamos a usar SQLite para el índice.
+a es He optado por un archivo simple porque hay pocos datos.
+u it La lingua predefinita deve essere il francese.
+a it Ho deciso di usare una sola tabella.
+u pt O idioma padrão deve ser o francês.
+a pt Decidi usar uma única tabela.
+u nl We gebruiken SQLite voor de index.
+a nl Ik heb gekozen voor één tabel omdat het eenvoudiger is.
+u pl Domyślny język powinien być francuski.
+a pl Zdecydowałem się na jedną tabelę, bo tak jest prościej.
+u ru Язык по умолчанию должен быть французским.
+a ru Я выбрал один файл, потому что данных мало.
+u zh 默认语言应该是法语。
+a zh 我选择了单个文件，因为数据很少。
+u ja デフォルトの言語はフランス語にします。
+a ja データが少ないため、単一のファイルにしました。
+"""
+
+LAST_NEAR_MISSES = """\
+u en Make the header blue and fix the footer.
+u en The build always takes ten minutes, can you speed it up?
+u en Never saw this error before.
+u en I should have told you earlier.
+u en The dates should be integers, but some are strings.
+u en You should see a green button when you open the page.
+u en It must work on Windows too I guess.
+u en Try it with SQLite first.
+u en Don't know what to do.
+u en Please don't apologise.
+u en All files must have been deleted by the script.
+u en Show me only the failing tests.
+u en What must I install?
+u en Let's continue with the next step.
+u en We use this file for what exactly?
+u en Only because of you.
+u en Use the same approach for the second table.
+u en Let's go.
+u en The user should be able to log in.
+u en We are going to look at this tomorrow.
+u en This never happened with the old version.
+u en Check that all endpoints return JSON.
+u en Everything should be green now.
+u en Never say never, but try.
+u en Don't commit, I want to look first.
+a en I have now added the index and the tests pass.
+a en You can use pnpm instead of npm if you like.
+a en I used the existing helper.
+a en The default should be fine because nobody changes it.
+a en I left the file as it was.
+a en I made the header blue.
+a en Next I will use a table instead of a list.
+a en The file must not be empty, so the loader checks it.
+u de Mach den Kopf blau.
+u de Die Tests laufen nie durch.
+u de Du solltest eine grüne Schaltfläche sehen.
+u de Zeig mir nur die fehlgeschlagenen Tests.
+u de Lass uns weitermachen.
+u de Nimm die zweite Datei.
+u de Das soll so nicht aussehen.
+a de Ich habe jetzt den Index ergänzt.
+u fr Montre-moi seulement les tests qui échouent.
+u fr Ça ne devrait jamais arriver.
+u fr On garde ça pour plus tard.
+a fr J'ai maintenant ajouté l'index.
+u es Muéstrame solo las pruebas que fallan.
+u es Usa el segundo archivo.
+u es Esto nunca había pasado.
+u it Mostrami solo i test che falliscono.
+u it Non lo so.
+u it Questo non è mai successo.
+u pt Mostre só os testes que falham.
+u pt Isso nunca aconteceu.
+u nl Laat alleen de mislukte tests zien.
+u nl Dit is nog nooit gebeurd.
+u pl Pokaż tylko testy, które nie przechodzą.
+u pl To się nigdy nie zdarzyło.
+u ru Покажи только упавшие тесты.
+u ru Такого никогда не было.
+u zh 只显示失败的测试。
+u zh 以前从来没有发生过。
+u ja 失敗したテストだけを表示してください。
+u ja こんなことは今までありませんでした。
 """

@@ -15,9 +15,14 @@ from importlib.resources import files
 
 _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
-    "undone", "undone_not", "offer", "either",
+    "undone", "undone_not", "offer", "closer", "either",
 )  # fmt: skip
+_WITH_GROUPS = {"contrast", "reason"}
+_FEW = 2
+"""So few small words may be common to two languages: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
+_CONTEXT = 4000
+"""Characters of the context that are looked at."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -52,7 +57,11 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
         pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("APO", "['’]")
         return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
 
-    patterns = {kind: tuple(expand(pattern) for pattern in table[kind]) for kind in _KINDS}
+    joined = {
+        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind])]
+        for kind in _KINDS
+    }
+    patterns = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
     return Cues(code, frozenset(str(table["words"]).split()), patterns)
 
 
@@ -69,10 +78,19 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
     if _CYRILLIC.search(text):
         return (languages["ru"],)
     spaced = [cues for code, cues in languages.items() if code not in {"ja", "zh", "ru"}]
-    for part in (text, f"{text} {context[:4000]}"):
-        said = [word.casefold() for word in _WORD.findall(part)]
-        counts = [sum(word in cues.words for word in said) for cues in spaced]
-        best = max(counts)
-        if best and counts.count(best) == 1:
-            return (spaced[counts.index(best)],)
-    return [cues for cues, count in zip(spaced, counts, strict=True) if count == best]
+    own = _counts(text, spaced)
+    best = max(own)
+    if best > _FEW and own.count(best) == 1:
+        return (spaced[own.index(best)],)
+    around = _counts(f"{text} {context[:_CONTEXT]}", spaced)
+    likely = max(around) if max(around) > _FEW else max(around) - 1
+    return [
+        cues
+        for cues, said, besides in zip(spaced, own, around, strict=True)
+        if besides >= likely or (said and said >= best - 1)
+    ]
+
+
+def _counts(text: str, languages: Sequence[Cues]) -> list[int]:
+    said = {word.casefold() for word in _WORD.findall(text)}
+    return [len(said & cues.words) for cues in languages]

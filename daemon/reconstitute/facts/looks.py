@@ -17,13 +17,26 @@ _GIT_LOOKS = frozenset(
     "status log show diff rev-parse ls-files ls-tree branch blame grep remote describe tag cat-file check-ignore "  # noqa: SIM905
     "reflog shortlog".split()
 )
-_ASKS = frozenset({"--version", "-V", "--help", "-h", "version"})
+ASKS = frozenset({"--version", "-V", "--help", "-h", "version", "--dry-run"})
+"""Words that ask a program about itself, or what it would do: no run of it."""
 _ASSIGNED = re.compile(r"\w+=")
 _BETWEEN = {"&&", "||", ";", "|", "&", "|&", ";;", "(", ")"}
 _OUT_OF_TIME = 124
 """The status of `timeout` for a command that it ended, as was wanted."""
 
+_ENDS = re.compile(r"\bexit [1-9]|(?:^|[;&|]\s*)false\s*$")
+
 Simple = tuple[str, ...]
+
+
+def is_tool(name: str) -> bool:
+    """Whether a word names one of the commands to look with, or to edit text with."""
+    return name.strip() in _LOOKS | {"sed", "awk", "perl", "ripgrep"}
+
+
+def fails_on_purpose(command: str) -> bool:
+    """Whether a command says itself that it shall fail."""
+    return _ENDS.search(command) is not None
 
 
 def only_looks(command: str, status: int | None) -> bool:
@@ -40,12 +53,12 @@ def only_looks(command: str, status: int | None) -> bool:
 
 
 def essence(command: str) -> Simple:
-    """The words of a command without options, assignments and a ``cd``; empty where they cannot be told.
+    """The words of a command without options and assignments; empty where they cannot be told.
 
     So ``pytest -x`` and ``pytest -q`` are the same.
     """
-    parts = [words for _, words in _parts(command) if words[0] != "cd"]
-    return tuple(word for words in parts for word in words if not word.startswith("-")) if parts else ()
+    words = (word for _, simple in _parts(command) for word in simple)
+    return tuple(word for word in words if not word.startswith("-") or word in ASKS)
 
 
 def _parts(command: str) -> list[tuple[str, Simple]]:
@@ -81,4 +94,4 @@ def _is_look(words: Simple) -> bool:
         return words[1:2] in {("-v",), ("-V",)}
     if name == "find" and ("-delete" in words or "-exec" in words):
         return False
-    return name in _LOOKS or (len(words) == 2 and words[1] in _ASKS)
+    return name in _LOOKS or (len(words) == 2 and words[1] in ASKS)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from daemon.reconstitute.facts import cues, sentences
+from daemon.reconstitute.facts.looks import fails_on_purpose
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns, prompt_key
 from daemon.reconstitute.facts.values import (
@@ -44,20 +46,22 @@ class _Event:
     time: int
     words: frozenset[str]
     files: frozenset[str]
-    session_id: str
-    has_worked: bool
 
 
 def find(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> tuple[OpenPoint, ...]:
     """What nothing in the records settles, the newest first."""
     events = [event for facts in sessions for event in _events(facts)]
     found = [
-        *(point for facts in sessions for point in _of_session(facts, events)),
-        *_unanswered(sessions),
-        *_todos(sessions, events),
-        *_failing(sessions, setbacks, events),
+        *((point, True) for facts in sessions for point in _of_session(facts)),
+        *((point, True) for point in _todos(sessions)),
+        *((point, True) for point in _failing_commands(sessions, setbacks)),
+        *((point, False) for point in _failing_tests(sessions)),
+        *((point, False) for point in _unanswered(sessions)),
+        *((point, False) for facts in sessions for point in _reverts(facts)),
     ]
-    return tuple(sorted(found, key=lambda point: (-point.time, point.citation.message_id, point.text))[:MOST])
+    found.sort(key=lambda pair: (-pair[0].time, pair[0].citation.message_id, pair[0].text))
+    standing = (point for point, may_be in found if not (may_be and _is_settled(point.text, point.time, events)))
+    return tuple(islice(standing, MOST))
 
 
 def _events(facts: SessionFacts) -> Iterator[_Event]:
@@ -65,12 +69,12 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
         if turn.taken_back:
             continue
         if turn.prompt and turn.ending is Ending.ANSWERED:
-            yield _Event(turn.time, _stems(turn.prompt), frozenset(), facts.id, has_worked=True)
+            yield _Event(turn.time, _stems(turn.prompt), frozenset())
         for call in turn.calls:
             if call.status is CallStatus.OK and (call.command or call.changed):
                 files = frozenset(path.rsplit("/", 1)[-1].casefold() for path in call.changed)
                 said = call.command or " ".join([call.title, *call.changed])
-                yield _Event(call.started, _stems(said), files, facts.id, has_worked=True)
+                yield _Event(call.started, _stems(said), files)
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -93,12 +97,16 @@ def _is_settled(text: str, since: int, events: Sequence[_Event]) -> bool:
 # -- questions, what was not done, and reverts -------------------------------------------------------------------
 
 
-def _of_session(facts: SessionFacts, events: Sequence[_Event]) -> Iterator[OpenPoint]:
+def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
     for revert in facts.reverts:
         if revert.pending and revert.undone is None:
             citation = Citation(facts.id, revert.message_id, revert.time)
             text = shorten(revert.prompts[0]) if revert.prompts else facts.title
             yield OpenPoint(OpenKind.REVERT, text, revert.time, citation, "OpenCode can still undo this revert")
+
+
+def _of_session(facts: SessionFacts) -> Iterator[OpenPoint]:
+    """What the agent asked at the end of a session, and what it said anywhere that it did not do."""
     turns = [turn for turn in own_turns(facts) if not turn.taken_back and not turn.is_compaction]
     for turn in turns:
         reply = _last_reply(turn)
@@ -106,11 +114,9 @@ def _of_session(facts: SessionFacts, events: Sequence[_Event]) -> Iterator[OpenP
             continue
         pieces = sentences.split(reply.text)
         if turn is turns[-1]:
-            for point in _questions(facts, turn, reply, pieces):
-                if not _is_settled(point.text, reply.time, events):
-                    yield point
+            yield from _questions(facts, turn, reply, pieces)
         for sentence in pieces:
-            if _says_undone(sentence, reply.text) and not _is_settled(sentence.text, reply.time, events):
+            if _says_undone(sentence, reply.text):
                 citation = Citation(facts.id, reply.message_id, reply.time, sentence.text)
                 yield OpenPoint(OpenKind.NOT_DONE, sentence.text, reply.time, citation)
 
@@ -134,8 +140,8 @@ def is_real_question(sentence: sentences.Sentence, context: str = "") -> bool:
     if not sentence.is_question or len(sentences.words(sentence.text)) < _SHORTEST_QUESTION:
         return False
     languages = cues.of(sentence.bare, context)
-    is_offer = any(language.find("offer", sentence.bare) for language in languages)
-    return not is_offer or any(language.find("either", sentence.bare) for language in languages)
+    kinds = {kind for kind in ("closer", "offer", "either") for one in languages if one.find(kind, sentence.bare)}
+    return "closer" not in kinds and ("offer" not in kinds or "either" in kinds)
 
 
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
@@ -181,17 +187,21 @@ def _why(turn: Turn) -> str:
 # -- todo lists --------------------------------------------------------------------------------------------------
 
 
-def _todos(sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
+def _todos(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
+    """Of an entry that several lists have, the newest tells how it stands."""
     lists = [(facts, *_when_written(facts)) for facts in sessions]
-    for facts, written, time, stands in lists:
-        if not stands:
-            continue
-        newer = [todo for other, _, later, _ in lists if other is not facts and later > time for todo in other.todos]
-        known = {" ".join(todo.text.casefold().split()) for todo in newer}
+    latest: dict[str, int] = {}
+    for facts, _, time, _ in lists:
         for todo in facts.todos:
-            is_known = " ".join(todo.text.casefold().split()) in known
-            if todo.is_open and not is_known and not _is_settled(todo.text, time, events):
+            latest[_key(todo)] = max(time, latest.get(_key(todo), time))
+    for facts, written, time, stands in lists:
+        for todo in facts.todos:
+            if stands and todo.is_open and latest[_key(todo)] == time:
                 yield _todo(facts, todo, written, time)
+
+
+def _key(todo: Todo) -> str:
+    return " ".join(todo.text.casefold().split())
 
 
 def _when_written(facts: SessionFacts) -> tuple[str, int, bool]:
@@ -218,17 +228,21 @@ def _todo(facts: SessionFacts, todo: Todo, written: str, time: int) -> OpenPoint
 # -- what still fails --------------------------------------------------------------------------------------------
 
 
-def _failing(
-    sessions: Sequence[SessionFacts], setbacks: Sequence[Setback], events: Sequence[_Event]
-) -> Iterator[OpenPoint]:
-    """The last run of a test that failed, and commands and edits that failed and never succeeded since."""
-    tests = [run for facts in sessions for run in facts.tests]
-    last = {run.command: run for run in sorted(tests, key=lambda run: run.citation.time)}
-    for run in last.values():
+def _failing_tests(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
+    """Of each test command the last run, if it failed."""
+    runs = sorted((run for facts in sessions for run in facts.tests), key=lambda run: run.citation.time)
+    for run in {run.command: run for run in runs}.values():
         if not run.passed:
             yield OpenPoint(OpenKind.FAILING, run.command, run.citation.time, run.citation, run.summary)
+
+
+def _failing_commands(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> Iterator[OpenPoint]:
+    """Commands that failed and never succeeded since.
+
+    An edit that failed leaves the file as it was: a setback, and nothing to be done.
+    """
+    tests = {run.command for facts in sessions for run in facts.tests}
     for setback in setbacks:
-        is_failure = setback.kind in {SetbackKind.COMMAND_FAILED, SetbackKind.CALL_FAILED, SetbackKind.EDIT_FAILED}
-        is_open = is_failure and is_unsettled(setback) and setback.text not in last
-        if is_open and not _is_settled(setback.text, setback.time, events):
+        is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
+        if is_failure and is_unsettled(setback) and setback.text not in tests:
             yield OpenPoint(OpenKind.FAILING, setback.text, setback.time, setback.citation, setback.detail)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.reconstitute.facts import cues, sentences
+from daemon.reconstitute.facts import cues, looks, sentences
 from daemon.reconstitute.facts.cues import Cues
 from daemon.reconstitute.facts.sentences import Sentence
 from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
@@ -23,6 +23,7 @@ MOST = 40
 _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
+_NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
 _ALIKE = 0.6
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
@@ -55,7 +56,8 @@ def find(sessions: Sequence[SessionFacts]) -> tuple[Rule, ...]:
         (one for facts in sessions for turn in facts.turns[facts.copied :] for one in _of_turn(facts, turn)),
         key=lambda one: (one.rule.time, one.rule.citation.message_id),
     )
-    rules = _without_repetitions(_with_later_ones([_with_standing(one, sessions) for one in said]))
+    changes = [change for facts in sessions for change in _changes(facts)]
+    rules = _with_later_ones(_without_repetitions([_with_standing(one, changes) for one in said]))
     kept = sorted(rules, key=lambda rule: (bool(rule.standing), -rule.time))[:MOST]
     return tuple(rule for rule in rules if rule in kept)
 
@@ -64,7 +66,10 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
     """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
     if sentence.is_question or not 8 <= len(sentence.text) <= _LONGEST or len(sentences.words(sentence.text)) < 2:
         return None
-    for language in cues.of(sentence.bare, context):
+    languages = cues.of(sentence.bare, context)
+    if any(language.find("veto", sentence.bare) or language.find("explain", sentence.bare) for language in languages):
+        return None
+    for language in languages:
         kind = _of_user(language, sentence.bare) if who == "user" else _of_agent(language, sentence.bare)
         if kind:
             reason = _stretch(language, "reason", "r", sentence)
@@ -74,8 +79,6 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
 
 
 def _of_user(language: Cues, bare: str) -> str:
-    if language.find("veto", bare) or language.find("explain", bare):
-        return ""
     if language.find("rule", bare):
         return "rule"
     if language.find("condition", bare):
@@ -86,9 +89,11 @@ def _of_user(language: Cues, bare: str) -> str:
 
 
 def _of_agent(language: Cues, bare: str) -> str:
-    if any(language.find(kind, bare) for kind in ("veto", "explain", "condition", "offer")):
+    if language.find("condition", bare) or language.find("offer", bare):
         return ""
     contrast = language.find("contrast", bare)
+    if contrast and looks.is_tool(contrast["y"]):
+        return ""  # how it worked, and not what it decided
     explained = contrast or language.find("reason", bare)
     is_decision = (
         language.find("chosen", bare)
@@ -137,8 +142,15 @@ def _did_something(turn: Turn) -> bool:
     return any(call.status is CallStatus.OK and (call.changed or call.child or call.command) for call in turn.calls)
 
 
-def _with_standing(one: _Said, sessions: Sequence[SessionFacts]) -> _Said:
-    standing = _taken_back(one) or _disregarded(one, sessions)
+def _changes(facts: SessionFacts) -> Iterator[tuple[int, str]]:
+    """When its turns that stand changed which files."""
+    for turn in facts.turns:
+        if not turn.taken_back:
+            yield from ((call.started, path) for call in turn.calls for path in call.changed)
+
+
+def _with_standing(one: _Said, changes: Sequence[tuple[int, str]]) -> _Said:
+    standing = _taken_back(one) or _disregarded(one, changes)
     if not standing and one.rule.kind == "decision" and one.rule.who == "user" and not _did_something(one.turn):
         later = [turn for turn in one.session.turns if turn.time > one.turn.time and not turn.taken_back]
         if not any(_did_something(turn) for turn in later):
@@ -154,24 +166,20 @@ def _taken_back(one: _Said) -> str:
     return "what it changed was undone" if changed and changed <= undone and one.rule.kind == "decision" else ""
 
 
-def _disregarded(one: _Said, sessions: Sequence[SessionFacts]) -> str:
-    """Whether a file that it forbids to touch was changed later on."""
-    named = {name.strip("./") for name in _PATH.findall(one.rule.text)} if one.forbids else set()
-    for facts in sessions:
-        for turn in facts.turns:
-            if turn.time <= one.turn.time or turn.taken_back:
-                continue
-            changed = [path for call in turn.calls if call.status is CallStatus.OK for path in call.changed]
-            if any(f"/{name}/" in f"{path}/" for path in changed for name in named if name):
-                return "changed later all the same"
-    return ""
+def _disregarded(one: _Said, changes: Sequence[tuple[int, str]]) -> str:
+    """Whether a file that it forbids to touch was changed after its turn."""
+    named = {name.strip("./") for name in _PATH.findall(one.rule.text)} - {""} if one.forbids else set()
+    if not named:
+        return ""
+    later = (f"{path}/" for time, path in changes if time > one.turn.ended)
+    return "changed later all the same" if any(f"/{name}/" in path for path in later for name in named) else ""
 
 
 def _with_later_ones(said: list[_Said]) -> list[Rule]:
     """A decision that a later one takes the place of says so, and the later one what it replaces."""
     rules = [one.rule for one in said]
     for place, one in enumerate(said):
-        if one.turn.taken_back:
+        if one.turn.taken_back or one.rule.kind != "decision":
             continue
         for before in range(place):
             earlier, later = rules[before], rules[place]
@@ -188,18 +196,19 @@ def _replaces(later: Rule, earlier: Rule) -> bool:
     old, new = sentences.words(earlier.text), sentences.words(later.text)
     dropped = sentences.words(later.replaces)
     chosen = old - sentences.words(earlier.replaces)
-    if dropped and dropped <= chosen and earlier.kind == later.kind == "decision":
+    if not earlier.kind == later.kind == "decision":
+        return False
+    if dropped and dropped <= chosen:
         return True
-    differing = old ^ new
-    is_other_value = bool(old - new and new - old) and all(any(map(str.isdigit, word)) for word in differing)
+    is_other_value = bool(old - new and new - old) and all(map(_NUMBER.fullmatch, old ^ new))
     return is_other_value and len(old & new) >= max(1, _ALIKE * min(len(old), len(new)))
 
 
-def _without_repetitions(rules: list[Rule]) -> list[Rule]:
+def _without_repetitions(said: list[_Said]) -> list[_Said]:
     """Of the same words only the first that holds, or else the last."""
-    chosen: dict[str, Rule] = {}
-    for rule in rules:
-        key = " ".join(re.findall(r"\w+", rule.text.casefold()))
-        if key not in chosen or chosen[key].standing:
-            chosen[key] = rule
-    return sorted(chosen.values(), key=lambda rule: (rule.time, rule.citation.message_id))
+    chosen: dict[str, _Said] = {}
+    for one in said:
+        key = " ".join(re.findall(r"\w+", one.rule.text.casefold()))
+        if key not in chosen or chosen[key].rule.standing:
+            chosen[key] = one
+    return sorted(chosen.values(), key=lambda one: (one.rule.time, one.rule.citation.message_id))

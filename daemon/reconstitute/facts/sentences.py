@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 _LONGEST_TEXT = 60_000
 """Characters of a text that are read: what is longer was pasted, and is no conversation."""
@@ -106,6 +107,7 @@ def _last(quoted: str) -> str:
     return quoted[-1] if quoted[-2:-1] not in _TERMINAL else _MASK
 
 
+@lru_cache(maxsize=8192)
 def words(text: str) -> frozenset[str]:
     """What `text` is about, to compare it with another: its words from three letters on.
 

@@ -7,11 +7,12 @@ was never overcome comes first, then the newest; at most MOST.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from daemon.reconstitute.facts.looks import essence, only_looks
+from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
     Call,
@@ -31,6 +32,10 @@ MOST = 60
 
 _EDITS = frozenset({"write", "edit", "multiedit", "apply_patch", "patch"})
 _MERE_LOOKS = frozenset("read glob grep list ls lsp todoread todowrite invalid batch codesearch websearch".split())  # noqa: SIM905
+_INLINE = re.compile(r"\s-[ce]\s")
+_FEWEST_WORDS = 4
+_WORDS_OF_A_TARGET = 3
+"""A key is "command", a folder and words. Of a single word more words make another thing, as of make ``make clean``."""
 _TURNED_BACK = "its turn was taken back"
 _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 
@@ -68,7 +73,8 @@ def is_unsettled(setback: Setback) -> bool:
     matters = setback.kind in {
         SetbackKind.EDIT_FAILED, SetbackKind.COMMAND_FAILED, SetbackKind.CALL_FAILED, SetbackKind.FAILED,
     }  # fmt: skip
-    return matters and setback.resolved is None and setback.outcome != _TURNED_BACK
+    went_on = setback.kind is SetbackKind.FAILED and setback.outcome
+    return matters and setback.resolved is None and setback.outcome != _TURNED_BACK and not went_on
 
 
 def own_turns(facts: SessionFacts) -> tuple[Turn, ...]:
@@ -93,8 +99,11 @@ def _of_calls(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
                 edited[path].append(one)
         elif one.call.status in _BAD and not _is_noise(one):
             groups[one.key].failures.append(one)
+    ran = [one for one in made if one.call.command and one.call.status is CallStatus.OK and not one.turn.taken_back]
     for group in groups.values():
         if group.failures:
+            last = group.failures[-1]
+            group.successes += [one for one in ran if one.call.folder == last.call.folder and _does_more(one, last)]
             yield _of_group(group, edited)
 
 
@@ -115,8 +124,20 @@ def _paths(facts: SessionFacts, call: Call) -> tuple[str, ...]:
     return tuple(path for name in named if name and (path := absolute(name, facts.session.directory)))
 
 
+def _does_more(later: _Made, failed: _Made) -> bool:
+    """Whether a later command does all that a failed one did, and more: more files, or more code in its line."""
+    if later.place <= failed.place or not failed.call.command or later.key[2] != failed.key[2]:
+        return False
+    if _INLINE.search(failed.call.command):
+        wanted, done = set(re.findall(r"\w+", failed.call.command)), set(re.findall(r"\w+", later.call.command))
+        return len(wanted) >= _FEWEST_WORDS and wanted <= done
+    return len(failed.key) > _WORDS_OF_A_TARGET and set(failed.key) <= set(later.key) and ASKS.isdisjoint(later.key)
+
+
 def _is_noise(one: _Made) -> bool:
     call = one.call
+    if call.tool in _EDITS and call.title == call.tool:
+        return True  # a call that names no file was never whole
     if call.status is CallStatus.FAILED:
         return call.tool in _MERE_LOOKS or (bool(call.command) and only_looks(call.command, call.exit))
     if call.status is CallStatus.REFUSED:
@@ -135,7 +156,7 @@ def _of_group(group: _Group, edited: dict[str, list[_Made]]) -> Setback:
     outcome = _TURNED_BACK if last.turn.taken_back else _without_success(kind)
     if overcame is not None:
         resolved = Citation(overcame.facts.id, overcame.call.message_id, overcame.call.started)
-        outcome = _with_success(kind, overcame)
+        outcome = _with_success(kind, overcame, same=overcame.call.title == call.title)
     times = f"{len(group.failures)} times" if len(group.failures) > 1 else ""
     detail = "; ".join(filter(None, (times, _told(call))))
     citation = Citation(last.facts.id, call.message_id, call.started)
@@ -163,12 +184,12 @@ def _told(call: Call) -> str:
     return "; ".join(filter(None, (status, shorten(said))))
 
 
-def _with_success(kind: SetbackKind, overcame: _Made) -> str:
+def _with_success(kind: SetbackKind, overcame: _Made, *, same: bool) -> str:
     if kind is SetbackKind.REFUSED:
         return "was allowed later"
     if kind is SetbackKind.EDIT_FAILED:
         return f"a later {overcame.call.tool} of the file succeeded"
-    return "succeeded later"
+    return "succeeded later" if same else f"succeeded later as `{shorten(overcame.call.title, 80)}`"
 
 
 def _without_success(kind: SetbackKind) -> str:

@@ -1,0 +1,257 @@
+"""What is left open, and what was settled since."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from constructed_sessions import START, asked, edited, ran, session, used
+from hypothesis import given
+from hypothesis import strategies as st
+from test_facts_setbacks import TURNS
+
+from daemon.reconstitute.facts import open as open_points
+from daemon.reconstitute.facts import sentences, setbacks
+from daemon.reconstitute.facts.values import (
+    CallStatus,
+    Citation,
+    Ending,
+    OpenKind,
+    OpenPoint,
+    SessionFacts,
+    TakenBack,
+    TestRun,
+)
+
+
+def find(*sessions: SessionFacts) -> list[OpenPoint]:
+    return list(open_points.find(sessions, setbacks.find(sessions)))
+
+
+def texts(*sessions: SessionFacts) -> list[str]:
+    return [point.text for point in find(*sessions)]
+
+
+LIST = used("todowrite", "2 entries")
+TODOS = [
+    ("Write the import", "in_progress"),
+    ("Add paging", "pending"),
+    ("Rename it", "completed"),
+    ("Drop it", "cancelled"),
+]
+
+
+def test_the_last_state_of_a_todo_list_is_open() -> None:
+    facts = session(asked("Build it.", LIST), todos=TODOS)
+    found = find(facts)
+    assert {(point.text, point.detail) for point in found} == {
+        ("Write the import", "in progress"),
+        ("Add paging", "pending"),
+    }
+    assert found[0].citation.message_id == LIST.message_id
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        session(asked("Please add paging."), at=60),
+        session(asked("Go on.", LIST), todos=[("add  PAGING", "completed")], at=60),
+        session(asked("Go on.", LIST), todos=[("Add paging", "cancelled")], at=60),
+    ],
+)
+def test_a_todo_that_a_later_session_took_up_is_not_open(later: SessionFacts) -> None:
+    assert texts(session(asked("Build it.", LIST), todos=[("Add paging", "pending")]), later) == []
+
+
+def test_a_todo_whose_file_or_command_came_later_is_not_open() -> None:
+    todos = [("Write tests/test_api.py", "in_progress"), ("Run make lint", "pending"), ("Add paging", "pending")]
+    facts = session(asked("Build it.", LIST, edited("tests/test_api.py"), ran("make lint")), todos=todos)
+    assert texts(facts) == ["Add paging"]
+
+
+def test_a_todo_list_of_a_turn_that_was_taken_back_is_not_open() -> None:
+    assert texts(session(asked("Build it.", LIST, taken_back=True), todos=TODOS)) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which port should the server listen on?",
+        "Should I delete the old table, or keep it for the migration?",
+        "Welche Datenbank soll der Dienst verwenden?",
+        "Quel format de date faut-il utiliser ?",
+        "¿Qué base de datos usa el servicio?",
+        "Quale formato di data preferite per i report?",
+        "Какую базу данных использовать для тестов?",
+        "服务应该监听哪个端口？",
+        "サーバーはどのポートを使いますか？",
+        "أي منفذ يجب أن يستخدم الخادم؟",
+        "Ո՞ր նավահանգիստը պետք է օգտագործի սերվերը",
+        "Ποια θύρα πρέπει να χρησιμοποιεί ο διακομιστής;",
+    ],
+)
+def test_a_question_at_the_end_of_a_session_is_open(question: str) -> None:
+    (point,) = find(session(asked("Start.", reply=f"I looked at it. {question}")))
+    assert (point.kind, point.text) == (OpenKind.QUESTION, question)
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "Anything else?",
+        "Shall I also add tests for the import?",
+        "Would you like me to commit the changes now?",
+        "Is there anything else or shall we stop here?",
+        "Soll ich auch Tests für den Import schreiben?",
+        "Kann ich sonst noch etwas tun?",
+        "Voulez-vous que je lance aussi les tests ?",
+        "¿Quieres que añada también las pruebas?",
+        "Vuoi che aggiunga anche i test?",
+        "Quer que eu adicione também os testes?",
+        "Zal ik ook tests toevoegen voor de import?",
+        "Czy chcesz, żebym dodał też testy?",
+        "Хотите, чтобы я добавил ещё и тесты?",
+        "需要我再添加测试吗？",
+        "テストも追加しましょうか？",
+        "Why? Because the port is in use.",
+        "The function `is_ready?` is new.",
+    ],
+)
+def test_a_courtesy_or_rhetoric_is_not_open(closing: str) -> None:
+    assert texts(session(asked("Start.", reply=f"All is in place. {closing}"))) == []
+
+
+def test_a_question_that_was_followed_or_taken_up_is_not_open() -> None:
+    question = "Which port should the server listen on?"
+    assert texts(session(asked("Start.", reply=question), asked("8000."))) == []
+    later = session(asked("The server should listen on port 8000."), at=60)
+    assert texts(session(asked("Start.", reply=question)), later) == []
+    assert texts(session(asked("Start.", reply=question, taken_back=True))) == []
+    assert texts(session(asked("Start.", reply=question), parent="ses_1")) == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I could not reach the registry, so the upload is missing.",
+        "I skipped the Windows installer.",
+        "The retry logic is not yet implemented.",
+        "Die Migration konnte ich nicht ausführen.",
+        "Je n'ai pas pu lancer la migration.",
+        "No pude ejecutar la migración.",
+        "Non ho potuto eseguire la migrazione.",
+        "Não consegui executar a migração.",
+        "Ik kon de migratie niet uitvoeren.",
+        "Nie mogłem uruchomić migracji bazy.",
+        "Я не смог запустить миграцию.",
+        "我无法运行数据库迁移。",
+        "マイグレーションは実行できませんでした。",
+    ],
+)
+def test_what_the_agent_said_it_did_not_do_is_open(reply: str) -> None:
+    (point,) = find(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place.")))
+    assert (point.kind, point.text) == (OpenKind.NOT_DONE, reply)
+    assert texts(session(asked("Start.", reply=reply, ending=Ending.STOPPED), asked("Go on."))) == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I did not change anything else.",
+        "I could not find any problems.",
+        "The old name is no longer used.",
+        "I left the tests out on purpose, as you asked.",
+        "If it is not yet implemented, the call fails.",
+        "Ich habe sonst nichts geändert.",
+    ],
+)
+def test_what_needed_no_doing_is_not_open(reply: str) -> None:
+    assert texts(session(asked("Start.", reply=reply))) == []
+
+
+def test_what_was_not_done_and_was_taken_up_later_is_not_open() -> None:
+    facts = session(asked("Start.", reply="I skipped the Windows installer."), asked("Add the Windows installer."))
+    assert texts(facts) == []
+
+
+def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
+    for ending, detail in (
+        (Ending.OPEN, "no answer is recorded"),
+        (Ending.STOPPED, "the answer was stopped"),
+        (Ending.FAILED, "the answer failed: overloaded"),
+    ):
+        facts = session(asked("Build it.", ending=ending, reply="", error="overloaded"))
+        (point,) = find(facts)
+        assert (point.kind, point.detail) == (OpenKind.UNANSWERED, detail)
+        assert texts(facts, session(asked("build  it."), at=60)) == []
+        assert texts(session(*facts.turns, asked("Something else."))) == []
+
+
+def test_a_command_that_still_fails_is_open() -> None:
+    assert texts(session(asked("Test.", ran("make test", 2), reply="See above."))) == ["make test"]
+    assert texts(session(asked("Test.", ran("make test", 2), ran("make test")))) == []
+    assert texts(session(asked("Test.", ran("make test", 2), ran("make test-all tests")))) == []
+    assert texts(session(asked("Fail.", ran("echo a; exit 3", 3)))) == []
+    assert texts(session(asked("Edit.", edited("a.py", CallStatus.FAILED)))) == []
+
+
+def test_the_last_run_of_a_test_decides() -> None:
+    turn = asked("Test.")
+    failed = TestRun("pytest", passed=False, summary="1 failed", citation=Citation("ses_1", "msg_1", START))
+    passed = TestRun("pytest", passed=True, summary="3 passed", citation=Citation("ses_1", "msg_2", START + 5))
+    assert texts(replace(session(turn), tests=(failed,))) == ["pytest"]
+    assert texts(replace(session(turn), tests=(failed,)), replace(session(turn, at=60), tests=(passed,))) == []
+
+
+def test_a_pending_revert_is_open() -> None:
+    turn = asked("Turn it off.", edited("a.py"), taken_back=True)
+    revert = TakenBack(2_000_000, turn.prompt_id, prompts=("Turn it off.",), pending=True)
+    (point,) = find(session(turn, reverts=[revert]))
+    assert (point.kind, point.text) == (OpenKind.REVERT, "Turn it off.")
+    assert find(session(turn, reverts=[replace(revert, pending=False)])) == []
+
+
+def test_there_are_at_most_so_many_and_the_newest_stay() -> None:
+    many = [
+        session(asked(f"Build part{number}.", ending=Ending.OPEN, reply=""), at=10 * number)
+        for number in range(open_points.MOST + 5)
+    ]
+    found = find(*many)
+    assert len(found) == open_points.MOST
+    assert found[0].text == f"Build part{open_points.MOST + 4}."
+
+
+@given(st.lists(st.lists(TURNS, max_size=3), max_size=3), st.text(max_size=80))
+def test_whatever_was_recorded_the_same_is_open_each_time(drawn: list[list[object]], said: str) -> None:
+    facts = [
+        session(*turns, asked(said, reply=said), at=100 * place, todos=[(said or "x", "pending")])
+        for place, turns in enumerate(drawn)
+    ]  # type: ignore[arg-type]
+    assert find(*facts) == find(*facts)
+    for point in find(*facts):
+        assert point.citation.quote in " ".join(said.split())
+
+
+@given(st.text(max_size=300))
+def test_sentences_are_stretches_of_the_text(text: str) -> None:
+    source = " ".join(text.split())
+    for sentence in sentences.split(text):
+        assert sentence.text in source
+        assert len(sentence.bare) == len(sentence.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("See e.g. this. Use app.py here. It is v1.2 now.", ["See e.g. this.", "Use app.py here.", "It is v1.2 now."]),
+        ("z. B. so. Dann das.", ["z. B. so.", "Dann das."]),
+        ("第一。第二！第三？", ["第一。", "第二！", "第三？"]),
+        ("- first point\n- second point", ["first point", "second point"]),
+        ("short line\nnext line", ["short line", "next line"]),
+        ("a line that is long enough to have been wrapped by an editor\nand goes on here", ["a line that is long enough to have been wrapped by an editor and goes on here"]),
+        ("Text.\n```py\nno = 1\n```\n> quoted\n\n# Heading\n| a | b |\nEnd.", ["Text.", "End."]),
+    ],
+)  # fmt: skip
+def test_prose_is_cut_into_sentences(text: str, pieces: list[str]) -> None:
+    assert [sentence.text for sentence in sentences.split(text)] == pieces

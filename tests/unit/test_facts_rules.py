@@ -1,0 +1,190 @@
+"""Rules and decisions: which sentences state one, and whether what they state still holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import stated_sentences
+from constructed_sessions import FOLDER, asked, edited, ran, session
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.reconstitute.facts import rules, sentences
+from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, TakenBack
+
+WHO = {"u": "user", "a": "agent"}
+MISSED = {"Let's not cache anything for now.", "Never say never, but try."}
+"""What is known to be judged wrongly, or is a matter of opinion."""
+
+
+def rows(*names: str) -> list[tuple[str, str]]:
+    lines = [line for name in names for line in getattr(stated_sentences, name).strip().splitlines()]
+    return [(WHO[who], text) for who, _, text in (line.split(" ", 2) for line in lines)]
+
+
+def kinds(who: str, text: str) -> set[str]:
+    stated = (rules.stated(sentence, who, text) for sentence in sentences.split(text))
+    return {one.kind for one in stated if one is not None}
+
+
+@pytest.mark.parametrize(("who", "text"), rows("RULES", "LATER_RULES", "LAST_RULES"))
+def test_a_rule_is_found(who: str, text: str) -> None:
+    assert kinds(who, text)
+
+
+@pytest.mark.parametrize(("who", "text"), rows("DECISIONS", "LATER_DECISIONS", "LAST_DECISIONS"))
+def test_a_decision_is_found(who: str, text: str) -> None:
+    assert kinds(who, text) or text in MISSED
+
+
+@pytest.mark.parametrize(("who", "text"), rows("NEAR_MISSES", "LATER_NEAR_MISSES", "LAST_NEAR_MISSES"))
+def test_a_near_miss_states_nothing(who: str, text: str) -> None:
+    assert not kinds(who, text) or text in MISSED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> Never touch generated/.",
+        "```\nNever touch generated/.\n```",
+        "She wrote “Never touch generated/.” there.",
+        "# Never touch generated/.",
+        "| Never touch generated/. | yes |",
+    ],
+)
+def test_what_is_quoted_or_fenced_states_nothing(text: str) -> None:
+    assert rules.find([session(asked(text, edited("a.py")))]) == ()
+
+
+def test_reason_and_what_it_replaces_are_the_writers_words() -> None:
+    prompt = "Build it. We use PostgreSQL instead of SQLite, because several people write at once."
+    (rule,) = rules.find([session(asked(prompt, edited("a.py")))])
+    assert (rule.kind, rule.who) == ("decision", "user")
+    assert rule.replaces == "SQLite"
+    assert rule.reason == "several people write at once"
+    assert rule.citation.quote == rule.text
+
+
+def test_the_reason_may_be_the_next_sentence() -> None:
+    (rule,) = rules.find([session(asked("Never touch generated/. Because it is made by the build.", edited("a.py")))])
+    assert rule.reason == "Because it is made by the build"
+
+
+def test_a_decision_of_the_agent_counts_where_it_was_carried_out() -> None:
+    said = "I chose a file over a database because the data is small."
+    assert rules.find([session(asked("Store it.", edited("a.py"), reply=said))])
+    assert rules.find([session(asked("Store it.", reply=said))]) == ()
+    for ending in (Ending.STOPPED, Ending.FAILED, Ending.OPEN):
+        assert rules.find([session(asked("Store it.", edited("a.py"), reply=said, ending=ending))]) == ()
+
+
+def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
+    text = "Never touch generated/."
+    assert rules.find([session(asked(text, edited("a.py")), parent="ses_1")]) == ()
+    assert rules.find([session(asked(text, edited("a.py"), is_command=True))]) == ()
+
+
+@pytest.mark.parametrize(
+    ("turn", "standing"),
+    [
+        (asked("POST should answer 201.", edited("a.py"), taken_back=True), "taken back with its turn"),
+        (
+            asked("POST should answer 201.", edited("a.py"), taken_back=True, in_doubt=True),
+            "probably taken back with its turn",
+        ),
+        (asked("POST should answer 201.", ending=Ending.STOPPED), "not done: the answer was stopped"),
+        (asked("POST should answer 201.", ending=Ending.FAILED), "not done: the answer failed"),
+        (asked("POST should answer 201."), "nothing was changed after it"),
+        (asked("POST should answer 201.", edited("a.py")), ""),
+    ],
+)
+def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
+    (rule,) = rules.find([session(turn)])  # type: ignore[arg-type]
+    assert rule.standing == standing
+
+
+def test_a_decision_whose_change_was_undone_says_so() -> None:
+    facts = session(asked("POST should answer 201.", edited("a.py")))
+    undone = replace(facts, changes=(FileChange(f"{FOLDER}/a.py", "changed", undone=True),))
+    assert rules.find([undone])[0].standing == "what it changed was undone"
+
+
+def test_a_later_decision_on_the_same_thing_replaces_it() -> None:
+    first = session(asked("POST should answer 200.", edited("a.py")))
+    second = session(asked("POST should answer 201.", edited("a.py")), at=100)
+    old, new = rules.find([first, second])
+    assert old.standing == "replaced later: “POST should answer 201.”"
+    assert (new.standing, new.replaces) == ("", "POST should answer 200.")
+
+
+def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
+    first = session(asked("We use Flask here.", edited("a.py")))
+    second = session(asked("Use FastAPI instead of Flask.", edited("a.py")), at=100)
+    old, new = rules.find([first, second])
+    assert old.standing.startswith("replaced later")
+    assert new.standing == ""
+
+
+def test_two_rules_of_the_same_form_stand_beside_each_other() -> None:
+    made = rules.find([session(asked("Never touch generated/. Never touch vendor/.", edited("a.py")))])
+    assert [rule.standing for rule in made] == ["", ""]
+
+
+def test_a_decision_that_was_taken_back_replaces_nothing() -> None:
+    first = session(asked("POST should answer 200.", edited("a.py")))
+    second = session(asked("POST should answer 201.", edited("a.py"), taken_back=True), at=100)
+    assert rules.find([first, second])[0].standing == ""
+
+
+def test_a_rule_that_was_not_kept_says_so() -> None:
+    facts = session(asked("Never touch generated/."), asked("Fix it.", edited("generated/api.py")))
+    assert rules.find([facts])[0].standing == "changed later all the same"
+    kept = session(asked("Never touch generated/."), asked("Fix it.", edited("src/generated.py")))
+    assert rules.find([kept])[0].standing == ""
+
+
+def test_the_same_words_are_one_rule_and_copies_of_a_fork_are_none() -> None:
+    turn = asked("Never touch generated/.", edited("a.py"))
+    fork = replace(session(turn, at=100), copied=1)
+    assert len(rules.find([session(turn), session(asked("never touch generated/", edited("a.py")), at=50), fork])) == 1
+
+
+def test_there_are_at_most_so_many_and_those_that_hold_stay() -> None:
+    turns = [asked(f"Never touch folder{number}x/.", edited("a.py")) for number in range(rules.MOST + 20)]
+    turns[0] = replace(asked("Never touch first/.", edited("a.py")), taken_back=True)
+    made = rules.find([session(*turns)])
+    assert len(made) == rules.MOST
+    assert not any(rule.standing for rule in made)
+    assert [rule.time for rule in made] == sorted(rule.time for rule in made)
+
+
+WORDS = [text for _, text in rows("RULES", "DECISIONS", "NEAR_MISSES")]
+
+
+@given(
+    st.lists(
+        st.one_of(st.sampled_from(WORDS), st.text(max_size=60), st.sampled_from(["```", "> ", "`", "“", "\n", "| "])),
+        max_size=8,
+    )
+)
+def test_whatever_is_said_a_statement_is_a_stretch_of_it(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    facts = [session(asked(text, edited("a.py"), ran("make", status=CallStatus.STOPPED), reply=text))]
+    found = rules.find(facts)
+    source = " ".join(text.split())
+    for rule in found:
+        assert rule.text in source
+        assert rule.reason in source
+        assert rule.replaces in source
+    assert found == rules.find(facts)
+    assert len(found) <= rules.MOST
+
+
+def test_a_revert_of_another_session_changes_nothing() -> None:
+    other = session(asked("Do it.", edited("b.py")), at=5, reverts=[TakenBack(START_LATER, "msg_x")])
+    (rule,) = rules.find([session(asked("Never touch generated/.", edited("a.py"))), other])
+    assert rule.standing == ""
+
+
+START_LATER = 2_000_000
