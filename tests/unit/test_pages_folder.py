@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
@@ -29,7 +30,13 @@ def front(made: Material) -> str:
 
 
 def section(page: str, heading: str) -> list[str]:
-    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n[^1]:")[0].strip().splitlines()
+    return (
+        page.split(f"\n## {heading}\n")[1]
+        .split("\n## ", maxsplit=1)[0]
+        .split("\n[^1]:", maxsplit=1)[0]
+        .strip()
+        .splitlines()
+    )
 
 
 def test_the_sections_stand_in_the_order_in_which_a_person_asks():
@@ -51,10 +58,12 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         ">",
         "> A mug shop. (pyproject.toml)",
         "",
-        "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
-        "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-        "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
-        "`reconstitute restore ~/shop --to NEW`.",
+        (
+            "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
+            "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
+            "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
+            "`reconstitute restore ~/shop --to NEW`."
+        ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
         "",
@@ -217,7 +226,7 @@ def test_a_quote_that_the_page_shows_is_not_repeated():
 def test_three_hundred_sessions_stay_below_sixty_kilobytes():
     made = rich(many(300), [file(f"src/part_{number}.py") for number in range(12)])
     top = front(made)
-    assert MOST_BYTES / 2 < len(top.encode()) <= MOST_BYTES
+    assert MOST_BYTES * 0.8 < len(top.encode()) <= MOST_BYTES
     for heading in (
         "Rules and decisions",
         "Left open",
@@ -230,7 +239,8 @@ def test_three_hundred_sessions_stay_below_sixty_kilobytes():
 
 def test_every_session_of_a_long_history_is_listed_where_there_is_room():
     plain = replace(many(300), rules=(), open=(), setbacks=(), commands=())
-    assert all(f"sessions/ses_{number}.md" in front(rich(plain, [])) for number in (0, 150, 299))
+    top = front(rich(plain, []))
+    assert all(f"sessions/ses_{number}.md" in top for number in (0, 150, 299))
 
 
 def test_two_thousand_files_are_folded_by_folder():
@@ -274,6 +284,7 @@ def hostile(text: str) -> Facts:
     )  # fmt: skip
 
 
+@cache
 def form(text: str) -> list[str]:
     kept = (
         "heading",

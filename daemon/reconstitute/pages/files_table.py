@@ -26,7 +26,7 @@ _MOST_FLAT = 60
 _MOST_QUIET = 20
 """Files of one folder that only snapshots tell of, above which they come after all others."""
 _MOST_FOR = 90
-_MOST_TITLE = 32
+_MOST_TITLE = 24
 _MOST_GONE = 30
 _KNOWN = {
     State.VERIFIED: "exactly",
@@ -116,7 +116,7 @@ class FilesTable:
             return "seen only"
         title = self._titles.get(row.session_id, "")
         where = f" {self._links.session(row.session_id, title, _MOST_TITLE)}" if title else ""
-        return f"{markdown.moment(row.time)}{where}"
+        return f"{markdown.day(row.time)}{where}"
 
     def _file(self, file: Recovered) -> _Row:
         changed = file.changed
