@@ -141,7 +141,9 @@ def test_a_session_that_names_itself_as_its_parent_is_told_once():
 
 def test_sessions_that_name_each_other_as_parents_are_told():
     one, two = told(1, "One", turn(1, "x"), parent=2), told(2, "Two", turn(2, "y"), parent=1)
-    top = front(rich(Facts((one, two)), []))
+    made = rich(Facts((one, two)), [])
+    assert [each.title for each in render.Renderer(made, 10).entry("shop").log] == ["One", "Two"]
+    top = front(made)
     assert "[One]" in top
     assert "[Two]" in top
 

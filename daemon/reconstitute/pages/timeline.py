@@ -102,7 +102,7 @@ class Timeline:
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
-            self._children.setdefault(_parent(one.id, parents), []).append(one)
+            self._children.setdefault(parent_of(one.id, parents), []).append(one)
         self._tops = list(reversed(self._children.get("", [])))
 
     def text(self) -> markdown.Markdown:
@@ -182,8 +182,8 @@ class Timeline:
             yield f"committed {', '.join(named)}" + (f" and {more} more" if more else "")
 
 
-def _parent(session_id: str, parents: Mapping[str, str]) -> str:
-    """The session that started it, if that is told too; empty where the records lead in a circle."""
+def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
+    """The session that started it, if that is among `parents` too; empty where the records lead in a circle."""
     seen: set[str] = set()
     above = parents[session_id]
     while above in parents and above != session_id and above not in seen:
