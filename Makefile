@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test laws matrix score secrets bench examples lint lock config clean
+.PHONY: run test laws matrix score secrets rubric screenshots bench examples lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
@@ -21,6 +21,12 @@ score: .venv/.ready          ## how much of recorded work comes back: exact, ref
 
 secrets: .venv/.ready        ## print what of planted secrets can be read: canaries, frames, ways out, innocent texts
 	@$(BIN)/python tools/secrets_matrix.py
+
+rubric: .venv/.ready         ## count the facts of the sample projects that stand on their front pages
+	@$(BIN)/python tools/rubric.py
+
+screenshots: .venv/.ready    ## photograph the example pages that README shows, with Chromium
+	@$(BIN)/python tools/screenshots.py
 
 bench: .venv/.ready          ## measure speed and quality (minutes; see bench/README.md for its options)
 	@$(BIN)/python bench/run.py $(BENCH)

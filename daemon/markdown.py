@@ -54,6 +54,17 @@ class Markdown(str):
     __slots__ = ()
 
 
+class Href(str):
+    """A link's target that is encoded already."""
+
+    __slots__ = ()
+
+    @classmethod
+    def to(cls, path: str, anchor: str = "") -> Href:
+        """To a page by its relative path, and to the heading on it with that slug; without a path, on the same page."""
+        return cls(quote(path, safe="/", errors="replace") + (f"#{anchor}" if anchor else ""))
+
+
 def inline(text: object, most: int = 0) -> Markdown:
     """`text` on one line, escaped; with `most`, cut to that many characters and marked with an ellipsis.
 
@@ -152,8 +163,8 @@ def fence(text: str, info: str = "") -> Markdown:
 
 
 def link(label: object, href: str) -> Markdown:
-    """A link to a page of the set; `href` is a relative path, not yet encoded."""
-    return Markdown(f"[{inline(label)}]({quote(href, safe='/', errors='replace')})")
+    """A link to a page of the set; `href` is a relative path, not yet encoded, or an Href."""
+    return Markdown(f"[{inline(label)}]({href if isinstance(href, Href) else Href.to(href)})")
 
 
 def language(path: str) -> str:

@@ -293,11 +293,24 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One file of an output tree: path relative to the tree's root, content, and the message ids it draws on."""
+    """One file of an output tree: path relative to the tree's root, content, and the message ids it draws on.
+
+    `content` may be a function that makes it. `basis` is a digest of everything that the content is made from, the
+    renderer's version included: where it is given, a page whose basis and file are as before need not be made again.
+    `key` names what the page is about, such as a session's id: a person's notes move with it when the path changes.
+    Without one the path does.
+    """
 
     path: str
-    content: str
+    content: str | Callable[[], str]
     sources: tuple[str, ...] = ()
+    basis: str = ""
+    key: str = ""
+
+    @property
+    def text(self) -> str:
+        """The content; it is made on every access where `content` is a function."""
+        return self.content if isinstance(self.content, str) else self.content()
 
 
 @dataclass(frozen=True, slots=True)

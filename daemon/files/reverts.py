@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.archive import Archive
-from daemon.files.history import REVERTED
+from daemon.files.history import BROUGHT_BACK, REVERTED, SET_BACK
 from daemon.files.revert_records import Revert, is_from, reverts
 from daemon.files.trees import LINK_MODE, MODULE_MODE, UNKNOWN, Entry, is_beneath
 from daemon.model import FileEdit, Operation
@@ -88,13 +88,13 @@ class Reverts:
                 # Whether there was a revert, or if it came before or after that, is not recorded: the next tree tells.
                 yield _event(last, revert.time, Operation.UNCLEAR, REVERTED)
                 return
-            yield _state(last, revert.time, left, "set back by a revert")
+            yield _state(last, revert.time, left, SET_BACK)
             if revert.until is not None:
                 yield replace(_event(last, revert.time + 1, Operation.UNCLEAR, REVERTED), until=revert.until)
         is_rewritten = left is not None or any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
         before = self._entry(revert.tree, covered.name)
         if revert.undone is not None and is_rewritten and before is not None:  # what the tree lacks is left as it is
-            yield _state(last, revert.undone, self._of(before), "brought back when a revert was undone")
+            yield _state(last, revert.undone, self._of(before), BROUGHT_BACK)
 
     def _left(self, covered: _Covered, revert: Revert) -> _Left | None:
         """What the revert made of the file; None where it left it alone."""

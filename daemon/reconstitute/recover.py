@@ -141,13 +141,13 @@ def _on_disk(path: str, shown: Revision | None) -> Disk:
 
 def evidence(revision: Revision) -> str:
     """What proves a revision, or why it is not proven, in one line."""
-    said = [*revision.evidence, _said(revision)]
+    told = [*revision.evidence, said(revision)]
     if revision.outside_change:
-        said.append("changed outside OpenCode before this")
-    return "; ".join(dict.fromkeys(filter(None, said)))
+        told.append("changed outside OpenCode before this")
+    return "; ".join(dict.fromkeys(filter(None, told)))
 
 
-def _said(revision: Revision) -> str:
+def said(revision: Revision) -> str:
     """The note of a revision, for people."""
     if revision.grade is Grade.PARTIAL and revision.fragments is not None:
         return _known_lines(revision.fragments)
@@ -180,7 +180,7 @@ def _why(revisions: Sequence[Revision]) -> str:
     for revision in reversed(revisions):
         if revision.proven:
             break
-        note = _said(revision)
+        note = said(revision)
         if note and note not in notes:
             notes.append(note)
         if revision.grade is Grade.PARTIAL:

@@ -19,22 +19,16 @@ from daemon.files import FileHistory
 from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
-from daemon.model import Kind, Message, Operation, Part, Session
+from daemon.model import Message, Operation, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
-from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
-from daemon.reconstitute.facts import file_changes, sessions
+from daemon.reconstitute.facts import file_changes, sessions, sizes, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts
-from daemon.records import table, text
-from daemon.redact import redact
-from daemon.transcript.document import document, readable
+from daemon.transcript.document import readable
 
 MOST_MESSAGES = 10_000
 _MOST_MENTIONS = 100
 _MOST_DIRECTORIES = 8
-_SPOKEN = frozenset({"text", "reasoning", "subtask"})
-_PROSE_KB = 64
-"""How much text of one part is looked at for passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,6 @@ class Scope:
     target: str
     sessions: tuple[Involved, ...]
     touched: dict[str, frozenset[str]]
-    passages: tuple[Passage, ...]
     fingerprint: str
     warnings: tuple[str, ...] = ()
     facts: tuple[SessionFacts, ...] = ()
@@ -65,8 +58,8 @@ class Scope:
 class _Draft:
     target: str
     left: int
+    newest: int
     involved: list[Involved] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
     facts: list[SessionFacts] = field(default_factory=list)
     changes: dict[str, tuple[FileChange, ...]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -84,10 +77,13 @@ def collect(
 ) -> Scope:
     """The scope of `target`, with the `histories` of the paths beneath it, up to `until` (epoch ms; None: now).
 
-    At most `most` messages are read for passages, those of the newest sessions first.
+    At most `most` messages are read, those of the newest sessions first.
     """
     histories = list(histories)
-    draft = _Draft(target, most, changes=file_changes.by_session(histories))
+    newest = max((session.updated for session in archive.sessions()), default=0)
+    draft = _Draft(
+        target, most, newest if until is None else min(newest, until), changes=file_changes.by_session(histories)
+    )
     names = _names(archive, target)
     touched: dict[str, set[str]] = {}
     wanted: dict[str, set[str]] = {}
@@ -106,13 +102,12 @@ def collect(
         _read(archive, session, None if session.id in whole else wanted[session.id], until, draft)
     if draft.unread:
         draft.warnings.append(
-            f"{target}: not read for passages: {counted(draft.unread, 'message')} of older sessions (limit {most})"
+            f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     involved = tuple(sorted(draft.involved, key=lambda i: (i.session.created, i.session.id)))
-    passages = tuple(sorted(draft.passages, key=lambda p: (p.created, p.message_id)))
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    facts = tuple(sorted(draft.facts, key=lambda one: (one.session.created, one.id)))
-    return Scope(target, involved, by_path, passages, _fingerprint(archive, involved), tuple(draft.warnings), facts)
+    facts = sessions.finished(draft.facts)
+    return Scope(target, involved, by_path, _fingerprint(archive, involved, facts), tuple(draft.warnings), facts)
 
 
 def _touches(
@@ -195,60 +190,32 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     kept += [message_id for message_id in unread if wanted is None or message_id in wanted]
     if not kept:
         return
-    title = redact(session.title)
-    found = {message.id: list(_passages(message, session, title)) for message in messages}
-    first = next((p for group in found.values() for p in group if p.kind == Kind.PROMPT), None)
-    is_about_a_part = session.directory != draft.target and is_beneath(session.directory, draft.target)
-    for message_id in kept:
-        opens = first is not None and message_id == first.message_id and not is_about_a_part
-        draft.passages += [replace(p, opening=True) if opens else p for p in found.get(message_id, ())]
-    deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
-    draft.involved.append(Involved(session, title, tuple(kept), first.text if first else "", deleted))
     changes = draft.changes.get(session.id, ())
-    draft.facts.append(sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until))
+    facts = sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
+    number = {message_id: place for place, message_id in enumerate(every, start=1)}
+    size = {message.id: sizes.size(message) for message in read}
+    ids = facts.message_ids
+    facts = replace(facts, numbers=tuple(number[one] for one in ids), sizes=tuple(size.get(one, 0) for one in ids))
+    draft.facts.append(facts)
+    first = next((turn.prompt for turn in facts.turns if turn.prompt), "")
+    draft.involved.append(Involved(session, facts.title, tuple(kept), first, facts.deleted))
 
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
-    """The turns (a prompt and everything up to the next one) that have a wanted message."""
-    kept: list[Message] = []
-    turn: list[Message] = []
-    for message in [*messages, None]:
-        if message is None or message.role == "user":
-            if any(entry.id in wanted for entry in turn):
-                kept += turn
-            turn = []
-        if message is not None:
-            turn.append(message)
-    return kept
+    """The messages of the turns that have a wanted one."""
+    kept = (turn for turn in turns.divided(messages) if any(message.id in wanted for message in turn))
+    return list(chain.from_iterable(kept))
 
 
-def _passages(message: Message, session: Session, title: str) -> Iterator[Passage]:
-    """What was said in a message, and the shell commands in it that ended well, as passages."""
-    spoken = replace(message, parts=tuple(part for part in message.parts if part.type in _SPOKEN))
-    for section in document(spoken, session, _PROSE_KB).sections:
-        if section.kind in QUOTED_KINDS:
-            for piece, code in split(section.text):
-                yield Passage(piece, section.kind, message.id, session.id, title, message.created, code=code)
-    for part in message.parts:
-        command = _completed_command(part)
-        if command and is_run_command(command):
-            yield Passage(redact(command), COMMAND, message.id, session.id, title, message.created, code=True)
-
-
-def _completed_command(part: Part) -> str:
-    """The command of a shell call that ended with exit code 0 (formats section 3: another code is completed too)."""
-    state = table(part.data.get("state"))
-    if part.type != "tool" or part.data.get("tool") != "bash" or state.get("status") != "completed":
-        return ""
-    ended_well = table(state.get("metadata")).get("exit") == 0
-    return text(table(state.get("input")).get("command")).strip() if ended_well else ""
-
-
-def _fingerprint(archive: Archive, involved: Sequence[Involved]) -> str:
+def _fingerprint(archive: Archive, involved: Sequence[Involved], facts: Sequence[SessionFacts]) -> str:
+    """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
     for one in involved:
         total.update(f"{one.session.id}\0{one.title}\0{one.deleted}\n".encode("utf-8", "replace"))
         for message_id in one.messages:
             state = archive.state(message_id) or {}
             total.update(f"{message_id}\0{state.get('hash')}\0{state.get('deleted')}\n".encode())
+    for told in facts:
+        endings = [(turn.ending, turn.taken_back, turn.in_doubt) for turn in told.turns]
+        total.update(repr((told.id, told.todos, told.reverts, endings)).encode("utf-8", "replace"))
     return total.hexdigest()

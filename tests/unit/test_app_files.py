@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app.changes import MOST_COMPARED, changes, unified
+from daemon.app.changes import changes
 from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
 from daemon.control.protocol import FileContent
@@ -410,34 +410,6 @@ def test_an_alias_that_makes_no_sense_is_refused(workshop: Workshop) -> None:
 def revision(data: bytes | None) -> Revision:
     whole = None if data is None else Content(data)
     return Revision(1, Grade.PROVEN, whole, "s", "m", "p", "write", Operation.WRITE)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "diff"),
-    [
-        ("", "", ""),
-        ("a\n", "a\n", ""),
-        ("", "a\n", "@@ -0,0 +1 @@\n+a\n"),
-        ("a\n", "", "@@ -1 +0,0 @@\n-a\n"),
-        ("a", "a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"),
-        ("a\r\n", "a\n", "@@ -1 +1 @@\n-a\r\n+a\n"),
-        ("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\nx\n9\n", "@@ -5,5 +5,5 @@\n 5\n 6\n 7\n-8\n+x\n 9\n"),
-        ("1\n2\n3\n4\n5\n", "1\n2\n3\n4\n5\n6\n", "@@ -3,3 +3,4 @@\n 3\n 4\n 5\n+6\n"),
-    ],
-)
-def test_a_diff_is_a_unified_one(old: str, new: str, diff: str) -> None:
-    assert unified(old, new) == diff
-
-
-def test_a_file_that_is_wholly_other_is_shown_as_replaced_in_linear_time() -> None:
-    many = 20 * MOST_COMPARED
-    old = "top\n" + "".join(f"a{n}\n" for n in range(many)) + "end\n"
-    new = "top\n" + "".join(f"b{n}\n" for n in range(many)) + "end\n"
-    begun = time.monotonic()
-    diff = unified(old, new)
-    assert time.monotonic() - begun < 5
-    assert diff.startswith(f"@@ -2,{many} +2,{many} @@\n-a0\n")
-    assert diff.count("\n") == 2 * many + 1
 
 
 def test_what_is_not_text_or_too_long_is_said_and_the_newest_changes_come_first() -> None:

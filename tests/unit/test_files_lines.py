@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from daemon.files.lines import blame
 from daemon.model import FileEdit
-from tests.replaying import Objects, at, delete, edit, history, lines, move, read, snapshot, unclear, write
+from tests.replaying import Objects, at, delete, edit, history, lines, move, read, snapshot, state, unclear, write
 
 A = "/w/a"
 
@@ -96,3 +96,9 @@ def test_the_lines_are_those_of_the_newest_text_and_each_stood_in_its_owners_tex
         assert text in versions[second - 1]
         for later in versions[second:]:
             assert text in later
+
+
+def test_what_a_revert_brings_back_belongs_to_who_wrote_it() -> None:
+    back = state(3, A, "a\nb\n", tool="revert", note="set back by a revert")
+    edits = [write(1, A, "a\nb\n"), edit(2, A, "b", "B"), back, edit(4, A, "a", "x")]
+    assert owners(edits) == [("x", 4), ("b", 1)]

@@ -66,7 +66,7 @@ def material(
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:
-    return {page.path: page.content for page in Renderer(made, most).pages()}
+    return {page.path: page.text for page in Renderer(made, most).pages()}
 
 
 def passage(text: str, kind: str = Kind.ANSWER, code: bool = False) -> Passage:

@@ -33,10 +33,8 @@ _LONGEST, _SHORTEST = 4_000, 400
 _QUESTION = 300
 """Tokens of the question, which stands there twice, and of some facts."""
 _TOUCHING = 0.05
-_OPENING = 0.04
 _SMOOTHING = 10
 """Reciprocal ranks: the first place counts 1/10, the tenth 1/20."""
-_MOST_OPENINGS = 8
 
 
 def budget(room_tokens: int) -> int:
@@ -89,17 +87,8 @@ def _order(scope: Scope, question: Question, path: str, ranks: Mapping[str, int]
     if path != scope.target:
         for message_id in _touching(scope, path):
             scores[message_id] = scores.get(message_id, 0.0) + _TOUCHING
-    if question.opening:
-        for message_id in _openings(scope):
-            scores[message_id] = scores.get(message_id, 0.0) + _OPENING
     return sorted(scores, key=lambda message_id: (-round(scores[message_id], 9), message_id))
 
 
 def _touching(scope: Scope, path: str) -> Iterable[str]:
     return {message for one, messages in scope.touched.items() if is_beneath(one, path) for message in messages}
-
-
-def _openings(scope: Scope) -> list[str]:
-    """What the first sessions began with."""
-    firsts = dict.fromkeys(passage.message_id for passage in scope.passages if passage.opening)
-    return list(firsts)[:_MOST_OPENINGS]

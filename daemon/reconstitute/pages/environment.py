@@ -7,15 +7,26 @@ what a filter shows of a revision is redacted. It renders nothing by itself.
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import jinja2
 
 from daemon import markdown
 from daemon.recall.snippet import counted
-from daemon.reconstitute.pages import file_page
+from daemon.reconstitute.pages import file_entries
 from daemon.reconstitute.recover import evidence
+from daemon.records import digest_of
 from daemon.redact import redact
+
+_PACKAGE = Path(__file__).parents[2]
+
+
+@cache
+def version() -> str:
+    """A digest of all our code and templates, for the basis of pages: what may be rendered differently is made anew."""
+    files = sorted(chain(_PACKAGE.rglob("*.py"), _PACKAGE.rglob("*.j2")))
+    return digest_of(chain.from_iterable((str(one.relative_to(_PACKAGE)).encode(), one.read_bytes()) for one in files))
 
 
 @cache
@@ -31,7 +42,6 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "change": file_page.change,
         "code": markdown.code,
         "bare": markdown.bare,
         "cut": markdown.inline,
@@ -43,7 +53,7 @@ def environment() -> jinja2.Environment:
         "prose": markdown.prose,
         "quoted": markdown.quoted,
         "title": markdown.title,
-        "tool": file_page.tool,
+        "tool": file_entries.tool,
         "redacted": lambda text: redact(str(text)),
     }
     environment.globals["counted"] = counted

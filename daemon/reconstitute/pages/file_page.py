@@ -1,147 +1,163 @@
-"""What a file's page says beside its content: where it was, who wrote which lines, how to get it back.
+"""A file's page: what it is for, how well it is known, its content, which prompt wrote which lines, its history.
 
-Guarantees: a command is only named where it gives what the page says; a line's text is redacted as part of the whole
-text, so that no piece of a secret stands alone. Pure: values for the template, no archive, no disk.
+Guarantees: a command is only named where it gives what the page says; what is not certain is never shown as certain;
+text of others is redacted and inert. A page is made when it is asked for, and its basis is a digest of all it says.
 """
 
 from __future__ import annotations
 
+import posixpath
 import shlex
-from dataclasses import dataclass
+from functools import partial
 
+import jinja2
+
+from daemon import markdown
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
-from daemon.files.lines import Line, blame
-from daemon.files.view import OUTSIDE
-from daemon.model import Operation
-from daemon.reconstitute.recover import Recovered, State
+from daemon.model import Page
+from daemon.reconstitute.pages import content
+from daemon.reconstitute.pages.environment import version
+from daemon.reconstitute.pages.file_entries import Reference, Teller
+from daemon.reconstitute.pages.file_lines import writers
+from daemon.reconstitute.pages.folder import refs
+from daemon.reconstitute.pages.layout import between
+from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.plan import Plan
+from daemon.reconstitute.pages.prompts import Prompts
+from daemon.reconstitute.recover import MEANING, Recovered, State
+from daemon.records import digest
 from daemon.redact import redact
 from daemon.visible import visible
 
-MOST_SPANS = 50
-"""Rows of the table of who wrote which lines."""
-_MOST_TEXT = 256 * 1024 * 1024
-"""Bytes of all revisions of a file together, above which it is not worked out who wrote which lines."""
-
-_SEEN = {
-    "read": "first seen by a read",
-    "snapshot": "first seen in a snapshot",
-    "summary": "first seen in a recorded diff",
-    "attachment": "first seen in an attachment",
-    "revert": "brought back by a revert",
-}
-"""What showed lines that no recorded call had written, by the name of the tool."""
-
-_CHANGES = {
-    Operation.WRITE: "written",
-    Operation.APPEND: "added to",
-    Operation.EDIT: "edited",
-    Operation.PATCH: "patched",
-    Operation.MOVE: "moved here",
-    Operation.COPY: "copied here",
-    Operation.TOUCH: "touched",
-    Operation.READ: "read",
-    Operation.READ_RANGE: "read in part",
-    Operation.STATE: "seen",
-    Operation.SNAPSHOT: "seen",
-    Operation.UNCLEAR: "may have changed",
-}
-_BLANK, _NOT_SHOWN = "(blank)", "(not shown: a secret of several lines stands in the file)"
-_NO_TOOLS = {"summary": "recorded diff", "": "not recorded"}
+_IDENTITY = (
+    "time", "grade", "session_id", "message_id", "part_id", "tool", "operation", "evidence", "deleted", "note",
+    "outside_change", "moved_from", "moved_to", "fragments", "mode", "mark_unknown", "blob",
+)  # fmt: skip
+"""The fields of a revision that its page may depend on, beside its content."""
+MOST_UNFOLDED = 200
+"""Lines of a content that stands open on its page."""
 
 
-def change(revision: Revision) -> str:
-    """What happened to the file, in a word or two."""
-    if revision.deleted:
-        return "moved away" if revision.operation is Operation.MOVE else "deleted"
-    if revision.tool == "revert" and revision.operation is Operation.STATE:
-        return "set back"
-    done = _CHANGES.get(revision.operation, revision.operation.value)
-    return f"{done}, moved here" if revision.moved_from and revision.operation is not Operation.MOVE else done
+class FilePages:
+    """Makes the pages of a target's files."""
+
+    def __init__(self, known: Known, plan: Plan, environment: jinja2.Environment) -> None:
+        self._known = known
+        self._plan = plan
+        self._template = environment.get_template("file.md.j2")
+        self._prompts = Prompts(known.material.facts.sessions, known.titles, plan.transcripts)
+        self._teller = Teller(self._prompts)
+        self._made_by = version(), markdown.zone(), known.material.moment, known.target
+
+    def pages(self, file: Recovered) -> list[Page]:
+        """A file's page, and the whole text of a large one beside it."""
+        page = self._plan.layout.file(file.relative)
+        statements = self._known.statements(file.relative)
+        purpose = self._known.material.facts.file_purposes.get(file.path)
+        sources = {revision.message_id for revision in file.revisions}
+        sources |= {source.message_id for one in statements for source in one.sources}
+        sources |= {purpose.citation.message_id} if purpose is not None and purpose.citation is not None else set()
+        beside, shown = self._plan.beside(file.relative), content.Content(None, ())
+        if beside:
+            shown = content.of_revision(file.shown)
+            beside = beside if shown.whole is not None else ""
+        basis = self._basis(file, page, beside, purpose, statements)
+        made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
+        if beside and shown.whole is not None and file.shown is not None:
+            made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))
+        return made
+
+    def _basis(self, file: Recovered, page: str, *more: object) -> str:
+        """A digest of everything that the page is made from, with `more`; the contents by their ids."""
+        number = {id(revision): n for n, revision in enumerate(file.revisions)}
+        told = [
+            (
+                [getattr(one, name) for name in _IDENTITY],
+                sorted(one.kinds),
+                "" if one.whole is None else one.whole.id,
+                self._prompts.basis(page, one),
+                [self._plan.href(page, self._known.relative(path)) for path in (one.moved_from, one.moved_to) if path],
+            )
+            for one in file.revisions
+        ]
+        chosen = [number.get(id(one), -1) for one in (file.shown, file.guess)]
+        up = between(page, self._plan.layout.folder(self._plan.folder_of(file.relative)))
+        state = (file.path, file.state, file.disk, file.reason, chosen, up, more)
+        return digest(*(repr(one).encode("utf-8", "backslashreplace") for one in (self._made_by, state, told)))
+
+    def _text(self, file: Recovered, page: str, beside: str) -> str:
+        moment = self._known.material.moment
+        shown = content.of_revision(file.shown)
+        is_there = file.disk is Disk.IDENTICAL
+        return self._template.render(
+            file=file,
+            name=posixpath.basename(file.path),
+            up=between(page, self._plan.layout.folder(self._plan.folder_of(file.relative))),
+            purpose=self._known.material.facts.file_purposes.get(file.path),
+            statements=self._known.statements(file.relative),
+            refs=lambda paths: refs(self._known, self._plan, page, (p for p in paths if p != file.path)),
+            standing=standing(file, partial(self._refer, page)),
+            meaning=MEANING[file.state],
+            on_disk=on_disk(file),
+            content=shown,
+            is_folded=is_long(shown),
+            beside=between(page, beside) if beside else "",
+            command="" if is_there else restore_command(file, file.shown, moment),
+            guess=(guess := content.of_revision(file.guess)),
+            is_guess_folded=is_long(guess),
+            guess_command=restore_command(file, file.guess, moment),
+            fence_info=markdown.language(file.path),
+            writers=writers(file, self._prompts, page),
+            history=self._teller.history(page, file.revisions, partial(self._refer, page)),
+            history_command=history_command(file.path),
+            moment=moment,
+            zone=markdown.zone(),
+        )
+
+    def _refer(self, page: str, path: str) -> markdown.Markdown:
+        """A link to another file's page, else its path."""
+        return next(iter(refs(self._known, self._plan, page, [path])))
 
 
-def tool(revision: Revision) -> str:
-    """What did it, or showed it."""
-    if revision.is_from_outside:
-        return OUTSIDE
-    return _NO_TOOLS.get(revision.tool, revision.tool)
+def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
+    """How well the file is known, as of when, in a sentence that anybody understands."""
+    last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
+    if file.state is State.DELETED:
+        if last.moved_to:
+            return markdown.Markdown(f"It was moved to {refer(last.moved_to)} on {at}.")
+        how = "taken back, and so removed," if last.tool == "revert" else "deleted"
+        return markdown.Markdown(f"It was {how} on {at}.")
+    if file.state in {State.VERIFIED, State.PROVEN}:
+        return markdown.Markdown(f"Known exactly, as of {at}.")
+    why = markdown.prose(redact(file.reason))
+    maybe = " It may be deleted." if last.deleted else ""
+    if file.shown is not None:
+        then = f"{markdown.moment(file.shown.time)} ({markdown.zone()})"
+        since = "it may have changed since" if file.guess is None else "what is known of it since is not certain"
+        return markdown.Markdown(f"Known exactly as of {then}; {since}: {why}.{maybe}")
+    known = {
+        State.STALE: "A whole text is known, but it is not certain that it is the file's",
+        State.PARTIAL: "Known in part",
+    }.get(file.state, "What it held is not known")
+    return markdown.Markdown(f"{known}, as of {at}: {why}.{maybe}")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Lines in a row, counted from 1, that one message last wrote; `begins` is the first not blank, redacted."""
-
-    first: int
-    last: int
-    time: int
-    session_id: str
-    message_id: str
-    how: str
-    begins: str
-
-    @property
-    def lines(self) -> str:
-        """``7`` or ``7-12``."""
-        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+def is_long(shown: content.Content) -> bool:
+    """Whether a content is to be folded."""
+    return shown.text is not None and shown.text.count("\n") > MOST_UNFOLDED
 
 
-@dataclass(frozen=True, slots=True)
-class Writers:
-    """Who wrote which lines: the first of the `spans`, how many `more` there are; `is_too_long` to work it out."""
-
-    spans: tuple[Span, ...] = ()
-    more: int = 0
-    is_too_long: bool = False
+def history_command(path: str) -> str:
+    """The command that shows every revision; empty for a path that cannot be shown as it is."""
+    quoted = _shell_word(path)
+    return f"reconstitute history {quoted}" if quoted else ""
 
 
-def writers(file: Recovered) -> Writers:
-    """Who last wrote which lines of the content the page shows; empty where one message wrote all, or it is no text."""
-    best = file.best
-    if best is None or best.whole is None:
-        return Writers()
-    known = [revision for revision in file.revisions if revision.whole is not None]
-    known = known[: next(n for n, revision in enumerate(known, start=1) if revision is best)]
-    if len({revision.message_id for revision in known}) < 2:
-        return Writers()
-    if (best.size or 0) * len(known) > _MOST_TEXT:
-        return Writers(is_too_long=True)
-    lines = blame(FileHistory(file.path, tuple(known)))
-    if len({line.message_id for line in lines}) < 2:
-        return Writers()
-    spans = _spans(lines, best)
-    return Writers(tuple(spans[:MOST_SPANS]), max(0, len(spans) - MOST_SPANS))
-
-
-def _spans(lines: list[Line], revision: Revision) -> list[Span]:
-    """Consecutive lines of one message and tool, joined."""
-    safe = redact((revision.content or b"").decode("utf-8", "replace")).splitlines()
-    is_plain = len(safe) == len(lines)  # a secret of several lines takes lines away: then no line is cited
-    spans: list[Span] = []
-    start = 0
-    for end in range(1, len(lines) + 1):
-        one = lines[start]
-        if end < len(lines) and _owner(lines[end]) == _owner(one):
-            continue
-        time = max(line.time for line in lines[start:end])
-        begins = next((text for text in safe[start:end] if text.strip()), _BLANK) if is_plain else _NOT_SHOWN
-        how = _SEEN.get(one.tool, one.tool)
-        spans.append(Span(start + 1, end, time, one.session_id, one.message_id, how, begins))
-        start = end
-    return spans
-
-
-def _owner(line: Line) -> tuple[str, str, str]:
-    return line.session_id, line.message_id, line.tool
-
-
-def moves(file: Recovered) -> tuple[Revision, ...]:
-    """The revisions that brought the file from another path, the newest first."""
-    return tuple(revision for revision in reversed(file.revisions) if revision.moved_from)
-
-
-def outside_changes(file: Recovered) -> tuple[Revision, ...]:
-    """The revisions that show that something else than a recorded call had changed it, the newest first."""
-    return tuple(revision for revision in reversed(file.revisions) if revision.outside_change)
+def _shell_word(path: str) -> str:
+    """`path` as a shell takes it; empty where it cannot be shown as it is: a secret, a control character."""
+    quoted = shlex.quote(path)
+    return quoted if redact(quoted) == quoted and " ".join(visible(quoted).split()) == quoted else ""
 
 
 def restore_command(file: Recovered, revision: Revision | None, moment: int | None) -> str:
@@ -153,8 +169,8 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
         return ""
     if revision.size is None and (revision.whole is not None or revision.fragments is None):
         return ""
-    quoted = shlex.quote(file.path)
-    if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
+    quoted = _shell_word(file.path)
+    if not quoted:
         return ""
     flags = [] if moment is None else [f"--at {moment}"]
     if revision is not file.held:
@@ -169,14 +185,13 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
 
 
 def on_disk(file: Recovered) -> str:
-    """How the disk compares, in words; what is shown first is what it was compared with."""
-    if file.state is State.DELETED and file.disk is Disk.MISSING:
-        return "nothing stands at its path"
-    if file.state is State.DELETED and file.disk is Disk.PRESENT:
-        return "something stands at its path again"
-    if file.disk is Disk.PRESENT:
-        return "something stands at its path, and there is nothing proven to compare it with"
-    if file.disk is Disk.IDENTICAL or file.disk is Disk.DIFFERS:
-        word = "identical to" if file.disk is Disk.IDENTICAL else "differs from"
-        return f"{word} the content below"
-    return str(file.disk)
+    """How the disk compares, in a sentence; what is shown first is what it was compared with."""
+    is_gone = file.state is State.DELETED
+    return {
+        Disk.IDENTICAL: "The file on this disk is the same.",
+        Disk.DIFFERS: "The file on this disk is another one.",
+        Disk.MISSING: "Nothing stands at its path on this disk." if is_gone else "It is not on this disk.",
+        Disk.PRESENT: "Something stands at its path on this disk"
+        + (" again." if is_gone else ", and nothing certain is known to compare it with."),
+        Disk.UNREADABLE: "What stands at its path on this disk cannot be read.",
+    }[file.disk]

@@ -127,4 +127,4 @@ def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int)
             raise
         return [f"no index over all targets was written: {error}"]
     warnings = [f"no index was written: {output_root / page} is not ours and is left" for page in published.taken]
-    return warnings + [f"{output_root / page} was edited by hand and is kept as it is" for page in published.kept]
+    return warnings + [f"{output_root}: {said}" for said in published.said]

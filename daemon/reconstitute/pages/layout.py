@@ -7,7 +7,8 @@ system folds case or Unicode forms. Same paths, same layout. It writes nothing.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from daemon.publish import names
 
@@ -18,18 +19,22 @@ class Layout:
     """Page paths for relative file paths (``src/app.py``) and the folders above them ("" is the target itself).
 
     A folder's page comes before any file's: a recovered file ``README`` is the one that gets a number. The `large`
-    files have a text beside their page (``src/data.json.txt``) that holds the whole of them.
+    files have a text beside their page (``src/data.json.txt``) that holds the whole of them. `sessions` are the wanted
+    paths of session pages, which have precedence over files, so that their names depend on no file.
     """
 
-    def __init__(self, files: Iterable[str], large: Iterable[str] = ()) -> None:
+    def __init__(self, files: Iterable[str], large: Iterable[str] = (), sessions: Sequence[str] = ()) -> None:
         ordered, texts = sorted(set(files)), sorted(set(large))
         found = {folder for path in ordered for folder in ancestors(path)}
         folders = ["", *sorted(found, key=lambda folder: (folder.count("/"), folder))]
         wanted = [posixpath.join(folder, README) for folder in folders]
-        pages = names([*wanted, *(path + ".md" for path in ordered), *(path + ".txt" for path in texts)])
+        pages = iter(
+            names([*wanted, *sessions, *(f"{path}.md" for path in ordered), *(f"{path}.txt" for path in texts)])
+        )
         self._folders = dict(zip(folders, pages, strict=False))
-        self._files = dict(zip(ordered, pages[len(folders) :], strict=False))
-        self._texts = dict(zip(texts, pages[len(folders) + len(ordered) :], strict=True))
+        self.sessions = tuple(islice(pages, len(sessions)))
+        self._files = dict(zip(ordered, pages, strict=False))
+        self._texts = dict(zip(texts, pages, strict=True))
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -7,14 +7,17 @@ no Markdown.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
+from daemon.exports.said import Said
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
-from daemon.reconstitute.extract import Extractor, Findings, Passage
+from daemon.reconstitute.extract import Findings, Passage
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import Recovered
@@ -22,6 +25,19 @@ from daemon.reconstitute.scope import Involved, Scope
 
 PATH = "path"
 """With a path beneath the target after it, the question what that is."""
+
+
+class Conversation(Protocol):
+    """Where the messages come from (daemon.reconstitute.conversations)."""
+
+    def digest(self, message_ids: Sequence[str]) -> str:
+        """Changes whenever what `said` answers may change."""
+
+    def hiding(self) -> AbstractContextManager[None]:
+        """Hide the secrets of these sessions in what is redacted meanwhile."""
+
+    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[Said]:
+        """These messages, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +51,13 @@ class Material:
     scope: Scope
     files: tuple[Recovered, ...]
     findings: tuple[Findings, ...]
-    extractor: Extractor
     moment: int | None = None
     warnings: tuple[str, ...] = ()
     shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
     record: Record = NOTHING
     programs: tuple[FileEdit, ...] = ()  # what may have written files that no record names, see files.Folder
     facts: Facts = field(default_factory=Facts)
+    conversation: Conversation | None = None  # what was said in the sessions; without it they have no pages
 
 
 class Known:
@@ -116,10 +132,7 @@ class Known:
         return (replace(described, text=described.text.strip() + aside, reason=""),)
 
     def quotes(self, relative: str) -> tuple[Passage, ...]:
-        """What sessions said of a file or folder."""
-        if relative not in self._quotes:
-            self._quotes[relative] = self._find_quotes(relative)
-        return self._quotes[relative]
+        return ()
 
     def relative(self, path: str) -> str:
         """An absolute path as pages know it; empty where it is not beneath the target."""
@@ -133,14 +146,3 @@ class Known:
     def _touching(self, path: str) -> set[str]:
         messages = self.material.scope.touched.get(path, ())
         return {self._session_of[message] for message in messages if message in self._session_of}
-
-    def _find_quotes(self, relative: str) -> tuple[Passage, ...]:
-        absolute = self._path(relative)
-        is_file, name = relative in self.files, posixpath.basename(relative)
-        short = {relative, name} if is_file else {relative + "/"}
-        sessions = None
-        if not is_file or name in self.material.shared_names:
-            sessions = self._touching(absolute)
-            sessions |= {i for i, folder in self._directories.items() if is_beneath(absolute, folder)}
-        touching = self.material.scope.touched.get(absolute, frozenset())
-        return self.material.extractor.describe({absolute}, PURPOSE, touching, short=short, sessions=sessions)

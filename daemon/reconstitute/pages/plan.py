@@ -6,9 +6,12 @@ Guarantees: a link is only given to a page of the set. Pure: paths and sizes in,
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
+from daemon.reconstitute.facts.values import SessionFacts
 from daemon.reconstitute.pages.layout import Layout, ancestors, between
+from daemon.reconstitute.pages.transcripts import Chapter, Transcripts, divided
 
 _MOST_BESIDE = 32 * 1024 * 1024
 """Bytes of recovered text that stand beside the pages of one tree."""
@@ -17,11 +20,22 @@ _MOST_BESIDE = 32 * 1024 * 1024
 class Plan:
     """The pages of a tree of `sizes`: the bytes to stand beside each file's page by relative path, 0 for most.
 
-    Where not every file can have a page, those that sessions worked on (`is_worked_on`) go first.
+    Where not every file can have a page, those that sessions worked on (`is_worked_on`) go first; of the `sessions`
+    those that are `cited`, then the newest. Folders come before both, and sessions leave files at least half the room.
     """
 
-    def __init__(self, sizes: Mapping[str, int], is_worked_on: Callable[[str], bool], most_pages: int) -> None:
-        self.layout = Layout(sizes, [relative for relative, size in sizes.items() if size])
+    def __init__(
+        self,
+        sizes: Mapping[str, int],
+        is_worked_on: Callable[[str], bool],
+        most_pages: int,
+        sessions: Sequence[SessionFacts] = (),
+        cited: Collection[str] = (),
+    ) -> None:
+        chapters = divided(sessions)
+        self.layout = Layout(
+            sizes, [relative for relative, size in sizes.items() if size], [chapter.path for chapter in chapters]
+        )
         self._inside: dict[str, list[str]] = {}
         for relative in sorted(sizes):
             for folder in ("", *ancestors(relative)):
@@ -33,11 +47,14 @@ class Plan:
         for folder in self.folders:
             if folder:
                 self._folders_in.setdefault(self.parent(folder), []).append(folder)
+        room = max(0, most_pages - len(self.folders))
+        chapters = [replace(one, path=path) for one, path in zip(chapters, self.layout.sessions, strict=True)]
+        self.transcripts = Transcripts(sessions, _first(chapters, cited, max(room - len(sizes), room // 2)))
         ordered = sorted(sizes, key=lambda relative: (not is_worked_on(relative), relative))
-        chosen = ordered[: max(0, most_pages - len(self.folders))]
+        chosen = ordered[: room - len(self.transcripts.chapters)]
         self.files = tuple(sorted(chosen))
         self._paged = frozenset(chosen)
-        self._beside = self._choose_beside(sizes, chosen, most_pages)
+        self._beside = self._choose_beside(sizes, chosen, room - len(self.transcripts.chapters) - len(chosen))
 
     @property
     def left_out(self) -> int:
@@ -80,11 +97,20 @@ class Plan:
         children = {relative[len(folder) + 1 :].split("/")[0] for relative in self.beneath(folder)}
         return len(children) > 1 or bool(self.direct(folder))
 
-    def _choose_beside(self, sizes: Mapping[str, int], chosen: list[str], most_pages: int) -> frozenset[str]:
-        room, left = most_pages - len(self.folders) - len(chosen), _MOST_BESIDE
+    def _choose_beside(self, sizes: Mapping[str, int], chosen: list[str], room: int) -> frozenset[str]:
+        left = _MOST_BESIDE
         found: set[str] = set()
         for relative in chosen:
             if 0 < sizes[relative] <= left and len(found) < room:
                 found.add(relative)
                 left -= sizes[relative]
         return frozenset(found)
+
+
+def _first(chapters: Sequence[Chapter], cited: Collection[str], most: int) -> list[Chapter]:
+    """At most that many chapters, in their order: those of cited sessions, then of the newest, go first."""
+    ranked = sorted(
+        chapters, key=lambda one: (one.facts.id not in cited, -one.facts.session.created, one.facts.id, one.number)
+    )
+    chosen = {one.path for one in ranked[:most]}
+    return [one for one in chapters if one.path in chosen]

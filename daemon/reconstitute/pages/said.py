@@ -104,8 +104,7 @@ class Said:
         return markdown.Markdown("\n\n".join(filter(None, [note, quoted])))
 
     def _passage(self, one: Passage) -> str:
-        text = markdown.bare(one.text)
-        said = markdown.code(markdown.cut(text, _MOST_QUOTE)) if one.code else markdown.quoted(text, _MOST_QUOTE)
+        said = markdown.quoted(markdown.bare(one.text), _MOST_QUOTE)
         return f"{said}{self._notes.mark(Citation(one.session_id, one.message_id, one.created))}"
 
     def unanswered(self) -> list[markdown.Markdown]:

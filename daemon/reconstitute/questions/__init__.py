@@ -1,8 +1,7 @@
-"""The questions asked of every target, as data: what a model is asked, and what the extractive answer looks for.
+"""The questions asked of every target, as data.
 
-`ask` is for a model that answers in single statements, each with the messages it stands on. `queries` go to recall;
-`cues` are patterns with weights by which a passage is scored; both are English, as is most of what is recorded, and
-other languages still answer through recall's ranks and the target's own names. No logic beyond the choice between code
+A model answers `ask` in single statements, each with the messages it stands on. Without a model the facts of the folder
+stand under the same headings, and only a person's own question is searched for. No logic beyond the choice between code
 and documents, and turning a person's own question into the same shape.
 """
 
@@ -12,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from daemon.model import Kind, Target
+from daemon.model import Target
 from daemon.recall.rank import parse
 from daemon.reconstitute.questions.always import DEAD_ENDS, DECISIONS, OPEN, PURPOSE
 from daemon.reconstitute.questions.code import CONFIGURATION, RUN, STRUCTURE
@@ -49,14 +48,13 @@ _DOCUMENT_ENDINGS = frozenset(
 
 
 def own(text: str) -> Question:
-    """A person's question: it looks for its own words, and has no cues."""
+    """A person's question: recall is asked for its own words."""
     words = parse(text)
     return Question(
         id="own-" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12],
         heading=text.strip(),
         ask=text.strip(),
         queries=(text.strip(), " ".join((*words.named, *words.words))),
-        kinds={Kind.ANSWER: 1.1, Kind.PROMPT: 1.0, Kind.REASONING: 0.8, Kind.TASK: 0.7},
     )
 
 

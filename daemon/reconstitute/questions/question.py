@@ -1,25 +1,19 @@
-"""What a question is, for a model and for the extractive answer."""
+"""What a question is, for a model and for the quotations that answer a person's own one without a model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question; `kinds` weighs what a passage was, `favours` is ``early``, ``late`` or empty.
+    """One question. `ask` is its wording; `queries` go to recall (none: it is not searched for).
 
-    `cues` are (regular expression, weight); without a cue or a shared word a passage is no answer. `commands` says
-    whether shell commands that ended well may answer too; `in_time_order`: the best quotes, oldest first.
+    `in_time_order`: its statements are told oldest first, each with its day.
     """
 
     id: str
     heading: str
     ask: str
-    queries: tuple[str, ...]
-    cues: tuple[tuple[str, float], ...] = ()
-    kinds: dict[str, float] = field(default_factory=dict)
-    favours: str = ""
-    opening: float = 0.0
-    commands: bool = False
+    queries: tuple[str, ...] = ()
     in_time_order: bool = False

@@ -1,0 +1,141 @@
+"""``make rubric``: how many of the facts that a person wrote down of each sample project stand on its front page.
+
+The facts are in tests/rubric, written from the scenarios that the records were made with. No model is asked. A fact is
+present when one block of the page (a paragraph, a list item with all beneath it, a row of a table) matches every one of
+its patterns; the same goes for what would be misleading.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+TESTS = CHECKOUT / "tests"
+sys.path[:0] = [str(CHECKOUT), str(TESTS)]
+
+from fake_ollama import FakeOllama  # noqa: E402 - found by the line above
+
+from daemon.app.one_shot import OneShot  # noqa: E402
+from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
+from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control.protocol import silent  # noqa: E402
+from daemon.model import Json, Target  # noqa: E402
+
+SAMPLES = TESTS / "fixtures"
+_DEFINITION = ": "  # what is left of a footnote's label
+_REFERENCE = re.compile(r"\[\^[^\]]+\]")
+_BLOCKS = frozenset({"heading_open", "paragraph_open", "list_item_open", "tr_open"})
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What was found on one project's front page: the texts of its facts, and of misleading statements."""
+
+    path: str
+    about: str
+    present: tuple[str, ...]
+    missing: tuple[str, ...]
+    misleading: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the facts, those that are present; 0 to 1."""
+        return len(self.present) / (len(self.present) + len(self.missing))
+
+
+def projects() -> list[Json]:
+    """What was written down of each project, by file name."""
+    return [tomllib.loads(file.read_text()) for file in sorted((TESTS / "rubric").glob("*.toml"))]
+
+
+def blocks(page: str) -> Iterator[tuple[str, str]]:
+    """(heading, text as it is read) of each block, without footnotes and HTML."""
+    heading, pieces, outermost = "", list[str](), ""
+    for token in MarkdownIt("commonmark").enable("table").parse(page):
+        if not outermost and token.type in _BLOCKS:
+            outermost, pieces = token.type.replace("_open", "_close"), []
+            level = token.level
+        if token.type == "inline":
+            pieces.append("".join(child.content or " " for child in token.children or ()))
+        if token.type == outermost and token.level == level:
+            text = _REFERENCE.sub("", " ".join(pieces))
+            if outermost == "heading_close":
+                heading = text
+            elif not text.startswith(_DEFINITION):
+                yield heading, text
+            outermost = ""
+
+
+def count(project: Json, page: str) -> Count:
+    """Which of a project's facts stand on its front page."""
+    found = list(blocks(page))
+    facts = [(fact["text"], _stands(fact, found)) for fact in project["facts"]]
+    wrong = tuple(each["text"] for each in project.get("misleading", ()) if _stands(each, found))
+    present = tuple(text for text, is_there in facts if is_there)
+    return Count(project["path"], project["about"], present, tuple(t for t, is_there in facts if not is_there), wrong)
+
+
+def _stands(fact: Json, found: list[tuple[str, str]]) -> bool:
+    inside = [text for heading, text in found if _has(fact.get("section", ""), heading)]
+    if "absent" in fact:
+        return not any(_has(pattern, text) for pattern in fact["absent"] for text in inside)
+    matching = [text for text in inside if all(_has(pattern, text) for pattern in fact["blocks"])]
+    return any("unless" not in fact or not _has(fact["unless"], text) for text in matching)
+
+
+def _has(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE | re.MULTILINE) is not None
+
+
+def front_page(project: Json, work: Path) -> str:
+    """The front page that is made of the project's records, without a model; `work` is an empty directory."""
+    data = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    with tarfile.open(SAMPLES / project["sample"]) as tar:
+        tar.extractall(work, **data)  # type: ignore[arg-type]
+    [records] = [found for found in work.rglob("opencode") if (found / "snapshot").is_dir()]
+    with FakeOllama({"embedder:latest": "ef" * 32}) as server:  # these pages need no embeddings: any will do
+        config = Config(
+            opencode=OpenCode(data_dir=str(records)),
+            archive=ArchiveSection(dir=str(work / "archive")),
+            output=Output(dir=str(work / "pages")),
+            embedding=Embedding(provider="ollama", model="embedder", url=server.url),
+            chat=Chat(provider="none"),
+        )
+        with OneShot(config) as engine:
+            engine.index(silent)
+            result = engine.run_target(Target(path=project["path"]), silent)
+    return (Path(result["output"]) / "README.md").read_text()
+
+
+def main() -> int:
+    """Count all projects; with ``--pages DIR`` keep the front pages there."""
+    kept = Path(sys.argv[2]) if sys.argv[1:2] == ["--pages"] else None
+    print("| project | facts | present | misleading |\n|---|---|---|---|")
+    is_good = True
+    for project in projects():
+        with tempfile.TemporaryDirectory() as work:
+            page = front_page(project, Path(work))
+        if kept is not None:
+            kept.mkdir(parents=True, exist_ok=True)
+            (kept / f"{Path(project['path']).name}.md").write_text(page)
+        made = count(project, page)
+        total = len(made.present) + len(made.missing)
+        print(f"| {project['path']} | {total} | {len(made.present)} ({made.share:.0%}) | {len(made.misleading)} |")
+        for kind, texts in (("missing", made.missing), ("misleading", made.misleading)):
+            for text in texts:
+                print(f"  {kind}: {text}", file=sys.stderr)
+        is_good &= made.share >= 0.8 and not made.misleading
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""``make screenshots``: pages as a reader sees them, for looking at and for README. Needs Chromium.
+
+Pages are rendered by cmark-gfm, as GitHub does it, under a plain style sheet, and photographed at two widths.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cmarkgfm
+from cmarkgfm.cmark import Options
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PAGES = CHECKOUT / "examples" / "pages"
+IMAGES = CHECKOUT / "docs" / "images"
+WIDTHS = {"wide": 1100, "narrow": 420}
+HEIGHT = 1300
+_OPTIONS = Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_UNSAFE  # our own <details> is HTML
+_STYLE = """
+body { font: 16px/1.5 "DejaVu Sans", sans-serif; color: #1f2328; max-width: 960px; margin: 24px auto; padding: 0 20px }
+a { color: #0969da; text-decoration: none } code, pre { font: 13px/1.45 "DejaVu Sans Mono", monospace }
+code { background: #eff1f3; padding: 2px 5px; border-radius: 5px; overflow-wrap: anywhere }
+pre { background: #f6f8fa; padding: 12px; overflow: auto; border-radius: 6px } pre code { background: none; padding: 0 }
+table { border-collapse: collapse; display: block; overflow: auto }
+td, th { border: 1px solid #d1d9e0; padding: 5px 11px }
+blockquote { color: #59636e; border-left: 4px solid #d1d9e0; margin: 0; padding: 0 14px }
+h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: 5px } h6 { color: #59636e; font-size: 13px }
+.footnotes { font-size: 13px; color: #59636e; border-top: 1px solid #d1d9e0; margin-top: 24px }
+details { margin: 8px 0 }
+"""
+
+
+def html(markdown: str, title: str) -> str:
+    """The page as one HTML document; a whole one declares its encoding."""
+    body = cmarkgfm.github_flavored_markdown_to_html(markdown, options=_OPTIONS)
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f"<!doctype html><html><head>{head}</head><body>{body}</body></html>"
+
+
+def photograph(page: Path, image: Path, width: int, height: int = HEIGHT) -> None:
+    """Write `image`, the top of `page` as a browser of this width shows it.
+
+    Raises:
+        CalledProcessError: Chromium failed; FileNotFoundError: it is not installed.
+    """
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        raise FileNotFoundError("chromium: not found; install it (Debian: apt install chromium)")
+    with tempfile.TemporaryDirectory() as work:
+        document = Path(work) / "page.html"
+        document.write_text(html(page.read_text(), page.name))
+        flags = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={work}/profile",
+        ]
+        # Chromium lays out no window under 500 pixels wide: a narrow page is shown in a frame of its width.
+        if width < 500:
+            frame = Path(work) / "frame.html"
+            frame.write_text(f'<iframe src="page.html" style="border:0;width:{width}px;height:{height}px"></iframe>')
+            document = frame
+        command = [
+            program,
+            *flags,
+            f"--screenshot={image}",
+            f"--window-size={max(width, 500)},{height}",
+            document.as_uri(),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
+def main() -> int:
+    """Photograph the pages named, relative to examples/pages, or with ``--root DIR`` to another tree."""
+    arguments = sys.argv[1:]
+    root = PAGES
+    if arguments[:1] == ["--root"]:
+        root, arguments = Path(arguments[1]), arguments[2:]
+    target = IMAGES if root == PAGES else Path("screenshots")
+    target.mkdir(parents=True, exist_ok=True)
+    for name in arguments or ["README.md"]:
+        for kind, width in WIDTHS.items():
+            image = target.resolve() / f"{name.removesuffix('.md').replace('/', '-')}-{kind}.png"
+            photograph(root / name, image, width)
+            print(image)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
