@@ -14,7 +14,7 @@ from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, ses
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Ending, Purpose, Script
-from daemon.reconstitute.pages import render
+from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.timeline import picture
@@ -22,7 +22,7 @@ from daemon.reconstitute.pages.timeline import picture
 
 @pytest.fixture(autouse=True)
 def _session_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "Transcripts", Numbered)
+    monkeypatch.setattr(plan, "Transcripts", Numbered)
 
 
 def front(made: Material) -> str:
@@ -248,7 +248,7 @@ def test_every_session_of_a_long_history_is_listed_where_there_is_room():
 def test_two_thousand_files_are_folded_by_folder():
     made = rich(facts(), [file(f"src/part{number % 20}/f{number}.py") for number in range(2000)])
     assert len(section(front(made), "Files")) < 40
-    assert "[src/](src/README.md) | 2000 files |" in front(made)
+    assert "[src/part0/](src/part0/README.md) | 100 files | exactly |" in front(made)
 
 
 def test_the_same_facts_in_any_order_of_files_give_the_same_bytes():

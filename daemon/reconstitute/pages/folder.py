@@ -80,7 +80,7 @@ class Folders:
         purposes = self._known.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
         files = FilesTable(self._known, self._plan, links, purposes=purposes, titles=self._titles, most=rows)
-        bounds = Bounds(part(40, 5), min(300, part(600, 60)), part(8, 2), part(160, 80))
+        bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
         return Parts(links, notes, entries, files, bounds)
 
     # -- the target --------------------------------------------------------------------------------------------------

@@ -126,12 +126,14 @@ class Timeline:
             yield from self._full(one, "")
             return
         helpers = len(self._children.get(one.id, ()))
+        prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
         did = [
-            counted(len(own_turns(one)), "prompt"),
+            markdown.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
+            counted(len(prompts) - 1, "more prompt") if len(prompts) > 1 else "",
             counted(len(one.changes), "file") + " changed" if one.changes else "",
             counted(helpers, "sub-agent") if helpers else "",
         ]
-        yield f"- {self._head(one)}: {', '.join(filter(None, did))}"
+        yield ": ".join(filter(None, [f"- {self._head(one)}", ", ".join(filter(None, did))]))
 
     def _full(self, one: SessionFacts, indent: str) -> Iterator[str]:
         yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
