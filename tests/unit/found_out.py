@@ -8,7 +8,7 @@ from daemon.files.disk import Disk
 from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.answer import Answer, Record, Source, Statement
-from daemon.reconstitute.extract import NOTHING, Extractor, Findings, Passage
+from daemon.reconstitute.extract import NOTHING, Findings, Passage
 from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.render import Renderer
@@ -76,7 +76,7 @@ def material(
     findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in asked)
     facts = Facts(tuple(SessionFacts(one.session, one.title, (), one.messages) for one in involved))
     given = {"record": found or Record({}, {}), "facts": facts} | more
-    return Material(scope, tuple(files), findings, Extractor(passages), **given)
+    return Material(scope, tuple(files), findings, **given)
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from found_out import AT, DAY, ROOT, file, material
 
+from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.values import (
@@ -36,10 +37,10 @@ MINUTE = 60_000
 
 
 class Numbered(Transcripts):
-    """Session pages by the session's id, as they will be in a tree."""
+    """Session pages named after the session's id."""
 
-    def href(self, page: str, session_id: str, message_id: str = "") -> str:
-        return f"sessions/{session_id}.md" if any(one.id == session_id for one in self._sessions) else ""
+    def href(self, page: str, session_id: str, message_id: str = "") -> Href:
+        return Href.to(f"sessions/{session_id}.md")
 
 
 def cite(session: int, message: int = 1, quote: str = "", path: str = "", time: int = AT) -> Citation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
@@ -13,7 +14,7 @@ from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, ses
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Ending, Purpose, Script
-from daemon.reconstitute.pages import render
+from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.timeline import picture
@@ -21,7 +22,7 @@ from daemon.reconstitute.pages.timeline import picture
 
 @pytest.fixture(autouse=True)
 def _session_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "Transcripts", Numbered)
+    monkeypatch.setattr(plan, "Transcripts", Numbered)
 
 
 def front(made: Material) -> str:
@@ -29,7 +30,13 @@ def front(made: Material) -> str:
 
 
 def section(page: str, heading: str) -> list[str]:
-    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n[^1]:")[0].strip().splitlines()
+    return (
+        page.split(f"\n## {heading}\n")[1]
+        .split("\n## ", maxsplit=1)[0]
+        .split("\n[^1]:", maxsplit=1)[0]
+        .strip()
+        .splitlines()
+    )
 
 
 def test_the_sections_stand_in_the_order_in_which_a_person_asks():
@@ -51,10 +58,12 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         ">",
         "> A mug shop. (pyproject.toml)",
         "",
-        "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
-        "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-        "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
-        "`reconstitute restore ~/shop --to NEW`.",
+        (
+            "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
+            "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
+            "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
+            "`reconstitute restore ~/shop --to NEW`."
+        ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
         "",
@@ -132,7 +141,9 @@ def test_a_session_that_names_itself_as_its_parent_is_told_once():
 
 def test_sessions_that_name_each_other_as_parents_are_told():
     one, two = told(1, "One", turn(1, "x"), parent=2), told(2, "Two", turn(2, "y"), parent=1)
-    top = front(rich(Facts((one, two)), []))
+    made = rich(Facts((one, two)), [])
+    assert [each.title for each in render.Renderer(made, 10).entry("shop").log] == ["One", "Two"]
+    top = front(made)
     assert "[One]" in top
     assert "[Two]" in top
 
@@ -217,7 +228,7 @@ def test_a_quote_that_the_page_shows_is_not_repeated():
 def test_three_hundred_sessions_stay_below_sixty_kilobytes():
     made = rich(many(300), [file(f"src/part_{number}.py") for number in range(12)])
     top = front(made)
-    assert MOST_BYTES / 2 < len(top.encode()) <= MOST_BYTES
+    assert MOST_BYTES * 0.8 < len(top.encode()) <= MOST_BYTES
     for heading in (
         "Rules and decisions",
         "Left open",
@@ -230,13 +241,14 @@ def test_three_hundred_sessions_stay_below_sixty_kilobytes():
 
 def test_every_session_of_a_long_history_is_listed_where_there_is_room():
     plain = replace(many(300), rules=(), open=(), setbacks=(), commands=())
-    assert all(f"sessions/ses_{number}.md" in front(rich(plain, [])) for number in (0, 150, 299))
+    top = front(rich(plain, []))
+    assert all(f"sessions/ses_{number}.md" in top for number in (0, 150, 299))
 
 
 def test_two_thousand_files_are_folded_by_folder():
     made = rich(facts(), [file(f"src/part{number % 20}/f{number}.py") for number in range(2000)])
     assert len(section(front(made), "Files")) < 40
-    assert "[src/](src/README.md) | 2000 files |" in front(made)
+    assert "[src/part0/](src/part0/README.md) | 100 files | exactly |" in front(made)
 
 
 def test_the_same_facts_in_any_order_of_files_give_the_same_bytes():
@@ -274,6 +286,7 @@ def hostile(text: str) -> Facts:
     )  # fmt: skip
 
 
+@cache
 def form(text: str) -> list[str]:
     kept = (
         "heading",

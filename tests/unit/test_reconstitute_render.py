@@ -19,7 +19,7 @@ from daemon.files.disk import Disk
 from daemon.files.partial import Fragments, Run
 from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
-from daemon.reconstitute.extract import COMMAND, NOTHING, Extractor, Findings, Passage
+from daemon.reconstitute.extract import NOTHING, Findings, Passage
 from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.pages.content import MOST_SHOWN, shown
 from daemon.reconstitute.pages.files_table import MOST_ROWS
@@ -59,18 +59,17 @@ def material(
     passages = tuple(said)
     session = Session("ses_1", "prj", ROOT, title, AT, AT, b"{}")
     scope = Scope(ROOT, (Involved(session, title, ("msg_1",), first, False),), {}, passages, "print")
-    extractor = Extractor(passages)
     findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in questions.of(Target(ROOT, own)))
     facts = Facts((SessionFacts(session, title, (), ("msg_1",)),))
-    return Material(scope, tuple(files), findings, extractor, None, tuple(warnings), facts=facts)
+    return Material(scope, tuple(files), findings, None, tuple(warnings), facts=facts)
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:
     return {page.path: page.text for page in Renderer(made, most).pages()}
 
 
-def passage(text: str, kind: str = Kind.ANSWER, code: bool = False) -> Passage:
-    return Passage(text, kind, "msg_1", "ses_1", "A session", AT, code=code)
+def passage(text: str) -> Passage:
+    return Passage(text, Kind.ANSWER, "msg_1", "ses_1", "A session", AT)
 
 
 # -- hostile text (T1) ---------------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
                 file(f"deep/{name}"),
                 file("lost.py", None, State.LOST, reason=payload, note=payload),
             ],
-            said=[passage(" ".join(payload.split()) or "x"), passage(payload, COMMAND, code=True)],
+            said=[passage(" ".join(payload.split()) or "x"), passage(payload)],
             title=payload,
             first=payload,
             own=(payload,),

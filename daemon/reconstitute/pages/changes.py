@@ -17,7 +17,7 @@ from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.facts.values import Ending, SessionFacts
 from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.timeline import begun, own_turns
+from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.redact import redact
 
@@ -47,8 +47,8 @@ class Logged:
 
 def log(sessions: Sequence[SessionFacts], titles: Mapping[str, str], transcripts: Transcripts) -> tuple[Logged, ...]:
     """The newest sessions in which something was asked, oldest first; sub-agents belong to those that started them."""
-    ids = {one.id for one in sessions}
-    tops = [one for one in sessions if one.session.parent_id not in ids and own_turns(one)]
+    parents = {one.id: one.session.parent_id or "" for one in sessions}
+    tops = [one for one in sessions if own_turns(one) and not parent_of(one.id, parents)]
     tops.sort(key=lambda one: (begun(one), one.id))
     return tuple(_logged(one, titles.get(one.id, one.title), transcripts) for one in tops[-MOST_LOGGED:])
 

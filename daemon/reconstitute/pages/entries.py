@@ -18,6 +18,7 @@ from daemon.reconstitute.facts.values import (
     CallStatus,
     Citation,
     Command,
+    Need,
     OpenKind,
     OpenPoint,
     Rule,
@@ -40,7 +41,7 @@ _OPEN = {
     OpenKind.NOT_DONE: "not done",
     OpenKind.FAILING: "still fails",
     OpenKind.UNANSWERED: "request without an answer",
-    OpenKind.REVERT: "revert that can still be undone",
+    OpenKind.REVERT: "pending revert",
 }
 
 
@@ -66,6 +67,7 @@ class Entries:
     def command(self, one: Command) -> str:
         """A command and how it last ended."""
         where = f" in {markdown.code(markdown.cut(one.folder, 80))}" if one.folder not in {"", "."} else ""
+        where += " (only in turns that were **taken back**)" if one.taken_back else ""
         said = f"{_code(one.command)}{where}: "
         if one.last is CallStatus.FAILED:
             failed = self._failed(one).replace("failed", "failed**", 1)
@@ -109,13 +111,23 @@ class Entries:
         ]
         return markdown.Markdown("\n".join([*rows, *_left_out(len(scripts) - len(shown), "script")]))
 
+    def needs(self, needs: Sequence[Need]) -> markdown.Markdown:
+        """What the files of the project say must be there, in a line for each file."""
+        rows = [
+            f"- {self._links.file(path)}: {', '.join(_code(one.text) for one in group)}"
+            for path, group in groupby(needs[: self._most], lambda one: one.path)
+        ]
+        return markdown.Markdown("\n".join([*rows, *_left_out(len(needs) - self._most, "need")]))
+
     def setbacks(self, setbacks: Sequence[Setback]) -> markdown.Markdown:
         """What was taken back, failed, was refused or stopped."""
         return self._list(setbacks, self._setback, "entry", "entries")
 
     def _setback(self, one: Setback) -> str:
         kind = _bold(_SETBACK.get(one.kind, one.kind.value))
-        said = f"{markdown.moment(one.time)}, {kind}: {markdown.prose(one.text, _MOST_TEXT)}"
+        is_command = one.kind is SetbackKind.COMMAND_FAILED and "`" not in one.text
+        text = _code(one.text) if is_command else markdown.prose(one.text, _MOST_TEXT)
+        said = f"{markdown.moment(one.time)}, {kind}: {text}"
         said += f" ({markdown.prose(one.detail, _MOST_TEXT)})" if one.detail.strip() else ""
         said += self._mark(one.citation, one.text + " " + one.detail)
         unsaid = [path for path in one.paths if self._links.label(path) not in one.text + one.detail]
@@ -123,7 +135,7 @@ class Entries:
             said += f"; files: {', '.join(self._links.file(path) for path in unsaid[:_MOST_PATHS])}"
             said += f" and {len(unsaid) - _MOST_PATHS} more" if len(unsaid) > _MOST_PATHS else ""
         if one.outcome.strip():
-            said += f"; then: {markdown.prose(one.outcome, _MOST_TEXT)}"
+            said += f"; {markdown.prose(one.outcome, _MOST_TEXT)}"
         return said + (self._mark(one.resolved, one.outcome) if one.resolved else "")
 
     def open(self, points: Sequence[OpenPoint]) -> markdown.Markdown:
@@ -191,4 +203,4 @@ def _bold(words: str) -> str:
 
 
 def _left_out(more: int, noun: str) -> list[str]:
-    return [f"- Not listed: {counted(more, f'more {noun}')}"] if more else []
+    return [f"- Not listed: {counted(more, f'more {noun}')}"] if more > 0 else []

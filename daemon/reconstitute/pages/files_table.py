@@ -26,7 +26,7 @@ _MOST_FLAT = 60
 _MOST_QUIET = 20
 """Files of one folder that only snapshots tell of, above which they come after all others."""
 _MOST_FOR = 90
-_MOST_TITLE = 32
+_MOST_TITLE = 24
 _MOST_GONE = 30
 _KNOWN = {
     State.VERIFIED: "exactly",
@@ -36,10 +36,8 @@ _KNOWN = {
     State.PARTIAL: "in part",
     State.LOST: "only that it existed",
 }
-_LEGEND = (
-    "“exactly”: every byte follows from the records; “an older state”: it may have changed since; "
-    "“in part”: some lines are known."
-)
+_EXACTLY = "“exactly”: every byte follows from the records"
+_LEGEND = "“an older state”: it may have changed since; “in part”: some lines are known."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +74,9 @@ class FilesTable:
         """The table, what is gone, and what is left out; empty where the folder has no file."""
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
         there = [file for file in files if file.state is not State.DELETED]
-        folders = self._plan.folders_in(folder) if len(there) > _MOST_FLAT else []
+        folders = self._folded(folder)
         rows = [row for inner in folders if (row := self._folder(inner))]
-        inside = tuple(f"{inner}/" for inner in folders)
-        direct = [self._file(file) for file in there if not (inside and file.relative.startswith(inside))]
+        direct = [self._file(file) for file in there if not _is_inside(file.relative, folders)]
         quiet = sum(row.is_quiet for row in direct)
         if quiet > _MOST_QUIET:  # a snapshot of a whole project must not drown what sessions worked on
             direct.sort(key=lambda row: row.is_quiet)
@@ -87,36 +84,46 @@ class FilesTable:
         parts = self._table(rows[: self._most])
         if len(rows) > self._most:
             parts.append(f"Not listed: {counted(len(rows) - self._most, 'more file')}.")
-        if len(there) <= _MOST_FLAT:
-            parts += self._inner(folder)
+        parts += self._inner([inner for inner in self._plan.folders_in(folder) if inner not in folders])
         parts += self._gone([file for file in files if file.state is State.DELETED])
         return markdown.Markdown("\n\n".join(parts))
 
+    def _folded(self, folder: str) -> list[str]:
+        """The inner folders that have a row of their own: those too large for the table to stay short."""
+        folders = self._plan.folders_in(folder)
+        rows = len(folders) + self._direct(folder)
+        while folders:
+            inner = min(folders, key=lambda one: (self._direct(one) + len(self._plan.folders_in(one)), one))
+            rows += self._direct(inner) + len(self._plan.folders_in(inner)) - 1
+            if rows > _MOST_FLAT:
+                break
+            folders = [one for one in folders if one != inner] + self._plan.folders_in(inner)
+        return sorted(folders)
+
+    def _direct(self, folder: str) -> int:
+        """How many files beneath a folder are in none of the folders with a page beneath it."""
+        inner = self._plan.folders_in(folder)
+        return sum(not _is_inside(relative, inner) for relative in self._plan.beneath(folder))
+
     def _table(self, rows: Sequence[_Row]) -> list[str]:
-        """The table with its legend; the column of what is known only where that is not the same for all."""
+        """The table with its legend."""
         if not rows:
             return []
-        is_exact = all(row.known == _KNOWN[State.PROVEN] for row in rows)
         has_purpose = any(row.purpose for row in rows)
-        columns = [
-            "File",
-            *(["What it is for"] if has_purpose else []),
-            *([] if is_exact else ["Known"]),
-            "Last change",
-        ]
+        columns = ["File", *(["What it is for"] if has_purpose else []), "Known", "Last change"]
         lines = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
         for row in rows:
-            cells = [row.name, *([row.purpose] if has_purpose else []), *([] if is_exact else [row.known])]
-            lines.append(f"| {' | '.join([*cells, self._change(row)])} |")
-        legend = "All of these are known exactly: every byte follows from the records." if is_exact else _LEGEND
-        return ["\n".join(lines), legend]
+            cells = [row.name, *([row.purpose] if has_purpose else []), row.known, self._change(row)]
+            lines.append(f"| {' | '.join(cells)} |")
+        is_exact = all(row.known == _KNOWN[State.PROVEN] for row in rows)
+        return ["\n".join(lines), f"{_EXACTLY}." if is_exact else f"{_EXACTLY}; {_LEGEND}"]
 
     def _change(self, row: _Row) -> str:
         if not row.time:
             return "seen only"
         title = self._titles.get(row.session_id, "")
         where = f" {self._links.session(row.session_id, title, _MOST_TITLE)}" if title else ""
-        return f"{markdown.moment(row.time)}{where}"
+        return f"{markdown.day(row.time)}{where}"
 
     def _file(self, file: Recovered) -> _Row:
         changed = file.changed
@@ -140,10 +147,10 @@ class FilesTable:
         time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")
         return _Row(label, about, known, time, session_id)
 
-    def _inner(self, folder: str) -> list[str]:
+    def _inner(self, folders: Sequence[str]) -> list[str]:
         """The folders whose files stand in the same table, in a line."""
         named = []
-        for inner in self._plan.folders_in(folder):
+        for inner in folders:
             name = self._links.label(f"{self._known.target}/{inner}") + "/"
             said = self._known.statements(inner)
             about = f" ({_cell(said[0].text)})" if said else ""
@@ -185,6 +192,10 @@ class FilesTable:
             if names:
                 made.append(f"{word}: {', '.join(names[:_MOST_GONE])}{more}.")
         return made
+
+
+def _is_inside(relative: str, folders: Sequence[str]) -> bool:
+    return bool(folders) and relative.startswith(tuple(f"{folder}/" for folder in folders))
 
 
 def _cell(text: str) -> str:

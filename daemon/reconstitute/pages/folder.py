@@ -32,9 +32,8 @@ from daemon.redact import redact
 
 MOST_BYTES = 56_000
 """Bytes of a front page, the Notes place apart."""
-_HALVINGS = 5
-_MOST_ENTRIES = 80
-_MOST_QUOTE, _FEWEST_QUOTED = 200, 80
+_SHARES = 16
+"""Steps in which a front page tells less, until it fits."""
 _MOST_SESSIONS = 100
 """Sessions named on the page of an inner folder."""
 
@@ -69,33 +68,41 @@ class Folders:
         sources = notes.sources | {file.last.message_id for file in files}
         return Page(page, text.rstrip("\n") + "\n", tuple(sorted(sources - {""})))
 
-    def _parts(self, page: str, folder: str, halvings: int = 0) -> Parts:
-        """The parts of a page that tell less the more often their bounds were halved."""
+    def _parts(self, page: str, folder: str, share: int = _SHARES) -> Parts:
+        """The parts of a page, which tell `share` of `_SHARES` of all they could tell."""
+
+        def part(full: int, least: int) -> int:
+            return max(least, full * share // _SHARES)
+
         links = Links(page, folder, self._known, self._plan, self._transcripts)
-        most = max(_FEWEST_QUOTED, _MOST_QUOTE >> halvings)
-        notes = Footnotes(page, self._transcripts, self._titles, links.href, most=most)
-        entries = Entries(links, notes, self._known.material.record.struck, max(5, _MOST_ENTRIES >> halvings))
+        notes = Footnotes(page, self._transcripts, self._titles, links.href, most=part(200, 80))
+        entries = Entries(links, notes, self._known.material.record.struck, part(80, 5))
         purposes = self._known.material.facts.file_purposes
-        files = FilesTable(
-            self._known, self._plan, links, purposes=purposes, titles=self._titles, most=MOST_ROWS >> halvings
-        )
-        full = Bounds()
-        bounds = Bounds(
-            full.full >> halvings, full.listed >> max(0, halvings - 1), full.prompts >> min(halvings, 2),
-            full.text >> min(halvings, 1),
-        )  # fmt: skip
+        rows = part(MOST_ROWS, 20)
+        files = FilesTable(self._known, self._plan, links, purposes=purposes, titles=self._titles, most=rows)
+        bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
         return Parts(links, notes, entries, files, bounds)
 
     # -- the target --------------------------------------------------------------------------------------------------
 
     def _front(self, page: str) -> tuple[str, Footnotes]:
-        """The front page, with its bounds halved until it is short enough."""
-        for halvings in range(_HALVINGS + 1):
-            parts = self._parts(page, "", halvings)
-            text = self._render_front(parts)
-            if len(text.encode()) <= MOST_BYTES:
-                break
-        return text, parts.notes
+        """The front page that tells as much as fits."""
+        made, low, high = self._try(page, _SHARES), 0, _SHARES
+        if len(made[0].encode()) <= MOST_BYTES:
+            return made
+        made = self._try(page, 0)
+        while high - low > 1:
+            share = (low + high) // 2
+            tried = self._try(page, share)
+            if len(tried[0].encode()) <= MOST_BYTES:
+                made, low = tried, share
+            else:
+                high = share
+        return made
+
+    def _try(self, page: str, share: int) -> tuple[str, Footnotes]:
+        parts = self._parts(page, "", share)
+        return self._render_front(parts), parts.notes
 
     def _render_front(self, parts: Parts) -> str:
         material = self._known.material

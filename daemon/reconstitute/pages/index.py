@@ -10,6 +10,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from daemon.disk_space import is_full
@@ -105,7 +106,7 @@ def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
 def index(entries: Iterable[Entry]) -> Page:
     """The page; of two entries with the same folder the last counts."""
     ordered = _ordered(entries)
-    lines = [(one, posixpath.join(one.folder, README)) for one in ordered]
+    lines = [(one, partial(posixpath.join, one.folder)) for one in ordered]
     text = environment().get_template("index.md.j2").render(lines=lines, most=_MOST_SUMMARY)
     return Page(README, text)
 

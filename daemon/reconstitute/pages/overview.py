@@ -73,9 +73,8 @@ class Overview:
 
     def run(self) -> markdown.Markdown:
         """The command that runs it, else the script of that name; empty where nothing is known."""
-        ran = next(
-            (one for one in self._facts.commands if one.group == _RUN and not self._entries.is_struck(one)), None
-        )
+        commands = [one for one in self._facts.commands if not (one.taken_back or self._entries.is_struck(one))]
+        ran = next((one for one in commands if one.group == _RUN), None)
         if ran is not None:
             return markdown.Markdown(self._entries.command(ran) + ".")
         named = next(
@@ -85,7 +84,7 @@ class Overview:
             invocation = markdown.code(markdown.cut(named.invocation, _MOST_TEXT))
             where = self._links.file(named.path)
             return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
-        tested = next((one for one in self._facts.commands if not self._entries.is_struck(one)), None)
+        tested = next(iter(commands), None)
         if tested is None:
             return markdown.Markdown("")
         return markdown.Markdown(f"it was not started in these sessions; {self._entries.command(tested)}.")
@@ -112,7 +111,9 @@ def known(files: Sequence[Recovered]) -> str:
     if not there:
         said = "no file is left"
     elif exact == there:
-        said = "its only file is known exactly" if there == 1 else f"all {there} files are known exactly"
+        said = {1: "its only file is known exactly", 2: "both of its files are known exactly"}.get(
+            there, f"all {there} files are known exactly"
+        )
     else:
         said = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
     parts = [said]

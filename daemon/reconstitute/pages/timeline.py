@@ -102,7 +102,7 @@ class Timeline:
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
-            self._children.setdefault(_parent(one.id, parents), []).append(one)
+            self._children.setdefault(parent_of(one.id, parents), []).append(one)
         self._tops = list(reversed(self._children.get("", [])))
 
     def text(self) -> markdown.Markdown:
@@ -126,12 +126,14 @@ class Timeline:
             yield from self._full(one, "")
             return
         helpers = len(self._children.get(one.id, ()))
+        prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
         did = [
-            counted(len(own_turns(one)), "prompt"),
+            markdown.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
+            counted(len(prompts) - 1, "more prompt") if len(prompts) > 1 else "",
             counted(len(one.changes), "file") + " changed" if one.changes else "",
             counted(helpers, "sub-agent") if helpers else "",
         ]
-        yield f"- {self._head(one)}: {', '.join(filter(None, did))}"
+        yield ": ".join(filter(None, [f"- {self._head(one)}", ", ".join(filter(None, did))]))
 
     def _full(self, one: SessionFacts, indent: str) -> Iterator[str]:
         yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
@@ -182,8 +184,8 @@ class Timeline:
             yield f"committed {', '.join(named)}" + (f" and {more} more" if more else "")
 
 
-def _parent(session_id: str, parents: Mapping[str, str]) -> str:
-    """The session that started it, if that is told too; empty where the records lead in a circle."""
+def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
+    """The session that started it, if that is among `parents` too; empty where the records lead in a circle."""
     seen: set[str] = set()
     above = parents[session_id]
     while above in parents and above != session_id and above not in seen:
