@@ -8,30 +8,40 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from found_out import AT, DAY, ROOT, SECRET, answer, file, material, pages, passage, record, statement
+from found_out import AT, DAY, ROOT, SECRET, answer, file, material, pages, record, statement
 from markup import PAYLOADS, kinds, links, parse
+from rich_facts import facts, rich
 
 from daemon.model import Page
 from daemon.publish import MANIFEST, publish
+from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.pages.changes import Logged, page
 from daemon.reconstitute.pages.index import Entry, from_json, index, publish_index, to_json
 from daemon.reconstitute.pages.render import Renderer
-from daemon.reconstitute.recover import State
 
+LOGGED = Logged(AT, "Build", "sessions/a.md", "Build a cart.", 0, "cart.py")
 SHOP = Entry("home/dev/shop", ROOT, "Sells mugs.", False, 3, {"proven": 2, "stale": 1}, AT)
 
 
-def test_each_target_has_a_line_with_what_is_known_of_it():
+def test_each_target_has_its_purpose_and_what_is_known_of_it():
     quoted = Entry("home/dev/blog", "/home/dev/blog", '"Please build a blog."', True, 1, {"verified": 1}, AT + DAY)
     unknown = Entry("home/dev/x", "/home/dev/x", "", False, 0, {}, 0)
-    assert index([SHOP, quoted, unknown]).content.splitlines() == [
+    told = replace(SHOP, known="All 3 files are known exactly", open=2, edited=("README.md", "src/a.py.md"))
+    assert index([told, quoted, unknown]).content.splitlines() == [
         "# Reconstituted",
         "",
         "- [/home/dev/blog](home/dev/blog/README.md): “Please build a blog.”",
-        "  - 1 file: 1 verified; 1 session; newest evidence of 2026-11-22",
+        "  - 1 session, last activity 2026-11-22 12:00. 1 file: 1 verified.",
         "- [/home/dev/shop](home/dev/shop/README.md): Sells mugs.",
-        "  - 3 files: 2 proven, 1 stale; 3 sessions; newest evidence of 2026-11-21",
-        "- [/home/dev/x](home/dev/x/README.md): what it was for is not answered.",
-        "  - 0 files; 0 sessions; newest evidence of unknown time",
+        "  - 3 sessions, last activity 2026-11-21 12:00. All 3 files are known exactly. 2 points left open.",
+        (
+            "  - Edited by hand, and kept as you left it with the current page beside it: "
+            "[README.md](home/dev/shop/README.md), [src/a.py.md](home/dev/shop/src/a.py.md)"
+        ),
+        "- [/home/dev/x](home/dev/x/README.md): nothing recorded says what it is for.",
+        "  - 0 sessions, last activity unknown time. 0 files.",
+        "",
+        "What happened each day: [CHANGES.md](CHANGES.md). Times in UTC.",
     ]
 
 
@@ -39,7 +49,7 @@ def test_an_earlier_state_is_told_apart():
     earlier = replace(SHOP, folder="home/dev/shop@2026-11-21T120000Z", moment=AT)
     lines = index([earlier, SHOP]).content.splitlines()
     assert lines[2].startswith("- [/home/dev/shop](home/dev/shop/README.md): ")
-    assert "(home/dev/shop%402026-11-21T120000Z/README.md), as it was at 2026-11-21T12:00:00Z: " in lines[4]
+    assert "(home/dev/shop%402026-11-21T120000Z/README.md), as it was at 2026-11-21 12:00: " in lines[4]
 
 
 def test_the_order_of_the_entries_does_not_matter_and_the_last_of_a_folder_counts():
@@ -52,17 +62,91 @@ def test_without_a_target_it_says_so():
 
 
 def test_an_entry_is_kept_as_json():
-    assert from_json(json.loads(json.dumps(to_json(SHOP)))) == SHOP
+    full = replace(SHOP, known="All 3 files are known exactly", open=1, edited=("README.md",), log=(LOGGED,))
+    for entry in (SHOP, full):
+        assert from_json(json.loads(json.dumps(to_json(entry)))) == entry
+
+
+def test_an_entry_of_version_0_1_still_loads():
+    kept = {
+        "folder": "home/dev/shop", "title": ROOT, "summary": "Sells mugs.", "is_quoted": False, "sessions": 3,
+        "files": {"proven": 2, "stale": 1}, "newest": AT, "moment": None,
+    }  # fmt: skip
+    assert from_json(kept) == SHOP
+    assert from_json({key: kept[key] for key in kept if key != "moment"}) == SHOP
 
 
 def test_a_target_makes_its_own_entry():
-    files = [file("a.py"), file("b.py", state=State.STALE)]
+    made = Renderer(rich(), 10).entry("home/dev/shop")
+    assert made.summary == "Ein kleiner Laden für Becher, ohne Datenbank."
+    assert (made.is_quoted, made.sessions, made.files, made.newest, made.known, made.open) == (
+        False, 6, {"proven": 7}, AT + 2 * DAY + 2 * 60_000, "All 7 files are known exactly", 3
+    )  # fmt: skip
+    assert [(one.title, one.asked, one.more, one.came) for one in made.log] == [
+        ("Warenkorb bauen", "Bitte baue einen Warenkorb für den Laden, zuerst mit einem Plan.", 1,
+         "cart.py, test_cart.py; tests passed; 1 commit"),
+        ("Switch the port", "Turn DEBUG off and add a SECRET.", 1, "settings.py; in part taken back"),
+        ("Switch the port (fork #1)", "Keep DEBUG on here.", 0, "stopped"),
+        ("Deploy", "Deploy it to the staging server.", 0, "old.py, name.py; tests failed; failed"),
+        ("", "What is left to do?", 0, "still open"),
+    ]  # fmt: skip
+
+
+def test_what_a_model_says_a_target_is_for_comes_first():
     found = record(answer("purpose", statement("Sells mugs."), statement("And cups.")))
-    made = Renderer(material(files, found), 10).entry("home/dev/shop")
-    assert made == Entry("home/dev/shop", ROOT, "Sells mugs.", False, 1, {"proven": 1, "stale": 1}, AT)
-    quoted = Renderer(material(files, said=[passage("It sells mugs.")]), 10).entry("home/dev/shop")
-    assert (quoted.summary, quoted.is_quoted) == ("It sells mugs.", True)
-    assert Renderer(material(files), 10).entry("home/dev/shop").summary == ""
+    made = Renderer(rich(found=found), 10).entry("home/dev/shop")
+    assert (made.summary, made.is_quoted) == ("Sells mugs.", False)
+
+
+def test_a_purpose_that_is_only_the_first_prompt_is_quoted():
+    prompted = replace(facts(), purpose=(Purpose("Build me a shop.", "first prompt"),))
+    made = Renderer(rich(prompted), 10).entry("home/dev/shop")
+    assert (made.summary, made.is_quoted) == ("Build me a shop.", True)
+
+
+# -- what happened each day ------------------------------------------------------------------------------------------
+
+
+def test_each_day_names_the_sessions_of_every_folder_newest_first():
+    later = replace(LOGGED, time=AT + DAY, title="Mend it", href="", more=2, came="")
+    assert page(
+        [("home/dev/blog", "/home/dev/blog", [later]), ("home/dev/shop", ROOT, [LOGGED])]
+    ).content.splitlines() == [
+        "# What happened",
+        "",
+        "Newest first; times in UTC.",
+        "",
+        "## 2026-11-22",
+        "",
+        "**[/home/dev/blog](home/dev/blog/README.md)**",
+        "",
+        "- 12:00 Mend it: “Build a cart.” and 2 more prompts",
+        "",
+        "## 2026-11-21",
+        "",
+        "**[/home/dev/shop](home/dev/shop/README.md)**",
+        "",
+        "- 12:00 [Build](home/dev/shop/sessions/a.md): “Build a cart.” → cart.py",
+    ]
+
+
+def test_older_months_are_folded_and_very_old_sessions_counted():
+    logs = [replace(LOGGED, time=AT - number * DAY) for number in range(1002)]
+    text = page([("home/dev/shop", ROOT, logs)]).content
+    assert text.index("## 2026-11-01") < text.index("<details><summary>2026-10</summary>\n\n## 2026-10-31")
+    assert text.endswith("Not listed: 2 older sessions.\n")
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_text_in_what_happened_is_inert(payload: str):
+    one = replace(LOGGED, title=payload, asked=payload, came=payload)
+    text = page([("home/dev/shop", payload, [one])]).content
+    assert not kinds(text) & {"html_block", "html_inline", "image", "fence", "code_block", "hr", "em_open"}
+    assert [token.type for token in parse(text)].count("heading_open") == 2
+
+
+def test_no_session_says_so():
+    assert "Nothing is recorded yet." in page([]).content
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -71,7 +155,7 @@ def test_hostile_text_in_it_is_inert(payload: str, is_quoted: bool):
     text = index([replace(SHOP, title=payload, summary=payload, is_quoted=is_quoted), SHOP]).content
     assert not kinds(text) & {"html_block", "html_inline", "image", "fence", "code_block", "hr", "em_open"}
     assert [token.type for token in parse(text)].count("heading_open") == 1
-    assert links(text) == ["home/dev/shop/README.md"]
+    assert links(text) == ["home/dev/shop/README.md", "CHANGES.md"]
 
 
 def test_no_secret_reaches_it():
@@ -94,7 +178,7 @@ def test_its_links_lead_to_the_trees(tmp_path: Path):
     _target(tmp_path)
     assert publish_index(tmp_path, [SHOP], spare_bytes=0) == []
     text = (tmp_path / "README.md").read_text()
-    assert links(text) == ["home/dev/shop/README.md"]
+    assert links(text) == ["home/dev/shop/README.md", "CHANGES.md"]
     assert all((tmp_path / unquote(href)).is_file() for href in links(text))
 
 
@@ -102,14 +186,14 @@ def test_the_trees_of_the_targets_are_no_part_of_it(tmp_path: Path):
     _target(tmp_path)
     before = _tree(tmp_path)
     publish_index(tmp_path, [SHOP], spare_bytes=0)
-    assert list(json.loads((tmp_path / MANIFEST).read_text())["pages"]) == ["README.md"]
+    assert list(json.loads((tmp_path / MANIFEST).read_text())["pages"]) == ["CHANGES.md", "README.md"]
     publish_index(tmp_path, [], spare_bytes=0)
     _target(tmp_path)
     _target(tmp_path, "home/dev/blog")
     publish_index(tmp_path, [SHOP, replace(SHOP, folder="home/dev/blog")], spare_bytes=0)
     after = _tree(tmp_path)
     assert {path: after[path] for path in before} == before
-    assert list(json.loads(after[MANIFEST])["pages"]) == ["README.md"]
+    assert list(json.loads(after[MANIFEST])["pages"]) == ["CHANGES.md", "README.md"]
 
 
 def test_a_target_may_become_published_again_beneath_it(tmp_path: Path):

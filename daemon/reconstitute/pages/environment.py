@@ -36,6 +36,7 @@ def environment() -> jinja2.Environment:
         "bare": markdown.bare,
         "cut": markdown.inline,
         "day": markdown.day,
+        "moment": markdown.moment,
         "evidence": lambda revision: redact(evidence(revision)),
         "fence": markdown.fence,
         "iso": markdown.iso,
@@ -47,4 +48,5 @@ def environment() -> jinja2.Environment:
     }
     environment.globals["counted"] = counted
     environment.globals["link"] = markdown.link
+    environment.globals["zone"] = markdown.zone
     return environment

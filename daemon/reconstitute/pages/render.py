@@ -14,15 +14,18 @@ from daemon.files.disk import Disk
 from daemon.model import Page
 from daemon.reconstitute.pages import content, file_page
 from daemon.reconstitute.pages.environment import environment
-from daemon.reconstitute.pages.folder import MOST_QUIET, MOST_ROWS, Folders, refs
+from daemon.reconstitute.pages.folder import Folders, refs
 from daemon.reconstitute.pages.index import Entry, entry
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
-from daemon.reconstitute.pages.said import cited
+from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.recover import MEANING, Recovered
 
-__all__ = ["MOST_QUIET", "MOST_ROWS", "Material", "Renderer"]
+__all__ = ["MOST_ROWS", "Material", "Renderer"]
+
+MOST_ROWS = 500
+"""Rows of the history of a file."""
 
 
 class Renderer:
@@ -32,6 +35,7 @@ class Renderer:
         self._known = Known(material)
         sizes = {file.relative: content.size_beside(file.shown) for file in material.files}
         self._plan = Plan(sizes, self._known.is_worked_on, most_pages)
+        self._transcripts = Transcripts(material.facts.sessions)
         self._jinja = environment()
 
     @property
@@ -41,7 +45,7 @@ class Renderer:
 
     def pages(self) -> list[Page]:
         """Every page, sorted by path."""
-        folders = Folders(self._known, self._plan, self._jinja)
+        folders = Folders(self._known, self._plan, self._transcripts, self._jinja)
         pages = [folders.page(folder) for folder in self._plan.folders]
         for relative in self._plan.files:
             pages += self._file_pages(self._known.files[relative])
@@ -49,7 +53,7 @@ class Renderer:
 
     def entry(self, folder: str) -> Entry:
         """The target's line in the index over all targets; `folder` is where its tree was published."""
-        return entry(self._known, folder)
+        return entry(self._known, self._transcripts, folder)
 
     def _file_pages(self, file: Recovered) -> list[Page]:
         """A file's page, and the whole text of a large one beside it."""
@@ -82,7 +86,9 @@ class Renderer:
             titles=self._known.titles,
             moment=moment,
         )
-        sources = {revision.message_id for revision in file.revisions} | cited(statements)
+        sources = {revision.message_id for revision in file.revisions} | {
+            source.message_id for one in statements for source in one.sources
+        }
         sources |= {passage.message_id for passage in quotes}
         made = [Page(page, text, tuple(sorted(sources - {""})))]
         if beside and shown.whole is not None and file.shown is not None:
