@@ -38,6 +38,9 @@ _GLANCE_S = 2.0
 _GLANCE_SHARE = 300.0
 """From one look at the disk to the next: at least, and as a multiple of what it took, for trees of many pages."""
 
+_CALM_S = 60.0
+"""What such a look shows after so long is seen to at once; what it shows again and again waits its share."""
+
 _SETTLE_S = 1.0
 """A continuous target waits this long for more, so that a burst of messages is one run."""
 
@@ -72,6 +75,9 @@ class JobLoop(Loop):
         self._took: dict[str, float] = {}
         self._compared = time.monotonic()
         self._next_glance = 0.0
+        self._seen: dict[str, float] = {}
+        """When a look at the disk last showed that a target's pages have to be made again; monotonic seconds."""
+
         for path in self._targets:
             last = engine.archive.target_get(path, "last") or {}
             if "ground" in last:
@@ -139,7 +145,7 @@ class JobLoop(Loop):
             was = self._engine.grounds.get(path)
             if was is not None and is_better(now, was):
                 self._engine.grounds[path] = now  # the run notes its own
-                self._enqueue_again(path)
+                self.enqueue(path, self._rest(path))
 
     def _look_at_disk(self) -> None:
         """Now and then: pages that a person edited, or no longer, and recorded files that came, went or changed."""
@@ -150,14 +156,17 @@ class JobLoop(Loop):
         changed = [path for path in looks.keys() & self._targets.keys() if looks[path].has_changed()]
         if not changed and index is not None and index.has_changed():
             changed = list(looks)[:1]  # any run makes the page over all targets
-        for path in changed:
-            self._enqueue_again(path)
         now = time.monotonic()
+        for path in changed:
+            # The first time in a while it is a person who waits; a file that never rests must not keep us running.
+            is_first = now - self._seen.get(path, -_CALM_S) >= _CALM_S
+            self._seen[path] = now
+            self.enqueue(path, _SETTLE_S if is_first else self._rest(path))
         self._next_glance = now + max(_GLANCE_S, _GLANCE_SHARE * (now - began))
 
-    def _enqueue_again(self, path: str) -> None:
-        """Soon, and not so often that runs which cost much follow each other without a rest."""
-        self.enqueue(path, max(_SETTLE_S, _AGAIN_SHARE * self._took.get(path, 0.0)))
+    def _rest(self, path: str) -> float:
+        """So that runs which cost much do not follow each other without a rest (s)."""
+        return max(_SETTLE_S, _AGAIN_SHARE * self._took.get(path, 0.0))
 
     def _next(self) -> str | None:
         """Who has waited longest: one that is due again and again does not hold up the others."""

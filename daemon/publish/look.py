@@ -37,7 +37,7 @@ class PageLook:
     """The pages of one tree, as they were when a run that began at `began_ns` had published them."""
 
     def __init__(self, output_root: Path, folder: str, began_ns: int) -> None:
-        self._pages: dict[str, tuple[str, Stamp | None]] = {}
+        self._pages: dict[str, tuple[str, Stamp | tuple[()] | None]] = {}
         self._edited: set[str] = set()
         with Root(output_root) as root:
             listed = (manifest.read(root, folder) or {"pages": {}})["pages"]
@@ -48,15 +48,15 @@ class PageLook:
             known = _stamp(path)
             # One that was written during the run is read once to see by whom.
             is_new = known is not None and known[2] >= began_ns - SLACK_NS
-            self._pages[path] = (str(entry.get("body", entry["sha256"])), None if is_new else known)
+            self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else known)
 
     def has_changed(self) -> bool:
         """Whether a page is other than at the last look, but for what a person may write in it."""
         return any(self._is_other(path, *page) for path, page in self._pages.items())
 
-    def _is_other(self, path: str, body: str, known: Stamp | None) -> bool:
+    def _is_other(self, path: str, body: str, known: Stamp | tuple[()] | None) -> bool:
         now = _stamp(path)
-        if now is not None and now == known:
+        if now == known:
             return False
         self._pages[path] = (body, now)
         return path in self._edited or not _is_ours(path, body)

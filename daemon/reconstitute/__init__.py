@@ -101,8 +101,9 @@ class Reconstitution:
         """After a run: whether what it said of the disk, or a page of it, has changed since."""
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
-        """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, model, who, questions,
-        answered, answers, model_calls, unanswered, later_s, warnings}``, mostly counts.
+        """``{target, output, pages, written, unchanged, kept, edited, files: {proven, unproven}, model, who, questions,
+        answered, answers, model_calls, unanswered, later_s, warnings}``, mostly counts; `edited` are the pages that a
+        person edited and that have the current one beside them.
 
         `who` says which model was asked, or why none was; `answered` of the target's own `questions` have statements
         of a model; `answers` are those to a person's own questions (output.answers); `unanswered` counts the questions
@@ -155,7 +156,7 @@ class Reconstitution:
         warnings = dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]])
         result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
         result |= self._told(case, asked, findings)
-        entry = output.entry(renderer, root, Path(result["output"]))
+        entry = output.entry(renderer, root, result)
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
         last["ground"] = self._ground
         name = "last" if target.at is None else "last-at"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from daemon.archive import Archive
@@ -42,6 +43,7 @@ def published(
         "written": len(done.written),
         "unchanged": len(done.unchanged),
         "kept": len(done.kept) + len(done.retired),
+        "edited": sorted(done.current),
         "files": {"proven": proven, "unproven": len(files) - proven},
         "warnings": warnings,
     }
@@ -74,9 +76,10 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
     return made
 
 
-def entry(renderer: Renderer, root: Path, tree: Path) -> Json:
-    """A target's line in the index over all, and the output directory that it is for."""
-    return {"root": str(root), **to_json(renderer.entry(str(tree.relative_to(root))))}
+def entry(renderer: Renderer, root: Path, result: Json) -> Json:
+    """A target's line in the index over all, by what became of its pages, and the output directory that it is for."""
+    found = renderer.entry(str(Path(result["output"]).relative_to(root)))
+    return {"root": str(root), **to_json(replace(found, edited=tuple(result["edited"])))}
 
 
 def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:

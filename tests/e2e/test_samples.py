@@ -142,6 +142,11 @@ def test_a_file_that_is_called_proven_and_current_is_what_stood_there_at_the_end
     assert exact >= 10
 
 
+def stamps(root: Path) -> dict[Path, tuple[int, int]]:
+    """Every file and folder, with its inode and modification time: what is written anew has others."""
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in root.rglob("*")}
+
+
 def test_each_project_becomes_a_tree_whose_second_run_writes_nothing(engine: Engine) -> None:
     folders = sorted({session.directory for session in engine.archive.sessions() if session.directory})
     outer = [folder for folder in folders if not any(folder.startswith(other + "/") for other in folders)]
@@ -150,5 +155,7 @@ def test_each_project_becomes_a_tree_whose_second_run_writes_nothing(engine: Eng
         first = engine.reconstitute(folder, progress=lambda _: None)
         assert first["written"] == first["pages"] > 1
         assert (Path(first["output"]) / "README.md").is_file()
+        before = stamps(engine.config.output_dir)
         second = engine.reconstitute(folder, progress=lambda _: None)
         assert (second["written"], second["unchanged"]) == (0, first["pages"])
+        assert stamps(engine.config.output_dir) == before

@@ -133,6 +133,15 @@ def test_a_file_that_differs_and_goes_on_changing_is_no_news(house: House) -> No
         assert house.runs() == 0
 
 
+def test_a_page_whose_folder_has_gone_is_looked_at_once(house: House) -> None:
+    house.talk.write(f"{house.project}/src/a.txt", "A\n")
+    house.settle()
+    shutil.rmtree(house.pages / "src")
+    (house.pages / "src").write_text("mine\n")
+    house.settle()
+    assert (house.pages / "src").read_text() == "mine\n"
+
+
 def test_notes_are_no_news(house: House) -> None:
     house.readme.write_bytes(house.readme.read_bytes().replace(CLOSE, b"mine\n" + CLOSE))
     assert house.runs() == 0
