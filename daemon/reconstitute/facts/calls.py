@@ -61,8 +61,8 @@ def of(part: Part, message: Message, session: Session, hide: Hide, *, is_over: b
         command=hide(_command(made)) if is_shell else "",
         folder=hide(_folder(made)) if is_shell else "",
         exit=_exit(made) if is_shell else None,
-        output=_output(made) if is_shell and not shows_own_answer(part) else "",
-        error=redacted_end(_error(made), MOST_OUTPUT, 1, _MARGIN) if failed else "",
+        output=_output(made, hide) if is_shell and not shows_own_answer(part) else "",
+        error=_bounded(_error(made), 1, hide) if failed else "",
         changed=tuple(map(hide, _changed(made))) if status is CallStatus.OK else (),
         child=first_text(made.metadata, ("sessionId", "sessionID")) if made.tool == "task" else "",
     )
@@ -105,9 +105,13 @@ def _printed(made: Record) -> str:
     return valid_text(records.text(made.state.get("output"))) or partial_output(made.state)
 
 
-def _output(made: Record) -> str:
+def _output(made: Record, hide: Hide) -> str:
     """The end of what it printed, without the lines that OpenCode adds for the model."""
-    return redacted_end(_METADATA.sub("", _printed(made)), MOST_OUTPUT, -1, _MARGIN).strip("\n")
+    return _bounded(_METADATA.sub("", _printed(made)), -1, hide).strip("\n")
+
+
+def _bounded(text: str, end: int, hide: Hide) -> str:
+    return hide(text) if len(text) <= MOST_OUTPUT else redacted_end(text, MOST_OUTPUT, end, _MARGIN)
 
 
 def _error(made: Record) -> str:
