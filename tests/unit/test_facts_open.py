@@ -245,6 +245,7 @@ def test_sentences_are_stretches_of_the_text(text: str) -> None:
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
         ("See e.g. this. Use app.py here. It is v1.2 now.", ["See e.g. this.", "Use app.py here.", "It is v1.2 now."]),
+        ("Fix this.\nTraceback (most recent call last):\nValueError: the name must not be empty\nERROR never do this\nThanks.", ["Fix this.", "Thanks."]),
         ("z. B. so. Dann das.", ["z. B. so.", "Dann das."]),
         ("第一。第二！第三？", ["第一。", "第二！", "第三？"]),
         ("- first point\n- second point", ["first point", "second point"]),

@@ -19,6 +19,11 @@ _SOFT_WRAP = 50
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+•·]|\d{1,3}[.)]|[a-z]\))\s+(?:\[[ xX]\]\s+)?")
 _NO_PROSE = re.compile(r"^(?:\s{0,3}#{1,6}\s|\s*>|\s*\||\t| {4,}(?![-*+•\d])|\s*<[!/a-zA-Z]|\s*(?:[-=*_]\s*){3,}$)")
+_PRINTED = re.compile(
+    r"^\s*(?:[\w.]*(?:Error|Exception|Warning)\b\S*:|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b|Traceback \(|"
+    r"at \S+\(|File \"|\[?\d{4}-\d\d-\d\d[T ]\d\d:|\$ )"
+)
+"""A line that a program printed and somebody pasted."""
 _END = re.compile(r"[.!?…]+[\"'’”»)\]*_]*(?=\s)|[。！？．｡][」』”）]*|[؟۔।։](?=\s|$)|[;\u037e](?=\s)")
 _TERMINAL = ".!?…。！？:؟۔।։｡"
 _INITIAL = re.compile(
@@ -70,7 +75,7 @@ def _blocks(text: str) -> list[str]:
             continue
         if mark:
             fence, is_open = mark[1], False
-        elif not line.strip() or _NO_PROSE.match(line):
+        elif not line.strip() or _NO_PROSE.match(line) or _PRINTED.match(line):
             is_open = False
         elif is_open and not _ITEM.match(line):
             blocks[-1].append(line)
