@@ -146,16 +146,20 @@ def test_the_tree_follows_what_changes_without_a_new_message(
     project = tmp_path / "work"
     talk.write(f"{project}/plan.txt", f"first {words(1)}\n")
     daemon = make_daemon(targets=[{"path": str(project)}]).run()
-    readme = daemon.output_dir / str(project)[1:] / "README.md"
-    until(lambda: readme.exists() and "Garden" in readme.read_text(), FOLLOW_S)
+    pages = daemon.output_dir / str(project)[1:]
+
+    def tells(title: str) -> bool:
+        return any(title in path.read_text() for path in pages.rglob("*.md"))
+
+    until(lambda: tells("Garden"), FOLLOW_S)
     daemon.wait_until_drained()
     until(lambda: is_settled(daemon))
 
     talk.store.session(session("ses_a", PROJECT, "Tomatoes"))
-    until(lambda: "Tomatoes" in readme.read_text(), FOLLOW_S)
+    until(lambda: tells("Tomatoes"), FOLLOW_S)
     until(lambda: is_settled(daemon))
 
-    plan = readme.with_name("plan.txt.md")
+    plan = pages / "plan.txt.md"
     before = plan.read_bytes()
     project.mkdir()
     (project / "plan.txt").write_text(f"first {words(1)}\n")
