@@ -297,12 +297,15 @@ class Page:
 
     `content` may be a function that makes it. `basis` is a digest of everything that the content is made from, the
     renderer's version included: where it is given, a page whose basis and file are as before need not be made again.
+    `key` names what the page is about, such as a session's id: a person's notes move with it when the path changes.
+    Without one the path does.
     """
 
     path: str
     content: str | Callable[[], str]
     sources: tuple[str, ...] = ()
     basis: str = ""
+    key: str = ""
 
     @property
     def text(self) -> str:

@@ -22,9 +22,11 @@ from daemon import config, log
 from daemon.app.engine import Engine
 from daemon.config import Log
 from daemon.control.protocol import silent
+from daemon.files import Files
 from daemon.ingest import Entries
 from daemon.publish.naming import safe_path
 from daemon.reconstitute.agent.quoted import telling
+from daemon.reconstitute.facts import file_changes, sessions
 from daemon.redact import redact_value
 from tests.canaries import SECRETS
 from tests.e2e.talk import PROJECT, Talk, words
@@ -130,6 +132,16 @@ def _told(engine: Engine, one: Planted) -> Any:
     return [found.text for message_id in one.messages if (found := telling(engine.archive, message_id)) is not None]
 
 
+def _facts(engine: Engine, one: Planted) -> Any:
+    session = engine.archive.session(one.session)
+    assert session is not None
+    changes = file_changes.by_session(Files(engine.archive).histories(f"{PROJECT}/{one.number}"))
+    messages = list(engine.archive.messages(one.session))
+    made = sessions.of(engine.archive, session, messages, changes[one.session], is_whole=True, until=None)
+    (told,) = sessions.finished([made])
+    return [told.title, told.message_ids, *map(msgspec.to_builtins, (told.turns, told.changes, told.tests))]
+
+
 def _logged(_engine: Engine, one: Planted) -> Any:
     stream = io.StringIO()
     log.setup(Log(format="json"), redact_value, stream=stream)
@@ -170,5 +182,6 @@ WAYS: dict[str, Callable[[Engine, Planted], Any]] = {
     "pages": lambda engine, _one: _pages(engine),
     "names": lambda _engine, one: [safe_path(text) for text in texts(one.framed.value)],
     "model": _told,
+    "facts": _facts,
     "log": _logged,
 }

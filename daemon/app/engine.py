@@ -36,9 +36,11 @@ from daemon.ingest import Intake, Taken, Upkeep, events
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
+from daemon.publish.look import PageLook
 from daemon.recall.candidates import finish
 from daemon.recall.catalog import Catalog
 from daemon.reconstitute import Reconstitution
+from daemon.reconstitute.look import Look
 from daemon.redact import custom, known
 
 _LOG = log.get("engine")
@@ -84,6 +86,9 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._embedding = threading.Lock()
         self.grounds: dict[str, Json] = {}
         """By target: what its last run stood on (app.ground)."""
+        self.looks: dict[str, Look] = {}
+        """By target that is kept up to date: whether its pages may have to be made again (reconstitute.look)."""
+        self.index_look: PageLook | None = None
 
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
@@ -351,7 +356,8 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         """
         with known.only({}), self.alone(target.path, progress), self.answerer() as who:
             stood = self.grounds[target.path] = self.ground()
-            result = Reconstitution(
+            began = time.time_ns()
+            made = Reconstitution(
                 self.archive,
                 self.searching(),
                 self.recorded,
@@ -362,7 +368,11 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 spare_mb=self.config.limits.free_mb,
                 forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
                 ground=stood,
-            ).run(target, progress, at=at)
+            )
+            result = made.run(target, progress, at=at)
+            if target.refresh == "continuous" and made.look is not None:
+                self.looks[target.path] = made.look
+                self.index_look = PageLook(self.config.output_dir, "", began)
         if stood["pending"] and target.refresh == "once":
             result["warnings"].append(f"made without {', '.join(missing(stood))}; a later run may tell more")
         return result

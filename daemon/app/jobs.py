@@ -34,6 +34,10 @@ _AGAIN_S = 1.0
 _AGAIN_SHARE = 10.0
 """The least rest before such a run, as a multiple of what the last one took."""
 
+_GLANCE_S = 2.0
+_GLANCE_SHARE = 300.0
+"""From one look at the disk to the next: at least, and as a multiple of what it took, for trees of many pages."""
+
 _SETTLE_S = 1.0
 """A continuous target waits this long for more, so that a burst of messages is one run."""
 
@@ -67,6 +71,7 @@ class JobLoop(Loop):
         self._targets = targets.known(engine.archive, engine.config)
         self._took: dict[str, float] = {}
         self._compared = time.monotonic()
+        self._next_glance = 0.0
         for path in self._targets:
             last = engine.archive.target_get(path, "last") or {}
             if "ground" in last:
@@ -122,6 +127,7 @@ class JobLoop(Loop):
             return 0.0
         self._look_for_model()
         self._look_for_better_ground()
+        self._look_at_disk()
         return 0.3
 
     def _look_for_better_ground(self) -> None:
@@ -133,7 +139,25 @@ class JobLoop(Loop):
             was = self._engine.grounds.get(path)
             if was is not None and is_better(now, was):
                 self._engine.grounds[path] = now  # the run notes its own
-                self.enqueue(path, max(_SETTLE_S, _AGAIN_SHARE * self._took.get(path, 0.0)))
+                self._enqueue_again(path)
+
+    def _look_at_disk(self) -> None:
+        """Now and then: pages that a person edited, or no longer, and recorded files that came, went or changed."""
+        began = time.monotonic()
+        if began < self._next_glance:
+            return
+        looks, index = self._engine.looks, self._engine.index_look
+        changed = [path for path in looks.keys() & self._targets.keys() if looks[path].has_changed()]
+        if not changed and index is not None and index.has_changed():
+            changed = list(looks)[:1]  # any run makes the page over all targets
+        for path in changed:
+            self._enqueue_again(path)
+        now = time.monotonic()
+        self._next_glance = now + max(_GLANCE_S, _GLANCE_SHARE * (now - began))
+
+    def _enqueue_again(self, path: str) -> None:
+        """Soon, and not so often that runs which cost much follow each other without a rest."""
+        self.enqueue(path, max(_SETTLE_S, _AGAIN_SHARE * self._took.get(path, 0.0)))
 
     def _next(self) -> str | None:
         """Who has waited longest: one that is due again and again does not hold up the others."""

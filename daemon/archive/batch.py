@@ -71,6 +71,12 @@ class Batch(Changes):
         self.put(keys.session_meta(session.id), records.dumps(entry))
         return True
 
+    def places(self, session_id: str) -> set[str]:
+        """The paths that the messages of a session changed or saw, as far as they are archived."""
+        order = records.loads(self.get(keys.session_order(session_id)) or b"[]")
+        states = (self._load(keys.message_state(message_id)) or {} for message_id in order)
+        return {place[0] for state in states for place in state.get("edits", ())}
+
     def _keep_session_version(self, session_id: str, old: bytes, new: bytes) -> None:
         """A former title, or the diff of a revert that has been undone, is nowhere else."""
         if old != new and not merge.contains(records.load_object(new), records.load_object(old)):

@@ -35,17 +35,19 @@ class SessionRecords:
         items: list[Json] = newest.get("items", [])
         return items
 
-    def put_todos(self, batch: Batch, session_id: str, source: str, items: Sequence[Json], time: int) -> None:
-        """Keep what a source says now; `time` (epoch ms) is when it was last changed.
+    def put_todos(self, batch: Batch, session_id: str, source: str, items: Sequence[Json], time: int) -> bool:
+        """Keep what a source says now; `time` (epoch ms) is when it was last changed. Answers whether it was new.
 
         An empty list is a state only where the source had one that was not: each session begins without one.
         """
         raw = batch.get(keys.session_todos(session_id))
         by_source = {} if raw is None else records.load_object(raw)
         before = by_source.get(source, {"items": []})
-        if list(items) != before["items"]:
-            entry = {"items": list(items), "time": max(time, before.get("time", 0))}
-            batch.put(keys.session_todos(session_id), records.dumps(by_source | {source: entry}))
+        if list(items) == before["items"]:
+            return False
+        entry = {"items": list(items), "time": max(time, before.get("time", 0))}
+        batch.put(keys.session_todos(session_id), records.dumps(by_source | {source: entry}))
+        return True
 
     def _load(self, session_id: str) -> Json:
         raw = self._store.get(keys.session_todos(session_id))

@@ -20,7 +20,7 @@ _WORKS = {
     "jobs": "requests and pages",
 }
 SET_ASIDE = 5
-"""Most entries shown of what a source could not give; the newest come first."""
+"""Most entries shown of a kind: of what a source could not give (the newest first), of a target's warnings."""
 
 
 @click.command()
@@ -162,7 +162,10 @@ def _targets(answer: dict[str, Any]) -> Iterator[str]:
         if target.get("unanswered"):
             waits = "waits" if target["unanswered"] == 1 else "wait"
             yield f"  {terminal.count(target['unanswered'], 'question')} {waits} for the model"
-        yield from (f"  {warning}" for warning in target.get("warnings") or ())
+        warnings = target.get("warnings") or []
+        yield from (f"  {warning}" for warning in warnings[:SET_ASIDE])
+        if len(warnings) > SET_ASIDE:
+            yield f"  and {terminal.count(len(warnings) - SET_ASIDE, 'warning')} more; status --json has them all"
 
 
 def _jobs(answer: dict[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,8 @@ class Opened:
     """A session while it is exported. `count` and `missing` grow as its messages are taken.
 
     `session` is clean. At most one message is held in memory at a time. `deleted`: epoch ms when its source was seen to
-    have it no more. `has_record` is false where there was never a readable record of it, only messages.
+    have it no more. `has_record` is false where there was never a readable record of it, only messages. `only` are the
+    messages to be taken, all where it is None.
     """
 
     archive: Archive
@@ -32,6 +33,7 @@ class Opened:
     has_record: bool
     count: int = 0
     missing: list[str] = field(default_factory=list)
+    only: Sequence[str] | None = None
 
     def said(self) -> Iterator[Said]:
         """Its messages in conversation order, taken apart."""
@@ -65,7 +67,7 @@ class Opened:
 
     def _messages(self) -> Iterator[tuple[Message, int | None, tuple[str, ...]]]:
         """(message, when its source dropped it, the parts that its source dropped)."""
-        for message_id in self.archive.message_ids(self.session.id):
+        for message_id in self.archive.message_ids(self.session.id) if self.only is None else self.only:
             state, message = self.archive.state(message_id), self.archive.message(message_id)
             if state is None or message is None:
                 self.missing.append(message_id)

@@ -26,9 +26,10 @@ _MOST = 160
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of a prompt or an answer."""
+    """A piece of a prompt or an answer; `is_synthetic`: OpenCode wrote it, in the user's name or the agent's."""
 
     text: str
+    is_synthetic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _item(part: Part, message: Message, results: Results, clean: Clean) -> Item 
     if part.type in BOOKKEEPING:
         return None
     if part.type == "text" and isinstance(text, str):
-        return Text(clean(text))
+        return Text(clean(text), part.data.get("synthetic") is True)
     if part.type == "reasoning" and isinstance(text, str):
         subject = records.table(part.data.get("metadata")).get("subject")
         start = records.integer(records.table(part.data.get("time")).get("start"))

@@ -28,13 +28,13 @@ class Revision:
     `whole` is the content, proven or only the best known (`grade` says which). `evidence` says what proves it, or what
     it was built from; `kinds` are the kinds of evidence (grade.CALL, ...). `note` says what is not certain.
     `outside_change`: the record shows content that no recorded event made. `fragments` are the lines known of a partial
-    one; `moved_from` is where the file was before, `moved_to` where it went. `is_fleeting`: certain at its own time
-    only, since something whose time is not known, such as a revert, may have come right after it. `mark_unknown`: all
-    of the content is certain but whether a byte order mark stands before it, which neither reads nor later diffs show.
-    `blob` is the git id of the content where that is all that a snapshot tells. `unconfirmed`: the content is as a call
-    left it, but a formatter may have run after it; the first evidence that shows the same content makes this very
-    revision certain. `appeared`: an observation shows the file, and the one of its kind before showed that it was not
-    there.
+    one; `moved_from` is where the file was before, of a deletion `moved_to` where it went; `existed` whether there was
+    a file before, where the call's record says so. `is_fleeting`: certain at its own time only, since something whose
+    time is not known, such as a revert, may have come right after it. `mark_unknown`: all of the content is certain but
+    whether a byte order mark stands before it, which neither reads nor later diffs show. `blob` is the git id of the
+    content where that is all that a snapshot tells. `unconfirmed`: the content is as a call left it, but a formatter
+    may have run after it; the first evidence that shows the same content makes this very revision certain.
+    `appeared`: an observation shows the file, and the one of its kind before showed that it was not there.
     """
 
     time: int
@@ -52,6 +52,7 @@ class Revision:
     outside_change: bool = False
     moved_from: str = ""
     moved_to: str = ""
+    existed: bool | None = None
     fragments: Fragments | None = None
     mode: int = 0
     is_fleeting: bool = False
@@ -104,21 +105,27 @@ class FileHistory:
         return next((revision for revision in reversed(self.revisions) if revision.proven), None)
 
     @property
-    def last_change(self) -> Revision | None:
-        """The newest revision that made the path other than it was; None where no record tells of a change.
+    def changes(self) -> list[tuple[Revision, Revision | None]]:
+        """The revisions that made the path other than it was, each with the state before it; None: nothing recorded.
 
         That something may have changed it is no change, and neither is an observation that shows it for the first
         time or as it was.
         """
-        found: Revision | None = None
+        found: list[tuple[Revision, Revision | None]] = []
         before: Revision | None = None
         for revision in self.revisions:
             if revision.operation in DOUBTS:
                 continue
             if _is_change(revision, before):
-                found = revision
+                found.append((revision, before))
             before = revision
         return found
+
+    @property
+    def last_change(self) -> Revision | None:
+        """The newest of its changes; None where no record tells of one."""
+        changes = self.changes
+        return changes[-1][0] if changes else None
 
     @property
     def last_state(self) -> Revision | None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 
 from daemon.files.history import FileHistory, Revision
 
 _MOST_COMPARED = 4000
 """Lines of the differing middle of two revisions that are compared one by one; a larger middle counts as rewritten."""
+
+_MOST_COUNTED = 500
+"""The same for counting how many differ: of a larger middle, lines that only changed places count as kept."""
+_LARGEST = 4 << 20
+"""Bytes of a content whose lines are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +57,38 @@ def blame(history: FileHistory) -> list[Line]:
     ]
 
 
+def counts(before: bytes, after: bytes) -> tuple[int, int] | None:
+    """How many lines were added and removed; None for what is not text, or too large to be looked at."""
+    if max(len(before), len(after)) > _LARGEST or b"\0" in before or b"\0" in after:
+        return None
+    try:
+        old, new = (content.decode("utf-8").splitlines(keepends=True) for content in (before, after))
+    except UnicodeDecodeError:
+        return None
+    start, end = _common(old, new)
+    was, now = old[start : len(old) - end], new[start : len(new) - end]
+    if len(was) + len(now) > _MOST_COUNTED:
+        kept = (Counter(was) & Counter(now)).total()
+    elif was and now:
+        kept = sum(one.size for one in difflib.SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks())
+    else:
+        kept = 0
+    return len(now) - kept, len(was) - kept
+
+
 def _carried(old: list[str], owners: list[Revision], new: list[str], revision: Revision) -> list[Revision]:
     """The owners of `new`: those of `old` for lines that stayed, `revision` for the others."""
-    most = min(len(old), len(new))
-    start = next((n for n in range(most) if old[n] != new[n]), most)
-    end = next((n for n in range(most - start) if old[-1 - n] != new[-1 - n]), most - start)
+    start, end = _common(old, new)
     kept = [revision] * (len(new) - start - end)
     before, after = old[start : len(old) - end], new[start : len(new) - end]
     if before and after and len(before) + len(after) <= _MOST_COMPARED:
         for one in difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
             kept[one.b : one.b + one.size] = owners[start + one.a : start + one.a + one.size]
     return [*owners[:start], *kept, *owners[len(owners) - end :]] if end else [*owners[:start], *kept]
+
+
+def _common(old: list[str], new: list[str]) -> tuple[int, int]:
+    """How many lines are the same at the beginning, and at the end."""
+    most = min(len(old), len(new))
+    start = next((n for n in range(most) if old[n] != new[n]), most)
+    return start, next((n for n in range(most - start) if old[-1 - n] != new[-1 - n]), most - start)

@@ -119,11 +119,13 @@ class Track:
         revision = Revision(
             edit.time, grade, whole, edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation, **told
         )
+        revision.existed = edit.existed
         revision.is_fleeting = edit.time < self.doubtful_until
         last = self.now
         if last is not None and last.part_id == edit.part_id and last.time == edit.time:
             # One call in several steps, such as a patch that moves and changes: in between, nothing stood on the disk.
             revision.moved_from = revision.moved_from or last.moved_from
+            revision.existed = revision.existed if last.existed is None else last.existed
             revision.outside_change = revision.outside_change or last.outside_change
             self.revisions.pop()
         self.revisions.append(revision)

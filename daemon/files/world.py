@@ -186,13 +186,12 @@ class World:
         if self._tracks.known(place) is not None or not is_folder:
             self._gone(self._tracks.of(place, definite=True), edit, "deletion")
 
-    def _gone(self, track: Track, edit: FileEdit, how: str, to: str = "") -> None:
+    def _gone(self, track: Track, edit: FileEdit, how: str, *, moved_to: str = "") -> None:
         if track.overlaps(edit):
             track.add(edit, Grade.STALE, track.whole, note=changes.CONCURRENT, deleted=not track.exists)
         else:
-            kinds = frozenset({changes.kind_of(edit)})
-            told: dict[str, Any] = {"evidence": (how,), "kinds": kinds, "note": edit.note, "moved_to": to}
-            track.add(edit, Grade.PROVEN, None, deleted=True, **told)
+            told: dict[str, Any] = {"kinds": frozenset({changes.kind_of(edit)}), "moved_to": moved_to}
+            track.add(edit, Grade.PROVEN, None, evidence=(how,), deleted=True, note=edit.note, **told)
         track.changes.append(edit)
 
     def _destination(self, edit: FileEdit) -> tuple[str, bool]:
@@ -230,7 +229,7 @@ class World:
         for track in inner:
             to = target + track.path[len(source) :]
             self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="moved")
-            self._gone(self._tracks.of(track.path, definite=True), edit, f"moved to {to}", to)
+            self._gone(self._tracks.of(track.path, definite=True), edit, f"moved to {to}", moved_to=to)
         own = self._tracks.known(source)
         if inner or (self._tracks.folders.is_made(source) and (own is None or not own.exists)):
             self._tracks.folders.unmake(source)
@@ -238,7 +237,7 @@ class World:
         else:
             origin = self._tracks.of(source, definite=True)
             self._arrive(self._tracks.of(target, definite=True), origin, edit, is_sure=is_sure, verb="moved")
-            self._gone(origin, edit, f"moved to {target}", target)
+            self._gone(origin, edit, f"moved to {target}", moved_to=target)
 
     def _copy(self, edit: FileEdit) -> None:
         target, is_sure = self._destination(edit)

@@ -94,8 +94,11 @@ class Evidence:
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
-    def of_session(self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]]) -> None:
-        """When it was reverted, its session_diff file, its formatters; what cannot be read now is at the next look."""
+    def of_session(self, batch: Batch, source: Source, session: Session, peek: Callable[[], Iterable[Message]]) -> bool:
+        """When it was reverted, its session_diff file, its formatters; what cannot be read now is at the next look.
+
+        Answers whether something was new.
+        """
         self._note_formatters(batch, session.directory.rstrip("/"))
         old = self._archive.files.session_extra(session.id)
         reverts: Json = dict(old.get("reverts", {}))  # by source: a mark that one gives and takes back is not another's
@@ -117,28 +120,31 @@ class Evidence:
         if not diffs:  # gone at the source, or emptied by it: what it said stays
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         if not any(reverts.values()) and not diffs and not old:
-            return
+            return False
         extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         root = self._root(session.id, peek) if diffs else ""
         found = session_diff_edits(session, diffs, written, root=root)
-        batch.session_extra(session.id, extra, found)
+        is_new = batch.session_extra(session.id, extra, found)
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
         self._capture.want(batch, trees)
+        return is_new
 
     def of_todos(self, batch: Batch, source: Source, session_id: str, now: int) -> bool:
-        """The session's todo list as its source has it now; False while it is being written."""
+        """The session's todo list as its source has it now; whether that is new.
+
+        Raises:
+            SourceBusy: it is being written.
+        """
         place = f"todo list of {session_id}"
         try:
             todos = source.todos(session_id)
-        except SourceBusy:
-            return False
         except BadRecord as error:
             batch.quarantine(source.name, place, {"reason": str(error), "time": now})
-            return True
+            return False
         batch.release(source.name, place)
-        if todos is not None:
-            self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)
-        return True
+        if todos is None:
+            return False
+        return self._archive.beside.put_todos(batch, session_id, source.name, todos.items, todos.time)
 
     def _note_formatters(self, batch: Batch, directory: str) -> None:
         """Add what OpenCode's configuration says now of the formatters of a folder; what it once said stays."""

@@ -179,9 +179,17 @@ class Intake:
                 visit.taken.removed += visit.batch.forget_message_source(message_id, visit.name, self._now())
 
     def _beside_messages(self, visit: _Visit, session: Session) -> None:
-        self._evidence.of_session(visit.batch, visit.source, session, partial(self._peek, visit))
-        if not self._evidence.of_todos(visit.batch, visit.source, visit.session_id, self._now()):
+        is_new = self._evidence.of_session(visit.batch, visit.source, session, partial(self._peek, visit))
+        try:
+            is_new |= self._evidence.of_todos(visit.batch, visit.source, visit.session_id, self._now())
+        except SourceBusy:
             visit.taken.postponed.add(visit.session_id)
+        if is_new:
+            self._concerns(visit, session)
+
+    def _concerns(self, visit: _Visit, session: Session) -> None:
+        """What is said of a session, beside its messages, concerns its directory and whatever it touched."""
+        visit.taken.places |= visit.batch.places(visit.session_id) | ({session.directory} - {""})
 
     def _is_left_out(self, visit: _Visit, session: Session | None) -> bool:
         """Whether a session that is not archived is ours, or one of which this source has nothing but events."""
@@ -211,6 +219,8 @@ class Intake:
         visit.session = session
         if visit.batch.session(session, visit.name, visit.source.generation):
             visit.taken.changed += 1
+            if before is not None and _is_told_otherwise(before, session):
+                self._concerns(visit, session)
             if before is not None and before.title != session.title:
                 self._reindex_title(visit)
         visit.batch.mark(visit.name, visit.session_id, "", "seen")
@@ -369,6 +379,14 @@ class Intake:
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
+
+
+def _is_told_otherwise(before: Session, session: Session) -> bool:
+    """Whether pages may tell otherwise of a session, even without another message of it."""
+    if (before.title, before.directory, before.archived) != (session.title, session.directory, session.archived):
+        return True
+    was, now = (records.load_object(one.raw).get("revert") for one in (before, session))
+    return bool(was != now)
 
 
 def _origin(visit: _Visit, unit: Unit) -> Origin:

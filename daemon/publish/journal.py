@@ -7,38 +7,94 @@ often as needed. What an operation finds changed since it was planned, it leaves
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+import os
+from collections.abc import Iterable, Iterator
 
 import orjson
 
 from daemon.errors import OutputRefused
 from daemon.fsio import Root
 from daemon.model import Json
-from daemon.publish.naming import folders_above
+from daemon.publish.naming import beside, folders_above
 
 STAGING = ".reconstitute.next"
+CURRENT = "current"
+"""The word in the name of the current page that stands beside one that a person edited."""
+
 _INTENT = "intent.json"
 
 
-def stage(root: Root, folder: str, operations: Sequence[Json], content: Sequence[bytes]) -> str:
-    """Write `content` and last the intent beside the trees, make the folders needed; the staging folder's path.
+class Staging:
+    """The operations of one tree, and their content, which is written beside the trees as it is made.
 
     An operation is ``{path, before, after, staged}`` (put content number `staged` at `path`) or ``{path, before}``
-    (remove it), each done only where the file's sha256 still is `before` (None: there is none).
+    (remove it), each done only where the file's sha256 still is `before` (None: there is none). Content that `carries`
+    what a person wrote on another page is put beside `path` where it cannot be put there.
+    """
+
+    def __init__(self, root: Root, folder: str, spare_bytes: int) -> None:
+        self.path = f"{STAGING}/{sha256(folder.encode())[:16]}"
+        self.operations: list[Json] = []
+        self._root = root
+        self._folder = folder
+        self._spare = spare_bytes
+        self._bytes = 0
+        self._number = 0
+
+    def put(self, path: str, data: bytes, before: str | None, *, carries: bool = False) -> None:
+        """Stage `data` for `path`.
+
+        Raises:
+            OutputRefused: the disk would be left with less than what is staged and the spare bytes.
+        """
+        needed, free = self._bytes + 2 * len(data) + self._spare, self._root.free_bytes()
+        if free < needed:  # what was staged until now is no longer free, and is counted once more
+            root, mega = self._root.path, 1_000_000
+            text = f"{root}: {free // mega} MB free, {needed // mega} MB needed to publish; free some space"
+            raise OutputRefused(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._root.write(f"{self.path}/{self._number}", data)
+        found = {"path": path, "before": before, "after": sha256(data), "staged": self._number}
+        self.operations.append(found | ({"carries": True} if carries else {}))
+        self._number += 1
+        self._bytes += len(data)
+
+    def remove(self, path: str, before: str) -> None:
+        """Plan the removal of `path`."""
+        self.operations.append({"path": path, "before": before})
+
+    def make_folders(self) -> None:
+        """Make the folders that the operations need."""
+        for goal in sorted({op["path"].rpartition("/")[0] for op in self.operations if "staged" in op} - {""}):
+            self._root.mkdir(goal)
+
+    def commit(self) -> None:
+        """Write the intent: from here on the operations are carried out, whatever happens."""
+        intent = {"folder": self._folder, "operations": self.operations}
+        self._root.write(f"{self.path}/{_INTENT}", as_json(intent))
+
+
+@contextlib.contextmanager
+def staged(root: Root, folder: str, spare_bytes: int) -> Iterator[Staging]:
+    """Within it operations are staged; they are committed at its end, and discarded when it ends by an exception.
 
     Raises:
         OSError: the disk is full or fails; the tree is as it was.
     """
-    staging = f"{STAGING}/{sha256(folder.encode())[:16]}"
-    with _discarded_on_failure(root, staging):
+    staging = Staging(root, folder, spare_bytes)
+    try:
         with root.batched():
-            for number, data in enumerate(content):
-                root.write(f"{staging}/{number}", data)
-            for goal in sorted({op["path"].rpartition("/")[0] for op in operations if "staged" in op} - {""}):
-                root.mkdir(goal)
-        root.write(f"{staging}/{_INTENT}", as_json({"folder": folder, "operations": operations}))
-    return staging
+            yield staging
+            staging.make_folders()
+        if staging.operations:
+            staging.commit()
+    except Exception:
+        # The disk may be too full even for this: then the next publishing discards it, for there is no intent.
+        with contextlib.suppress(OSError):
+            _discard(root, staging.path)
+        raise
 
 
 def recover(root: Root) -> int:
@@ -77,10 +133,14 @@ def _carry_out(root: Root, staging: str, operation: Json) -> None:
         if current(root, path) == operation["before"]:
             root.remove(path)
         return
-    staged = f"{staging}/{operation['staged']}"
-    # Without the staged file this rename was made before the crash.
-    if exists(root, staged) and current(root, path) == operation["before"]:
-        root.rename(staged, path)
+    content = f"{staging}/{operation['staged']}"
+    if not exists(root, content):
+        return  # this rename was made before the crash
+    if current(root, path) == operation["before"]:
+        root.rename(content, path)
+    elif operation.get("carries"):
+        names = (beside(path, CURRENT, number) for number in itertools.count(1))
+        root.rename(content, next(name for name in names if root.stat(name) is None))
 
 
 def _prune(root: Root, folder: str, removed: Iterable[str]) -> None:
@@ -107,17 +167,6 @@ def _sweep(root: Root) -> None:
     """Remove the folder of the staging folders when it is empty."""
     if not root.list(STAGING):
         root.remove(STAGING)
-
-
-@contextlib.contextmanager
-def _discarded_on_failure(root: Root, staging: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        # The disk may be too full even for this: then the next publishing discards it, for there is no intent.
-        with contextlib.suppress(OSError):
-            _discard(root, staging)
-        raise
 
 
 def exists(root: Root, path: str) -> bool:

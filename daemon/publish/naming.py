@@ -19,15 +19,15 @@ def names(paths: Sequence[str]) -> list[str]:
     or Unicode forms, or of which one is the folder of another, get a number: the first in the sequence keeps its name.
     """
     wanted = [safe_path(path) for path in paths]
-    folders = {folder for name in wanted for folder in folders_above(_folded(name))}
+    folders = {folder for name in wanted for folder in folders_above(folded(name))}
     used: set[str] = set()
     result = []
     for name in wanted:
         chosen, number = name, 1
-        while _folded(chosen) in used or _folded(chosen) in folders:
+        while folded(chosen) in used or folded(chosen) in folders:
             number += 1
             chosen = _numbered(name, number)
-        used.add(_folded(chosen))
+        used.add(folded(chosen))
         result.append(chosen)
     return result
 
@@ -36,6 +36,12 @@ def folders_above(path: str) -> list[str]:
     """The folders above a relative path, nearest first, without the root."""
     names = path.split("/")
     return ["/".join(names[:depth]) for depth in range(len(names) - 1, 0, -1)]
+
+
+def beside(path: str, word: str, number: int) -> str:
+    """A name for what stands beside the page `path`: ``README.<word>.md``, then ``README.<word>-2.md`` and so on."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{_shortened(name, f'.{word}' + (f'-{number}' if number > 1 else ''))}"
 
 
 def safe_path(path: str) -> str:
@@ -71,5 +77,6 @@ def _numbered(path: str, number: int) -> str:
     return f"{folder}{slash}{_shortened(name, f'-{number}')}"
 
 
-def _folded(path: str) -> str:
+def folded(path: str) -> str:
+    """What two names have in common that are one on a system which folds case or Unicode forms."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())

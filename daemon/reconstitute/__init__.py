@@ -8,6 +8,7 @@ outside the output directory, and never the files themselves.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,8 +28,10 @@ from daemon.recall.snippet import counted
 from daemon.reconstitute import extract, output
 from daemon.reconstitute.agent.case import Case, Holdings
 from daemon.reconstitute.agent.rounds import Asked, Rounds
+from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.facts import gather
+from daemon.reconstitute.look import Look
 from daemon.reconstitute.moment import parse_moment, tree_suffix
 from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.pages.material import Material
@@ -94,6 +97,8 @@ class Reconstitution:
         self._forbidden = tuple(forbidden)
         self._ground = ground or {"pending": {}}
         self._clock = clock
+        self.look: Look | None = None
+        """After a run: whether what it said of the disk, or a page of it, has changed since."""
 
     def run(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
         """``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, model, who, questions,
@@ -111,6 +116,7 @@ class Reconstitution:
             NotRecorded: nothing is recorded of it; what is near is named.
             OutputRefused: the output directory is not ours to write to, or one of records.
         """
+        began = time.time_ns()
         path = output.normal(target.path)
         target = replace(target, at=parse_moment(at)) if at else target
         root = Path(output.absolute(target.output)) if target.output else self._output_root
@@ -138,21 +144,27 @@ class Reconstitution:
             asked.record,
             tuple(folder.programs),
             gather(path, scope.facts, files, folder.programs, target.at),
+            Conversations(self._archive, scope.facts),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()
         if renderer.left_out:
             said.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
         result = output.published(root, tree, path, pages, files, spare_bytes=self._spare_bytes)
+        self.look = Look(root, os.path.relpath(result["output"], root), files, began)
         warnings = dict.fromkeys([*said, *case.searches.warnings, *asked.warnings, *result["warnings"]])
         result["warnings"] = [redact(warning) for warning in warnings]  # an address may hold a password
         result |= self._told(case, asked, findings)
         entry = output.entry(renderer, root, Path(result["output"]))
         last = {"evidence": scope.fingerprint, "at": target.at, "time": self._clock(), "state": "done", "entry": entry}
         last["ground"] = self._ground
-        self._archive.target_put(path, "last" if target.at is None else "last-at", last | {"result": result})
+        name = "last" if target.at is None else "last-at"
+        self._archive.target_put(path, name, last | {"result": result})
         if root == self._output_root:
-            result["warnings"] += output.publish_targets(self._archive, root, self._spare_bytes)
+            more = output.publish_targets(self._archive, root, self._spare_bytes)
+            if more:
+                result["warnings"] += more
+                self._archive.target_put(path, name, last | {"result": result})
         return result
 
     def _told(self, case: Case, asked: Asked, findings: Sequence[Findings]) -> Json:

@@ -69,7 +69,8 @@ class Record:
 
     `recorded` are paths beneath the target that a model took up because messages speak of them, each with the line of a
     message that names it (None: only file records do); `notes` are remarks of it that answer no question; `unasked` are
-    the questions that no model was asked yet, and why.
+    the questions that no model was asked yet, and why. `struck` are entries of the facts that a model struck out, by
+    their key (facts.keys), with its reason.
     """
 
     answers: dict[str, Answer]
@@ -77,6 +78,7 @@ class Record:
     recorded: tuple[tuple[str, Source | None], ...] = ()
     notes: tuple[Statement, ...] = ()
     unasked: dict[str, str] = field(default_factory=dict)
+    struck: dict[str, Statement] = field(default_factory=dict)
 
 
 NOTHING = Record({}, {})

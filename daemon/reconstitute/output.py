@@ -30,7 +30,7 @@ def published(
     """Publish, and what became of it: a page is written, unchanged, kept, or in the warnings as left."""
     done = publish(root, tree, pages, spare_bytes=spare_bytes)
     proven = sum(file.state in CERTAIN for file in files)
-    warnings = [f"{page} was edited by hand and is kept as it is" for page in done.kept]
+    warnings = [*done.said]
     warnings += [f"{page}: something that is not ours stands there and is left" for page in done.taken]
     if done.nested:
         number = counted(len(done.nested), "page")
@@ -41,7 +41,7 @@ def published(
         "pages": len(pages),
         "written": len(done.written),
         "unchanged": len(done.unchanged),
-        "kept": len(done.kept),
+        "kept": len(done.kept) + len(done.retired),
         "files": {"proven": proven, "unproven": len(files) - proven},
         "warnings": warnings,
     }

@@ -106,8 +106,8 @@ def collect(
         )
     involved = tuple(sorted(draft.involved, key=lambda i: (i.session.created, i.session.id)))
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    facts = tuple(sorted(draft.facts, key=lambda one: (one.session.created, one.id)))
-    return Scope(target, involved, by_path, _fingerprint(archive, involved), tuple(draft.warnings), facts)
+    facts = sessions.finished(draft.facts)
+    return Scope(target, involved, by_path, _fingerprint(archive, involved, facts), tuple(draft.warnings), facts)
 
 
 def _touches(
@@ -207,11 +207,15 @@ def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
     return list(chain.from_iterable(kept))
 
 
-def _fingerprint(archive: Archive, involved: Sequence[Involved]) -> str:
+def _fingerprint(archive: Archive, involved: Sequence[Involved], facts: Sequence[SessionFacts]) -> str:
+    """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
     for one in involved:
         total.update(f"{one.session.id}\0{one.title}\0{one.deleted}\n".encode("utf-8", "replace"))
         for message_id in one.messages:
             state = archive.state(message_id) or {}
             total.update(f"{message_id}\0{state.get('hash')}\0{state.get('deleted')}\n".encode())
+    for told in facts:
+        endings = [(turn.ending, turn.taken_back, turn.in_doubt) for turn in told.turns]
+        total.update(repr((told.id, told.todos, told.reverts, endings)).encode("utf-8", "replace"))
     return total.hexdigest()

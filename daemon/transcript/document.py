@@ -80,16 +80,16 @@ def _excerpt(text: str, limit: int) -> str:
     return _framed(redacted_end(text, head, 1), len(text) - head - tail, redacted_end(text, tail, -1))
 
 
-def redacted_end(text: str, size: int, end: int) -> str:
+def redacted_end(text: str, size: int, end: int, margin: int = _MARGIN) -> str:
     """The first (`end` 1) or last (-1) `size` characters of the redacted text, which is redacted no further than that.
 
     The window is cut somewhere, maybe through a secret, of which the rest cannot be told: what stands there must be
-    well outside of what is shown, also where redacting made the text before it shorter.
+    well outside of what is shown (`margin` characters), also where redacting made the text before it shorter.
     """
-    width = size + _MARGIN
+    width = size + margin
     while width < len(text):
         shown = redact(text[:width] if end > 0 else text[-width:])
-        if len(shown) >= size + _MARGIN // 2:
+        if len(shown) >= size + margin // 2:
             break
         width *= 2
     else:

@@ -12,13 +12,21 @@ import pytest
 
 from daemon.model import Page
 from daemon.publish import MANIFEST, publish, recover
+from daemon.publish.notes import CLOSE, EMPTY, composed
 from daemon.requests import Requests
 
 pytestmark = pytest.mark.crash
 
 TREE = "home/u/app"
-OLD = [Page("README.md", "old readme"), Page("src/a.md", "a"), Page("gone/x.md", "x"), Page("mine.md", "ours")]
-NEW = [Page("README.md", "new readme"), Page("src/a.md", "a2"), Page("src/deep/b.md", "b"), Page("mine.md", "ours 2")]
+OLD = [
+    Page("README.md", "old readme"), Page("gone/x.md", "x"), Page("mine.md", "ours"),
+    Page("s/1.md", "session", key="ses_1"), Page("s/2.md", "other session", key="ses_2"), Page("gone/noted.md", "y"),
+]  # fmt: skip
+NEW = [
+    Page("README.md", "new readme"), Page("src/deep/b.md", "b"), Page("mine.md", "ours 2"),
+    Page("s/2.md", "session", key="ses_1"), Page("s/1.md", "other session 2", key="ses_2"),
+]  # fmt: skip
+NOTED = {"README.md": "on the front", "s/1.md": "on session 1", "s/2.md": "on session 2", "gone/noted.md": "on y"}
 
 KILLER = """
 import json, os, signal, sys
@@ -34,7 +42,7 @@ def step(point):
 PUBLISHER = f"""{KILLER}
 from daemon.model import Page
 from daemon.publish import publish
-pages = [Page(path, content) for path, content in json.load(sys.stdin)]
+pages = [Page(path, content, key=key) for path, content, key in json.load(sys.stdin)]
 publish(Path(sys.argv[1]), {TREE!r}, pages, step=step)
 """
 WORKER = f"""{KILLER}
@@ -65,18 +73,39 @@ def tree(out: Path) -> dict[str, str]:
     }
 
 
-def content(pages: list[Page], **other: str) -> dict[str, str]:
-    return {page.path: page.content for page in pages} | {"mine.md": "edited", "foreign.md": "foreign"} | other
+def page(text: str, notes: str = "") -> str:
+    return composed(text.encode(), f"\n{notes}\n".encode()).decode()
+
+
+BESIDE = {"mine.md": "edited", "foreign.md": "foreign", "gone/noted.md": page("y", NOTED["gone/noted.md"])}
+BEFORE = BESIDE | {
+    "README.md": page("old readme", NOTED["README.md"]),
+    "gone/x.md": page("x"),
+    "s/1.md": page("session", NOTED["s/1.md"]),
+    "s/2.md": page("other session", NOTED["s/2.md"]),
+}
+AFTER = BESIDE | {
+    "README.md": page("new readme", NOTED["README.md"]),
+    "src/deep/b.md": page("b"),
+    "mine.current.md": page("ours 2"),
+    "s/1.md": page("other session 2", NOTED["s/2.md"]),
+    "s/2.md": page("session", NOTED["s/1.md"]),
+}
 
 
 def prepare(out: Path) -> None:
+    """The old tree with notes, an edited page and a file that is not ours."""
     publish(out, TREE, OLD)
+    for name, notes in NOTED.items():
+        path = out / TREE / name
+        path.write_bytes(path.read_bytes().replace(EMPTY + CLOSE, f"\n{notes}\n".encode() + CLOSE))
     (out / TREE / "mine.md").write_text("edited")
     (out / TREE / "foreign.md").write_text("foreign")
+    assert tree(out) == BEFORE
 
 
 def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path):
-    pages = json.dumps([(page.path, page.content) for page in NEW])
+    pages = json.dumps([(page.path, page.content, page.key) for page in NEW])
     outcomes = []
     for kill_at in range(200):
         out = tmp_path / str(kill_at)
@@ -84,13 +113,14 @@ def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path
         was_killed = run(PUBLISHER, out, kill_at, pages)
         recover(out)
         found = tree(out)
-        assert found in (content(OLD), content(NEW)), kill_at
-        outcomes.append(found == content(NEW))
+        assert found in (BEFORE, AFTER), kill_at
+        outcomes.append(found == AFTER)
         assert not (out / ".reconstitute.next").exists()
         listed = json.loads((out / TREE / MANIFEST).read_bytes())["pages"]
-        assert sorted(listed) == sorted(page.path for page in (NEW if outcomes[-1] else OLD))
-        assert publish(out, TREE, NEW).kept == ["mine.md"]
-        assert tree(out) == content(NEW)
+        assert sorted(listed) == sorted((AFTER if outcomes[-1] else BEFORE).keys() - {"foreign.md"})
+        again = publish(out, TREE, NEW)
+        assert (again.kept, again.retired) == (["mine.md"], ["gone/noted.md"])
+        assert tree(out) == AFTER
         if not was_killed:
             break
     assert not was_killed
@@ -100,13 +130,13 @@ def test_killed_at_any_point_a_tree_is_the_old_one_or_the_new_one_whole(tmp_path
 
 
 def test_killed_again_and_again_while_completing_a_tree_still_becomes_whole(tmp_path):
-    pages = json.dumps([(page.path, page.content) for page in NEW])
+    pages = json.dumps([(page.path, page.content, page.key) for page in NEW])
     prepare(tmp_path)
     kill_at = 0
     while run(PUBLISHER, tmp_path, kill_at, pages):
-        assert set(tree(tmp_path).values()) <= set(content(OLD).values()) | set(content(NEW).values())
+        assert set(tree(tmp_path).values()) <= set(BEFORE.values()) | set(AFTER.values())
         kill_at += 3
-    assert tree(tmp_path) == content(NEW)
+    assert tree(tmp_path) == AFTER
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.toml", 'path = "/a"'), ("bad", "/b"), ("worse", "not a path")])

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
+from daemon.publish.notes import CLOSE
 from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.make_opencode import JsonStore
+from tests.make_opencode import JsonStore, session
 
 NOTES = f"{PROJECT}/notes.md"
 DAY_MS = 86_400_000
+FOLLOW_S = 20
+"""Ten times what it takes where nothing else runs."""
 
 
 @pytest.fixture
@@ -110,20 +113,53 @@ def test_a_run_that_was_missed_while_the_daemon_was_down_is_made_up_once(
     assert words(3) not in page(daemon)
 
 
-def test_a_page_a_person_edited_is_kept_and_the_status_says_so(make_daemon: Callable[..., Daemon], talk: Talk) -> None:
+def test_a_page_a_person_edited_is_kept_beside_the_current_one(make_daemon: Callable[..., Daemon], talk: Talk) -> None:
     daemon = make_daemon(targets=[{"path": PROJECT}]).run()
     until(lambda: words(1) in page(daemon), 8)
     until(lambda: target(daemon)["state"] == "done")
-    readme = daemon.output_dir / PROJECT[1:] / "README.md"
-    readme.write_text("My own words.\n")
+    edited = daemon.output_dir / f"{NOTES[1:]}.md"
+    current = edited.with_name("notes.md.current.md")
+    noted = daemon.output_dir / PROJECT[1:] / "README.md"
+    noted.write_bytes(noted.read_bytes().replace(CLOSE, b"My notes.\n" + CLOSE))
+    before = edited.read_bytes()
+    edited.write_text("My own words.\n")
 
     talk.write(NOTES, f"second {words(2)}\n")
 
-    until(lambda: words(2) in page(daemon), 8)
+    until(lambda: current.exists() and words(2) in current.read_text(), 8)
     until(lambda: target(daemon)["warnings"])
-    assert readme.read_text() == "My own words.\n"
-    assert [warning for warning in target(daemon)["warnings"] if "README.md was edited by hand" in warning]
-    assert "README.md was edited by hand" in " ".join(daemon.ask("status").stdout.split())
+    assert edited.read_text() == "My own words.\n"
+    assert b"My notes.\n" in noted.read_bytes()
+    said = " ".join(daemon.ask("status").stdout.split())
+    assert "notes.md.md was edited by hand and is kept as it is; the current page is notes.md.current.md" in said
+
+    edited.write_bytes(before)
+    until(lambda: words(2) in page(daemon), 10)
+    until(lambda: not current.exists())
+    until(lambda: target(daemon)["warnings"] == [])
+
+
+def test_the_tree_follows_what_changes_without_a_new_message(
+    make_daemon: Callable[..., Daemon], talk: Talk, tmp_path: Path
+) -> None:
+    """A session is renamed, and a file comes back on the disk."""
+    project = tmp_path / "work"
+    talk.write(f"{project}/plan.txt", f"first {words(1)}\n")
+    daemon = make_daemon(targets=[{"path": str(project)}]).run()
+    readme = daemon.output_dir / str(project)[1:] / "README.md"
+    until(lambda: readme.exists() and "Garden" in readme.read_text(), FOLLOW_S)
+    daemon.wait_until_drained()
+    until(lambda: is_settled(daemon))
+
+    talk.store.session(session("ses_a", PROJECT, "Tomatoes"))
+    until(lambda: "Tomatoes" in readme.read_text(), FOLLOW_S)
+    until(lambda: is_settled(daemon))
+
+    plan = readme.with_name("plan.txt.md")
+    before = plan.read_bytes()
+    project.mkdir()
+    (project / "plan.txt").write_text(f"first {words(1)}\n")
+    until(lambda: plan.read_bytes() != before, FOLLOW_S)
 
 
 def test_a_path_that_a_request_asked_to_follow_is_followed_after_a_restart_too(

@@ -17,15 +17,16 @@ from tests.hostile.renderers import rendered
 from tests.unit.found_out import file, hostile, pages
 from tests.unit.markup import PAYLOADS
 from tests.unit.recorded_sessions import call, recorded
+from tests.unit.session_tree import hostile_session, tree
 
 RENDERERS = ("markdown-it", "cmark-gfm", "marked", "remark")
 BEACON = "https://evil.example/"
 STRUCTURE = {
-    "html", "head", "body", "p", "h1", "h2", "h3", "h4", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td",
+    "html", "head", "body", "p", "h1", "h2", "h3", "h4", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td",
     "code", "pre", "blockquote", "br", "details", "summary", "strong", "a", "hr",
 }  # fmt: skip
 """All that our own Markdown makes. No emphasis, image, task list, footnote or HTML: only a payload could bring those."""
-COUNTED = {"h1", "h2", "h3", "h4", "table", "tr", "li", "pre", "blockquote", "hr", "details"}
+COUNTED = {"h1", "h2", "h3", "h4", "h6", "table", "tr", "li", "pre", "blockquote", "hr", "details"}
 
 
 class Page(HTMLParser):
@@ -70,6 +71,9 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             house.say(sid, "user", payload)
             house.say(sid, "assistant", payload, call("bash", output=payload, command=payload), payload)
         pieces: list[str] = []
+        for number, payload in enumerate(PAYLOADS):
+            told = hostile_session(house, f"ses_told_{number}", payload)
+            made |= {f"{number}/told/{page.path}": page.text for page in tree(house, told)}
         export(house.archive, Export(format="markdown", results="full"), pieces.append, lambda _: None)
         made["export"] = "".join(pieces)
     return made
@@ -93,12 +97,15 @@ def test_nothing_but_our_own_structure_is_rendered(seen: dict[str, dict[str, Pag
 def test_every_link_leads_to_a_page_of_the_tree(
     seen: dict[str, dict[str, Page]], texts: dict[str, str], renderer: str
 ) -> None:
-    for name, page in seen[renderer].items():
+    for name, shown in seen[renderer].items():
         if name.endswith("/index"):
-            assert page.links == ["home/dev/shop/README.md"], name
+            assert shown.links == ["home/dev/shop/README.md"], name
             continue
-        for href in page.links:
-            assert posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(href))) in texts, (name, href)
+        for href in shown.links:
+            path, _, anchor = href.partition("#")
+            page = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(path))) if path else name
+            assert page in texts, (name, href)
+            assert not anchor or f"\n###### {anchor}\n" in texts[page], (name, href)
 
 
 def test_all_renderers_see_the_same_structure(seen: dict[str, dict[str, Page]], texts: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.answer import Answer, Record, Source, Statement
 from daemon.reconstitute.extract import NOTHING, Extractor, Findings, Passage
+from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.recover import Recovered, State
@@ -73,7 +74,9 @@ def material(
     scope = Scope(ROOT, involved, more.pop("touched", {}), passages, "print")
     asked = questions.of(Target(ROOT, own), [one.relative for one in files])
     findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in asked)
-    return Material(scope, tuple(files), findings, Extractor(passages), record=found or Record({}, {}), **more)
+    facts = Facts(tuple(SessionFacts(one.session, one.title, (), one.messages) for one in involved))
+    given = {"record": found or Record({}, {}), "facts": facts} | more
+    return Material(scope, tuple(files), findings, Extractor(passages), **given)
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:

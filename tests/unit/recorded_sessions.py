@@ -83,9 +83,10 @@ class Recorded:
     clock: int = START
     count: int = 0
 
-    def session(self, sid: str, directory: str, title: str = "A session") -> str:
+    def session(self, sid: str, directory: str, title: str = "A session", raw: bytes = b"{}", **more: Any) -> str:
         self.clock += MINUTE
-        session = Session(sid, "prj", directory, title, self.clock, self.clock, b"{}", version="1.18.33")
+        told = {"version": "1.18.33"} | more
+        session = Session(sid, "prj", directory, title, self.clock, self.clock, raw, **told)
         batch = self.archive.batch()
         batch.session(session, "test", 2)
         self.archive.commit(batch)

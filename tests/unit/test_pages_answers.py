@@ -35,8 +35,7 @@ from daemon.reconstitute.extract import NOTHING
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND, WAITS
 
-NO_MODEL = "No chat model answered"
-WAITING = "Not answered by a model yet"
+NO_ANSWER = "Asked, without an answer that holds"
 
 
 def section(page: str, heading: str) -> str:
@@ -49,105 +48,26 @@ def section(page: str, heading: str) -> str:
 def test_a_statement_stands_with_its_reason_its_day_and_its_source():
     said = statement("The cart is kept in SQLite.", "two processes write", source("We take SQLite.", "The shop"))
     top = pages(material([file("a.py")], record(answer("decisions", said))))["README.md"]
-    assert section(top, "Decisions").strip().splitlines() == [
-        "- 2026-11-21: The cart is kept in SQLite.",
-        "  - Why: two processes write",
-        "  - Source: 2026-11-21T12:00:00Z, session The shop (`ses_1`), message `msg_1`: “We take SQLite.”",
+    assert section(top, "Rules and decisions").strip().splitlines() == [
+        "- 2026-11-21: The cart is kept in SQLite.[^1] Why: two processes write",
         "",
-        "Sure: medium. Answered by wise:4b.",
+        "Answered by wise:4b, on 1 quote from 1 session.",
     ]
-
-
-def test_an_answer_stands_in_place_of_quotations_and_says_how_sure_it_is():
-    made = answer("run", statement("Run `make`."), confidence="low", dropped=1, note="Newer evidence exists.")
-    top = pages(material([file("a.py")], record(made), [passage("Start it with python3 app.py.")]))["README.md"]
-    text = section(top, "How to run it")
-    assert "python3 app.py" not in text
-    assert "Run `make`. (2026-11-21)" in text
-    expected = "Sure: low. Answered by wise:4b; 1 statement was dropped because its source did not hold."
-    assert f"{expected} Newer evidence exists." in text
-    assert "python3 app.py" in section(top, "Structure")
+    assert "\n[^1]: 2026-11-21 12:00, A session: “We take SQLite.”\n" in top
 
 
 def test_several_dropped_statements_are_counted():
     made = answer("run", statement("Run it."), dropped=3)
     assert (
-        "3 statements were dropped because their sources did not hold."
+        "on 1 quote from 1 session; 3 statements were dropped because their sources did not hold."
         in pages(material([], record(made)))["README.md"]
     )
 
 
-def test_an_answer_without_statements_says_why_and_the_quotations_follow():
-    made = answer("dead-ends", note="No message tells of one.", dropped=2)
-    top = pages(material([file("a.py")], record(made), [passage("We tried it in vain.")]))["README.md"]
-    text = section(top, "Dead ends")
-    note = (
-        "No answer by wise:4b: No message tells of one. 2 statements were dropped because their sources did not hold."
-    )
-    assert text.index(note) < text.index("> We tried it in vain.")
-
-
-@pytest.mark.parametrize(
-    ("answered", "said"),
-    [
-        ((), [f"{NO_MODEL}; the best recorded passages are quoted instead."]),
-        (
-            ("purpose", "structure", "configuration", "dead-ends", "open"),
-            [f"{WAITING}: How to run it, Decisions."],
-        ),
-        (("purpose", "run", "structure", "configuration", "decisions", "dead-ends", "open"), []),
-    ],
-)
-def test_that_no_model_answered_is_said_once(answered: tuple[str, ...], said: list[str]):
-    found = record(*(answer(name, statement("It is so.")) for name in answered))
-    top = pages(material([file("a.py")], found))["README.md"]
-    assert [line for line in top.splitlines() if NO_MODEL in line or WAITING in line] == said
-
-
-def test_that_quotations_stand_in_for_the_questions_that_wait_is_said():
-    found = record(*(answer(q, statement("So.")) for q in ("purpose", "run", "structure", "configuration", "open")))
-    top = pages(material([file("a.py")], found, [passage("It is so.")]))["README.md"]
-    line = f"{WAITING}: Decisions, Dead ends. The best recorded passages are quoted there instead."
-    assert line in top.splitlines()
-
-
-def test_a_long_own_question_that_waits_is_named_shortly_and_redacted():
-    own = f"Where is {SECRET}? " + "word " * 100
-    found = record(answer("run", statement("So.")), unasked={})
-    top = pages(material([file("a.py")], found, own=(own,)))["README.md"]
-    line = next(line for line in top.splitlines() if WAITING in line)
-    assert "REDACTED" in line
-    assert len(line) < 400
-
-
-@pytest.mark.parametrize(("unasked", "said"), [({}, NOT_FOUND), ({"decisions", "own", "purpose"}, WAITS)])
-def test_what_no_model_was_asked_is_never_said_to_be_recorded_nowhere(unasked: set[str], said: str):
-    own = material([], own=("Who pays?",)).findings[-1].question.id
-    waiting = dict.fromkeys({own if name == "own" else name for name in unasked}, "http://127.0.0.1:1: nothing answers")
-    top = pages(material([file("a.py")], record(unasked=waiting), own=("Who pays?",)))["README.md"]
-    assert NOTHING not in top
-    assert "127.0.0.1" not in top
-    assert section(top, "Purpose").strip() == said
-    assert section(top, "Other questions").strip() == f"### Who pays?\n\n{said}"
-    reasons = dict(reversed(line[2:].split(": ", 1)) for line in section(top, "Not answered").strip().splitlines())
-    assert "Decisions" in reasons[said[0].lower() + said[1:]]
-    assert "Open problems" in reasons[NOT_FOUND[0].lower() + NOT_FOUND[1:]]
-
-
-def test_a_question_that_waits_has_its_quotations_meanwhile():
-    top = pages(material([file("a.py")], record(unasked={"open": "x"}), [passage("It is so.")]))["README.md"]
-    assert "> It is so." in section(top, "Open problems")
-    assert WAITS not in top
-
-
-def test_an_inner_folder_whose_purpose_waits_says_so():
-    made = pages(material([file("src/a.py"), file("src/b.py")], record(unasked={"purpose:src": "x"})))
-    assert section(made["src/README.md"], "What was said of it").strip() == WAITS
-
-
 def test_a_model_that_answered_without_a_word_found_nothing():
     top = pages(material([file("a.py")], record(answer("open"))))["README.md"]
-    assert section(top, "Open problems").strip() == f"No answer by wise:4b: {NOTHING}"
+    assert section(top, NO_ANSWER).strip().splitlines()[0] == f"- Open problems: no answer by wise:4b: {NOTHING}"
+    assert "## Left open" not in top
 
 
 @pytest.mark.parametrize(
@@ -159,7 +79,7 @@ def test_a_model_that_answered_without_a_word_found_nothing():
 )
 def test_that_statements_were_dropped_is_said_once(dropped: int, note: str, said: str):
     top = pages(material([file("a.py")], record(answer("open", note=note, dropped=dropped))))["README.md"]
-    assert section(top, "Open problems").strip() == f"No answer by wise:4b: {said}"
+    assert section(top, NO_ANSWER).strip().splitlines()[0] == f"- Open problems: no answer by wise:4b: {said}"
 
 
 LONG = "Long \x1b[31mtitle\u200b " + "word " * 1000
@@ -178,60 +98,24 @@ def test_a_title_is_short_and_looks_the_same_wherever_it_stands(title: str):
         assert "\u241b" not in text
         assert SECRET not in text
         assert words(text).count(shown) >= 1
-    assert words(made["README.md"]).count(shown) == 2 + 6  # the list, the source, and six quotations
-
-
-def test_why_a_description_is_not_certain_stands_after_it_in_parentheses():
-    stale = statement("Draws the cart.", "There is newer evidence than this.")
-    found = record(descriptions={f"{ROOT}/a.py": stale, f"{ROOT}/src": replace(stale, text="Program. " + "word " * 99)})
-    made = pages(material([file("a.py"), file("src/b.py"), file("src/c.py")], found))
-    said = "Draws the cart. (There is newer evidence than this.)"
-    assert f"- {said}" in section(made["a.py.md"], "What it is for")
-    assert "Why:" not in made["a.py.md"]
-    mapped = section(made["README.md"], "Map").splitlines()
-    assert any(line.endswith(said) for line in mapped)
-    assert any("Program." in line and line.endswith("… (There is newer evidence than this.)") for line in mapped)
-    assert "(There is newer evidence than this.)" in section(made["src/README.md"], "Purpose")
-
-
-def test_a_folder_of_which_nothing_is_told_is_named_with_its_first_files():
-    names = ["scripts/dev.sh", f"many/{SECRET}.py", "many/b*.py", "many/c.py", "many/in/d.py", "many/in/e.py"]
-    mapped = section(pages(material([file(name) for name in names]))["README.md"], "Map")
-    assert "[scripts/](scripts/README.md): 1 file: 1 proven (dev.sh)" in mapped
-    line = next(line for line in words(mapped.replace("- ", "\n\n")).split("scripts/") if "5 files" in line)
-    assert SECRET not in mapped
-    assert "REDACTED" in line
-    assert "(b*.py, c.py, [REDACTED:" in line
-    assert "].py and 2 more)" in line
+    assert words(made["README.md"]).count(shown) == 3  # the list, the last change of the file, the footnote
 
 
 def test_a_statement_without_a_source_is_not_shown():
     made = material(
         [], record(answer("purpose", statement("Founded."), statement("Unfounded.").__class__("Unfounded.")))
     )
-    text = section(pages(made)["README.md"], "Purpose")
-    assert "Founded." in text
+    text = pages(made)["README.md"]
+    assert "> Founded. (by wise:4b)[^1]" in text
     assert "Unfounded." not in text
 
 
 def test_paths_of_a_statement_are_links_where_there_is_a_page_of_them():
     said = statement("It is so.", paths=(f"{ROOT}/src/a.py", f"{ROOT}/src", f"{ROOT}/gone.py", "/etc/hosts", ROOT))
     top = pages(material([file("src/a.py"), file("src/b.py")], record(answer("structure", said))))["README.md"]
-    about = next(line for line in section(top, "Structure").splitlines() if "About" in line)
-    assert about == (
-        "  - About [src/a.py](src/a.py.md), [src](src/README.md), `gone.py`, `/etc/hosts`, `/home/dev/shop`"
-    )
-
-
-def test_what_a_model_says_of_a_file_comes_before_what_was_said_of_it():
-    found = record(descriptions={f"{ROOT}/a.py": statement("Draws the cart.", paths=(f"{ROOT}/a.py",))})
-    made = pages(material([file("a.py"), file("b.py")], found, [passage("a.py is the first file. b.py is the other.")]))
-    text = section(made["a.py.md"], "What it is for")
-    assert text.index("Draws the cart.") < text.index("Said of it:") < text.index("> a.py is the first")
-    assert "About" not in text
-    mapped = section(made["README.md"], "Map")
-    assert "[a.py](a.py.md): proven; on disk: missing. Draws the cart." in mapped
-    assert "[b.py](b.py.md): proven; on disk: missing. “a.py is the first file. b.py is the other.”" in mapped
+    line = section(top, "Structure").strip().splitlines()[0]
+    about = "[src/a.py](src/a.py.md), [src](src/README.md), `gone.py`, `/etc/hosts`, `/home/dev/shop`"
+    assert line == f"- It is so.[^1] (about {about})"
 
 
 def test_of_a_target_that_is_a_file_the_page_tells_what_a_model_says_of_it():
@@ -239,15 +123,15 @@ def test_of_a_target_that_is_a_file_the_page_tells_what_a_model_says_of_it():
     one = material([file("a.py")], record(answer("purpose", said), descriptions={f"{ROOT}/a.py": said}))
     made = pages(replace(one, scope=replace(one.scope, target=f"{ROOT}/a.py")))
     assert "Draws the cart." in section(made["a.py.md"], "What it is for")
-    assert "About [a.py](a.py.md)" in section(made["README.md"], "Purpose")
+    assert "> Draws the cart. (by wise:4b)[^1]" in made["README.md"]
+    assert "[a.py](a.py.md) | Draws the cart." in made["README.md"]
 
 
-def test_an_inner_folders_purpose_stands_on_its_page_and_in_the_map_above():
+def test_an_inner_folders_purpose_stands_on_its_page_and_on_the_one_above():
     found = record(answer("purpose:src", statement("Holds the program.")))
     made = pages(material([file("src/a.py"), file("src/b.py"), file("c.py")], found))
-    assert "Holds the program." in section(made["src/README.md"], "Purpose")
-    assert "Answered by wise:4b" in section(made["src/README.md"], "Purpose")
-    assert "[src/](src/README.md): 2 files: 2 proven. Holds the program." in section(made["README.md"], "Map")
+    assert "- Holds the program.[^1]" in made["src/README.md"]
+    assert "Folders: [src/](src/README.md) (Holds the program.)." in section(made["README.md"], "Files")
 
 
 def test_a_path_that_was_only_named_is_listed_with_what_is_said_of_it():
@@ -258,23 +142,37 @@ def test_a_path_that_was_only_named_is_listed_with_what_is_said_of_it():
     top = pages(material([file("a.py")], found))["README.md"]
     text = section(top, "Named, but nothing of it is recorded")
     assert text.strip().splitlines()[:2] == [
-        "- `logs/x.log`: “see logs/x.log” (2026-11-21T12:00:00Z, session A session, message `msg_1`)",
-        "  - Errors went there. (2026-11-21)",
+        "- `logs/x.log`: “see logs/x.log”[^1]",
+        "  - Errors went there.[^2]",
     ]
     assert "a.py" not in text
 
 
-def test_notes_stand_at_the_end_and_nothing_stands_there_without_any():
+def test_remarks_of_a_model_have_a_section_where_there_are_any():
     found = record(notes=(statement("Two people worked on it."),))
-    assert "Two people worked on it." in section(pages(material([file("a.py")], found))["README.md"], "Notes")
-    assert "## Notes" not in pages(material([file("a.py")]))["README.md"]
+    top = pages(material([file("a.py")], found))["README.md"]
+    assert "- Two people worked on it.[^1]" in section(top, "Remarks of the model")
+    assert "Remarks" not in pages(material([file("a.py")]))["README.md"]
 
 
 def test_an_answer_to_a_persons_own_question_stands_under_that():
     made = material([file("a.py")], own=("Who pays?",))
     own = made.findings[-1].question.id
     found = pages(material([file("a.py")], record(answer(own, statement("The owner pays."))), own=("Who pays?",)))
-    assert "The owner pays." in section(found["README.md"], "Other questions").split("### Who pays?")[1]
+    assert "The owner pays." in section(found["README.md"], "Your questions").split("### Who pays?")[1]
+
+
+@pytest.mark.parametrize(("unasked", "said"), [(False, NOT_FOUND), (True, WAITS)])
+def test_an_own_question_without_an_answer_says_whether_a_model_was_asked(unasked: bool, said: str):
+    own = material([], own=("Who pays?",)).findings[-1].question.id
+    found = record(unasked={own: "http://127.0.0.1:1: nothing answers"} if unasked else {})
+    top = pages(material([file("a.py")], found, own=("Who pays?",)))["README.md"]
+    assert section(top, "Your questions").strip() == f"### Who pays?\n\n{said}"
+
+
+def test_an_own_question_without_an_answer_has_quotations():
+    made = material([file("a.py")], record(), [passage("The owner pays.")], own=("Who pays?",))
+    assert "- “The owner pays.”[^1]" in section(pages(made)["README.md"], "Your questions")
 
 
 def test_an_answer_to_a_question_that_was_not_looked_up_otherwise_is_shown_too():
@@ -333,7 +231,7 @@ def check(made: dict[str, str], fences: int) -> None:
     seen = 0
     for path, text in made.items():
         tokens = parse(text)
-        assert not {token.type for token in tokens} & {"html_block", "html_inline", "image", "code_block", "hr", "em_open", "strong_open", "s_open"}  # fmt: skip
+        assert not {token.type for token in tokens} & {"html_block", "html_inline", "image", "code_block", "hr", "em_open", "s_open"}  # fmt: skip
         seen += sum(token.type == "fence" for token in tokens)
         for href in links(text):
             assert posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href))) in made
@@ -343,7 +241,7 @@ def check(made: dict[str, str], fences: int) -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_words_of_a_model_are_inert_wherever_they_stand(payload: str):
     made = pages(hostile(payload))
-    check(made, 3 + 1)  # three contents and the diagram
+    check(made, 3)  # the contents
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -354,7 +252,7 @@ def test_a_model_makes_no_heading_no_table_and_no_list_of_its_own(payload: str):
 @cache
 def shapes(payload: str) -> dict[str, list[str]]:
     """Everything that gives each page its form."""
-    kept = ("heading", "bullet", "ordered", "list_item", "table", "tr", "td", "blockquote", "fence")
+    kept = ("heading", "bullet", "ordered", "list_item", "table", "tr", "td", "blockquote", "fence", "strong")
     made = pages(hostile(payload)).items()
     return {path: [token.type for token in parse(text) if token.type.startswith(kept)] for path, text in made}
 
@@ -381,19 +279,10 @@ def test_commands_in_prose_are_code():
     )
 
 
-def test_what_nothing_answers_is_one_line():
-    top = pages(material([file("a.py")], record(answer("open", note="There is none."))))["README.md"]
-    expected = "- How to run it, Structure, Configuration, Decisions, Dead ends: "
-    assert section(top, "Not answered").strip() == expected + "no quotation was found; no model was asked."
-    assert section(top, "Purpose").strip() == NOT_FOUND
-    assert "There is none." in section(top, "Open problems")
-    assert "## Not answered" not in pages(material([], said=[passage("It is so.")]))["README.md"]
-
-
 @settings(max_examples=40)
 @given(
     st.text(st.sampled_from(list("`*_[]()<>#+-!|~&$=:@^\"'\\{}0123%. \n\r\tahtpw\u2028\x1b")), min_size=1, max_size=40)
 )
 def test_no_text_whatsoever_breaks_out_of_its_place(text: str):
     assert shapes(f"a{text}") == shapes("plain words")
-    check(pages(hostile(text)), 3 + 1)
+    check(pages(hostile(text)), 3)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from daemon.errors import OutputRefused
 from daemon.model import Page
 from daemon.publish import MANIFEST, names, publish, recover
+from daemon.publish.notes import composed, signature
 
 HOSTILE = Path(__file__).parent.parent / "hostile"
 TREE = "home/u/app"
@@ -38,10 +39,13 @@ PATHS = [
 ]
 
 
+PLACE = composed(b"").decode()
+
+
 def files(folder: Path) -> dict[str, str]:
-    """Every file beneath `folder` but manifests, with its text."""
+    """Every file beneath `folder` but manifests, with its text; of a page without its empty Notes place."""
     return {
-        str(p.relative_to(folder)): p.read_text(encoding="utf-8")
+        str(p.relative_to(folder)): p.read_text(encoding="utf-8").removesuffix(PLACE).removesuffix("\n")
         for p in folder.rglob("*")
         if p.is_file() and not p.is_symlink() and p.name != MANIFEST
     }
@@ -57,7 +61,11 @@ def test_pages_and_a_manifest_of_them_are_written_beneath_the_targets_path(tmp_p
     assert result.folder == TREE
     assert sorted(result.written) == sorted(files(folder)) == ["README.md", "gone/x.md", "src/a.py.md"]
     found = manifest(folder)
-    assert found["pages"]["src/a.py.md"] == {"sha256": hashlib.sha256(b"a").hexdigest(), "sources": ["msg_1", "msg_2"]}
+    assert found["pages"]["src/a.py.md"] == {
+        "sha256": hashlib.sha256(b"a").hexdigest(),
+        "body": signature(b"a"),
+        "sources": ["msg_1", "msg_2"],
+    }
     assert [p.name for p in tmp_path.iterdir()] == ["home"]
     assert not [p for p in folder.rglob("*") if p.is_file() and p.stat().st_mode & 0o111]
 
@@ -94,17 +102,20 @@ def test_a_page_a_person_edited_is_kept_and_reported_every_time(tmp_path):
     publish(tmp_path, TREE, OLD)
     (tmp_path / TREE / "README.md").write_text("mine")
     (tmp_path / TREE / "gone/x.md").write_text("mine, too")
-    assert publish(tmp_path, TREE, NEW).kept == ["README.md", "gone/x.md"]
-    assert publish(tmp_path, TREE, NEW).kept == ["README.md"]
+    for _ in range(2):
+        result = publish(tmp_path, TREE, NEW)
+        assert (result.kept, result.retired) == (["README.md"], ["gone/x.md"])
+        assert result.current == {"README.md": "README.current.md"}
     assert files(tmp_path / TREE)["README.md"] == "mine"
     assert files(tmp_path / TREE)["gone/x.md"] == "mine, too"
 
 
 def test_an_edit_taken_back_or_a_deleted_page_is_published_again(tmp_path):
     publish(tmp_path, TREE, OLD)
+    before = (tmp_path / TREE / "README.md").read_bytes()
     (tmp_path / TREE / "README.md").write_text("mine")
     publish(tmp_path, TREE, NEW)
-    (tmp_path / TREE / "README.md").write_text("old readme")
+    (tmp_path / TREE / "README.md").write_bytes(before)
     (tmp_path / TREE / "src/deep/b.md").unlink()
     assert sorted(publish(tmp_path, TREE, NEW).written) == ["README.md", "src/deep/b.md"]
     assert files(tmp_path / TREE) == {page.path: page.content for page in NEW}
@@ -164,7 +175,7 @@ def test_a_tree_beneath_a_published_one_takes_its_part_over(tmp_path):
     (tmp_path / "a/b/old.md").write_text("mine")
     (tmp_path / "a/b/foreign.md").write_text("mine")
     result = publish(tmp_path, "a/b", [Page("README.md", "inner b"), Page("x.md", "x")])
-    assert (result.written, result.unchanged, result.kept) == (["README.md"], ["x.md"], ["old.md"])
+    assert (result.written, result.unchanged, result.retired) == (["README.md"], ["x.md"], ["old.md"])
     again = publish(tmp_path, "a", outer)
     assert again.nested == ["b/README.md", "b/x.md", "b/old.md"]
     assert (again.removed, again.unchanged) == ([], ["README.md"])

@@ -18,10 +18,12 @@ from daemon.files.partial import Fragments, Run
 from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.extract import COMMAND, NOTHING, Extractor, Findings, Passage
+from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.pages.content import shown
-from daemon.reconstitute.pages.render import MOST_QUIET, MOST_ROWS, Material, Renderer
+from daemon.reconstitute.pages.files_table import MOST_ROWS
+from daemon.reconstitute.pages.render import Material, Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND
-from daemon.reconstitute.recover import MEANING, Recovered, State
+from daemon.reconstitute.recover import Recovered, State
 from daemon.reconstitute.scope import Involved, Scope
 
 AT = 1_795_262_400_000
@@ -57,7 +59,8 @@ def material(
     scope = Scope(ROOT, (Involved(session, title, ("msg_1",), first, False),), {}, passages, "print")
     extractor = Extractor(passages)
     findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in questions.of(Target(ROOT, own)))
-    return Material(scope, tuple(files), findings, extractor, None, tuple(warnings))
+    facts = Facts((SessionFacts(session, title, (), ("msg_1",)),))
+    return Material(scope, tuple(files), findings, extractor, None, tuple(warnings), facts=facts)
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:
@@ -100,9 +103,8 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
             warnings=(payload,),
         )
     )
-    asked = len(questions.of(Target(ROOT, (payload,))))
     binary = "\0" in payload or "\x1b" in payload
-    check_inert(made, asked + 1 + (0 if binary else 1))
+    check_inert(made, 1 + (0 if binary else 1))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -112,10 +114,7 @@ def test_headings_are_ours_alone(payload: str):
         pages(material([file("a.py")], said, title=payload, first=payload, warnings=(payload,)))["README.md"]
     )
     headings = [tokens[n + 1].content for n, token in enumerate(tokens) if token.type == "heading_open"]
-    assert headings == [
-        ROOT, "Purpose", "Map", "How to run it", "Structure", "Configuration", "Decisions", "Dead ends", "Open problems",
-        "Sessions", "Files", "What could not be proven",
-    ]  # fmt: skip
+    assert headings == ["shop", "What happened", "Files"]
 
 
 # -- content -------------------------------------------------------------------------------------------------------
@@ -194,12 +193,10 @@ def test_no_secret_from_a_title_a_name_or_a_passage_reaches_a_page():
     assert all(SECRET not in text for text in pages(made).values())
 
 
-def test_an_answer_that_found_nothing_says_so():
+def test_an_own_question_that_found_nothing_says_so():
     top = pages(material([file("a.py")], own=("Who pays?",)))["README.md"]
     assert NOTHING not in words(top)
-    assert words(top).count(NOT_FOUND) == 2  # the purpose, and what a person asked
-    for question in questions.CODE[1:]:
-        assert question.heading in top.split("## Not answered")[1].split("##")[0]
+    assert top.split("### Who pays?")[1].strip().startswith(NOT_FOUND)
 
 
 def test_the_same_material_gives_the_same_bytes_in_another_process():
@@ -234,24 +231,10 @@ def every_state() -> list[Recovered]:
     ]
 
 
-def test_the_first_page_explains_each_grade_that_occurs_once_and_counts_them():
-    top = pages(material(every_state()))["README.md"]
-    for state in State:
-        assert words(top).count(f"{state}: {MEANING[state]}") == 1
-    assert "6 files: 1 verified, 1 proven, 1 deleted, 1 stale, 1 partial, 1 lost" in words(top)
-    alone = pages(material([file("a.py")]))["README.md"]
-    assert MEANING[State.PROVEN] in words(alone)
-    assert MEANING[State.STALE] not in words(alone)
-
-
-def test_what_could_not_be_proven_is_listed_with_its_reason_and_nothing_else():
-    top = pages(material(every_state()))["README.md"]
-    listed = top.split("## What could not be proven")[1]
-    assert [line for line in listed.splitlines() if line] == [
-        "- lost.py (lost): nothing tells",
-        "- partial.py (partial): only 2 lines",
-        "- stale.py (stale): a command ran",
-    ]
+def test_the_first_page_counts_what_is_known_exactly():
+    top = words(pages(material(every_state()))["README.md"])
+    assert "2 of 5 files are known exactly, 1 was deleted" in top
+    assert "All 2 files are known exactly." in words(pages(material([file("a.py"), file("b.py")]))["README.md"])
 
 
 # -- many files ------------------------------------------------------------------------------------------------------
@@ -261,43 +244,24 @@ def quiet(relative: str, state: State = State.PROVEN) -> Recovered:
     return file(relative, b"q\n", state, tool="snapshot", operation=Operation.SNAPSHOT, kinds=frozenset({"snapshot"}))
 
 
-def test_files_that_only_snapshots_show_do_not_drown_those_that_sessions_worked_on():
+def test_files_that_only_snapshots_show_come_after_those_that_sessions_worked_on():
     made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_ROWS + 20)), file("z.py")])
-    top = pages(made)["README.md"]
-    assert "[z.py](z.py.md): proven" in top.split("## Not answered")[0]
-    assert f"{MOST_ROWS + 20} more files that no session worked on" in top.split("## Not answered")[0]
-    assert "a0000.py" not in top.split("## Not answered")[0]
-    worked_on, others = top.split("## Files")[1].split("No session worked on these")
-    assert "z.py" in worked_on
-    assert "a0000.py" not in worked_on
-    assert others.count("[a0") == MOST_ROWS - 1
-    assert "Not listed: 21 more files of this kind." in others
-    check_inert(
-        {path: text for path, text in pages(made).items() if path == "README.md"} | dict.fromkeys(pages(made), ""), 0
-    )
+    table = pages(made)["README.md"].split("## Files")[1]
+    rows = [line for line in table.splitlines() if line.startswith("| [")]
+    assert rows[0].startswith("| [z.py](z.py.md)")
+    assert len(rows) == MOST_ROWS
+    assert "Not listed: 21 more files." in table
 
 
-def test_a_file_that_a_session_only_read_in_part_was_worked_on():
-    made = material([*(quiet(f"a{number:04}.py") for number in range(MOST_QUIET + 2))])
-    read = replace(made, scope=replace(made.scope, touched={f"{ROOT}/a0007.py": frozenset({"msg_1"})}))
-    top = pages(read)["README.md"]
-    assert "[a0007.py](a0007.py.md): proven" in top.split("## Not answered")[0]
-    assert f"{MOST_QUIET + 1} more files that no session worked on" in top
-    assert "a0007.py" not in top.split("No session worked on these")[1]
-
-
-def test_a_few_files_that_only_snapshots_show_are_named_in_the_map():
-    made = material([*(quiet(f"a{number}.py") for number in range(MOST_QUIET)), file("z.py")])
-    assert "[a0.py](a0.py.md): proven" in pages(made)["README.md"].split("## Not answered")[0]
-
-
-def test_tables_and_lists_are_bounded_and_say_what_they_leave_out():
-    files = [file(f"f{number:04}.py", b"s\n", State.STALE, reason="r") for number in range(MOST_ROWS + 3)]
-    top = pages(material(files), 10_000)["README.md"]
-    assert top.count("(stale): r") == MOST_ROWS
-    assert "- 3 more files" in top.split("## What could not be proven")[1]
-    assert "Not listed: 3 more files that sessions worked on." in top
-    assert "- and 3 more\n" in top.split("## Not answered")[0]
+def test_a_folder_of_many_files_has_a_row_for_each_inner_folder():
+    inner = [file(f"src/f{number:03}.py") for number in range(100)]
+    gone = Recovered(f"{ROOT}/src/x", "src/x", State.DELETED, Disk.MISSING, (revision(None, deleted=True),), None)
+    made = pages(material([*inner, gone, file("src/g.py", None, State.LOST, reason="r"), file("a.py")]))
+    rows = [line for line in made["README.md"].splitlines() if line.startswith("| [")]
+    assert [row.split("|")[1:4] for row in rows] == [
+        [" [src/](src/README.md) ", " 101 files ", " 100 of 101 exactly "], [" [a.py](a.py.md) ", "  ", " exactly "]
+    ]  # fmt: skip
+    assert made["src/README.md"].count("\n| [f") == 100
 
 
 def test_a_snapshot_may_hold_a_name_that_is_not_utf_8():

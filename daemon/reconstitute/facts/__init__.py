@@ -33,6 +33,7 @@ def gather(
         standing=standing.find(target, made, files, programs, moment),
         commands=commands.find(target, made),
         scripts=scripts.find(target, files),
+        needs=scripts.needs(target, files),
         setbacks=failures,
         open=open_points.find(made, failures),
         rules=rules.find(made),

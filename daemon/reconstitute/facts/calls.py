@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 from daemon import records
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Message, Part, Session
 from daemon.reconstitute.facts.values import Call, CallStatus
-from daemon.redact import redact, redact_value
+from daemon.redact import redact_value
 from daemon.transcript import patch_text, refusals
 from daemon.transcript.calls import files, listed
 from daemon.transcript.document import redacted_end
@@ -19,11 +19,16 @@ from daemon.transcript.own import is_own_call, shows_own_answer
 from daemon.transcript.shapes import Call as Record
 from daemon.transcript.shapes import absolute, call, first_text, partial_output, valid_text
 
+Hide: TypeAlias = Callable[[str], str]
+"""Takes the secrets out of a text; one for each session, so that what its calls repeat is looked at once."""
+
 SHELLS = frozenset({"bash", "shell"})
 LONGEST_TITLE = 160
 """Characters of a title."""
 MOST_OUTPUT = 2048
 """Characters of an output's end, and of an error's beginning."""
+_MARGIN = 4096
+"""Characters around these that are looked at for secrets, too: no key that a tool prints is longer."""
 
 _CHANGING = frozenset({"write", "edit", "multiedit"})
 _PATCHES = frozenset({"apply_patch", "patch"})
@@ -39,26 +44,26 @@ _STOPPED_SHELL = re.compile(
 _METADATA = re.compile(r"\n*<(bash_metadata|shell_metadata|metadata)>.*?</\1>\s*\Z", re.DOTALL)
 
 
-def of(part: Part, message: Message, session: Session, *, is_over: bool) -> Call:
+def of(part: Part, message: Message, session: Session, hide: Hide, *, is_over: bool) -> Call:
     """The call of a tool part. `is_over`: something came after it, so that a call without an end was cut off."""
     made = call(part, message, session)
     is_shell = made.tool.lower() in SHELLS
     status = _status(made, is_shell=is_shell, is_over=is_over)
     failed = status in {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
     return Call(
-        tool=redact(valid_text(made.tool)),
-        title=_title(made, session.directory),
+        tool=hide(valid_text(made.tool)),
+        title=_title(made, session.directory, hide),
         status=status,
         message_id=message.id,
         part_id=part.id,
         started=made.start,
         ended=made.end,
-        command=redact(_command(made)) if is_shell else "",
-        folder=redact(_folder(made)) if is_shell else "",
+        command=hide(_command(made)) if is_shell else "",
+        folder=hide(_folder(made)) if is_shell else "",
         exit=_exit(made) if is_shell else None,
-        output="" if shows_own_answer(part) else _output(made),
-        error=redacted_end(_error(made), MOST_OUTPUT, 1) if failed else "",
-        changed=tuple(redact(path) for path in _changed(made)) if status is CallStatus.OK else (),
+        output=_output(made) if is_shell and not shows_own_answer(part) else "",
+        error=redacted_end(_error(made), MOST_OUTPUT, 1, _MARGIN) if failed else "",
+        changed=tuple(map(hide, _changed(made))) if status is CallStatus.OK else (),
         child=first_text(made.metadata, ("sessionId", "sessionID")) if made.tool == "task" else "",
     )
 
@@ -102,7 +107,7 @@ def _printed(made: Record) -> str:
 
 def _output(made: Record) -> str:
     """The end of what it printed, without the lines that OpenCode adds for the model."""
-    return redacted_end(_METADATA.sub("", _printed(made)), MOST_OUTPUT, -1).strip("\n")
+    return redacted_end(_METADATA.sub("", _printed(made)), MOST_OUTPUT, -1, _MARGIN).strip("\n")
 
 
 def _error(made: Record) -> str:
@@ -132,15 +137,15 @@ def _distinct(paths: list[str | None] | Iterator[str | None]) -> list[str]:
 # -- titles ------------------------------------------------------------------------------------------------------
 
 
-def _title(made: Record, directory: str) -> str:
+def _title(made: Record, directory: str, hide: Hide) -> str:
     """What a person would want to see of it, in one line: the command itself, else the tool and what it was given."""
     tool = valid_text(made.tool)
     if is_own_call(made.part):
-        return redact(tool)
+        return hide(tool)
     if tool.lower() in SHELLS:
-        return _line(redact(_command(made))) or tool
+        return _line(hide(_command(made))) or tool
     said = _given(made, directory)
-    return _line(f"{tool} {redact(said)}") if said else redact(tool)
+    return _line(f"{hide(tool)} {hide(said)}") if said else hide(tool)
 
 
 def _given(made: Record, directory: str) -> str:

@@ -1,13 +1,142 @@
-"""What a file is for: its docstring, heading or first comment, else the prompt under which it was written."""
+"""What a file is for: its docstring, heading or first comment, else the prompt under which it was written.
+
+Only the beginning of a file is read, and of what it says one sentence is kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
-from daemon.reconstitute.facts.values import Purpose, SessionFacts
+from daemon.reconstitute.facts import comments, manifests
+from daemon.reconstitute.facts.contents import (
+    Text,
+    has_letters,
+    is_mostly_links,
+    key,
+    last_text,
+    plain,
+    sentences,
+    weight,
+)
+from daemon.reconstitute.facts.documents import KINDS, blocks
+from daemon.reconstitute.facts.purpose import asked, is_made
+from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
+
+_MOST = 120
+_MOST_BYTES = 4 << 10
+_MOST_JSON = 16 << 10
+_MOST_BLOCKS = 20
+_TITLE = re.compile(r"<title\b[^<>]{0,200}>([^<]{1,400})</title>", re.IGNORECASE)
+_TEX = re.compile(r"\\(?:title|chapter|section)\*?\{([^{}]{1,400})\}")
 
 
 def find(files: Sequence[Recovered], sessions: Sequence[SessionFacts]) -> dict[str, Purpose]:
     """By absolute path; a file of which nothing is known to tell is left out."""
-    return {}
+    turns = {message: (session, number) for session in sessions for number, turn in enumerate(session.turns)
+             for message in turn.message_ids}  # fmt: skip
+    prompts: dict[str, str] = {}
+    found: dict[str, Purpose] = {}
+    for file in files:
+        purpose = _own(file) or _of_prompt(file, turns, prompts)
+        if purpose is not None:
+            found[file.path] = purpose
+    return found
+
+
+def _own(file: Recovered) -> Purpose | None:
+    """What the file says of itself."""
+    name = file.relative.rpartition("/")[2]
+    is_json = name.lower().endswith((".json", ".ipynb", ".webmanifest"))
+    read = last_text(file, _MOST_JSON if is_json or manifests.is_manifest(name) else _MOST_BYTES)
+    if read is None:
+        return None
+    for text, origin in _said(name, read):
+        if weight(text) >= 1 and has_letters(text):
+            said = sentences(text, _MOST)
+            return Purpose(said, origin, read.citation(said)) if said else None
+    return None
+
+
+def _said(name: str, read: Text) -> Sequence[tuple[str, str]]:
+    low = name.lower()
+    if manifests.is_manifest(low) and (told := manifests.description(low, read.text) if read.is_whole else ""):
+        return [(told, "description")]
+    ending = f".{low.rpartition('.')[2]}" if "." in low else ""
+    if ending and ending in KINDS and low != "cmakelists.txt":
+        folder = read.path.rpartition("/")[0].rpartition("/")[2]
+        return _of_document(name, folder, read.text, KINDS[ending])
+    if ending in (".json", ".ipynb", ".webmanifest"):
+        return _of_json(read.text) if read.is_whole else []
+    if ending in (".html", ".htm", ".svg", ".xhtml"):
+        title = _TITLE.search(read.text)
+        if title is not None and weight(title[1]) >= 1:
+            return [(plain(title[1]), "title")]
+    if ending == ".tex":
+        title = _TEX.search(read.text)
+        if title is not None:
+            return [(title[1], "title")]
+    return [comments.about(name, read.text)]
+
+
+def _of_document(name: str, folder: str, text: str, kind: str) -> list[tuple[str, str]]:
+    """Its first heading, or where that only repeats the file's or project's name the first paragraph."""
+    stem, folder = key(name.partition(".")[0]), key(folder)
+    heading = paragraph = ""
+    for block in islice(blocks(text, kind), _MOST_BLOCKS):
+        if block.level:
+            if heading:
+                break
+            heading = block.text
+        elif weight(block.text) >= 3 and not is_mostly_links(block.raw):
+            paragraph = block.text
+            break
+    is_readme = stem.startswith("readme")
+    if kind == "txt" and not is_readme:
+        return []
+    if is_readme or key(heading) in (stem, folder, ""):
+        return [(paragraph, "first paragraph")]
+    return [(heading, "heading")]
+
+
+def _of_json(text: str) -> list[tuple[str, str]]:
+    found = manifests.json_object(text)
+    for field in ("description", "title", "summary"):
+        value = found.get(field)
+        if isinstance(value, str) and value.strip():
+            return [(value, field)]
+    for cell in found.get("cells", ()) if isinstance(found.get("cells"), list) else ():
+        source = cell.get("source") if isinstance(cell, dict) and cell.get("cell_type") == "markdown" else None
+        lines = "".join(one for one in source if isinstance(one, str)) if isinstance(source, list) else source
+        if isinstance(lines, str) and lines.strip():
+            return _of_document("", "", lines[:_MOST_BYTES], "md")
+    return []
+
+
+# -- the prompt ----------------------------------------------------------------------------------------------------
+
+
+def _of_prompt(
+    file: Recovered, turns: Mapping[str, tuple[SessionFacts, int]], prompts: dict[str, str]
+) -> Purpose | None:
+    """The prompt under which a session wrote the file first, or the one before it that says something."""
+    first = file.revisions[0]
+    if not is_made(file) or first.message_id not in turns:
+        return None
+    session, number = turns[first.message_id]
+    if session.turns[number].prompt.startswith("!"):
+        return None  # a command line of the user's own says no more than the file's name
+    for turn in session.turns[number::-1]:
+        said = _shortened(turn, prompts)
+        if said:
+            return Purpose(said, "prompt", Citation(session.id, turn.prompt_id, turn.time, said))
+    return None
+
+
+def _shortened(turn: Turn, prompts: dict[str, str]) -> str:
+    if turn.prompt_id not in prompts:
+        text = asked(turn)
+        prompts[turn.prompt_id] = sentences(text, _MOST) if weight(text) >= 4 and not turn.is_compaction else ""
+    return prompts[turn.prompt_id]

@@ -1,12 +1,205 @@
-"""Sentences in which the user or the agent states a rule or a decision, in their own words."""
+"""Sentences in which the user or the agent states a rule or a decision, in their own words.
+
+Only what somebody said in so many words counts: no question, wish, doubt, hearsay, quotation or code (`sentences`), and
+no plain task. By which words a language states one is in `cues.toml`. A rule is the user's; a decision of the agent
+counts where its answer was whole and changed something. Guarantees: `Rule.text`, `reason` and `replaces` are stretches
+of what was said; a statement that no longer holds says so in `standing`; at most MOST.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from daemon.reconstitute.facts.values import Rule, SessionFacts
+from daemon.reconstitute.facts import cues, sentences
+from daemon.reconstitute.facts.cues import Cues
+from daemon.reconstitute.facts.sentences import Sentence
+from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
+
+MOST = 40
+"""Statements of one folder; those that still hold come first, then the newest."""
+
+_LONGEST = 320
+"""A sentence with more characters argues; it is no rule that can be quoted."""
+_PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
+_ALIKE = 0.6
+_NOT_DONE = {
+    Ending.STOPPED: "not done: the answer was stopped",
+    Ending.FAILED: "not done: the answer failed",
+    Ending.OPEN: "not done: no answer is recorded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a sentence states: a ``rule`` or a ``decision``, with its reason and what it takes the place of."""
+
+    kind: str
+    reason: str = ""
+    replaces: str = ""
+    forbids: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    rule: Rule
+    turn: Turn
+    session: SessionFacts
+    forbids: bool
 
 
 def find(sessions: Sequence[SessionFacts]) -> tuple[Rule, ...]:
     """Few and right: those that state one beyond doubt, oldest first."""
-    return ()
+    said = sorted(
+        (one for facts in sessions for turn in facts.turns[facts.copied :] for one in _of_turn(facts, turn)),
+        key=lambda one: (one.rule.time, one.rule.citation.message_id),
+    )
+    rules = _without_repetitions(_with_later_ones([_with_standing(one, sessions) for one in said]))
+    kept = sorted(rules, key=lambda rule: (bool(rule.standing), -rule.time))[:MOST]
+    return tuple(rule for rule in rules if rule in kept)
+
+
+def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
+    """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
+    if sentence.is_question or not 8 <= len(sentence.text) <= _LONGEST or len(sentences.words(sentence.text)) < 2:
+        return None
+    for language in cues.of(sentence.bare, context):
+        kind = _of_user(language, sentence.bare) if who == "user" else _of_agent(language, sentence.bare)
+        if kind:
+            reason = _stretch(language, "reason", "r", sentence)
+            forbids = kind == "rule" and language.find("never", sentence.bare) is not None
+            return Statement(kind, reason, _stretch(language, "contrast", "y", sentence), forbids)
+    return None
+
+
+def _of_user(language: Cues, bare: str) -> str:
+    if language.find("veto", bare) or language.find("explain", bare):
+        return ""
+    if language.find("rule", bare):
+        return "rule"
+    if language.find("condition", bare):
+        return ""
+    if language.find("choice", bare):
+        return "rule" if language.find("norm", bare) and not language.find("contrast", bare) else "decision"
+    return "rule" if language.find("norm", bare) else ""
+
+
+def _of_agent(language: Cues, bare: str) -> str:
+    if any(language.find(kind, bare) for kind in ("veto", "explain", "condition", "offer")):
+        return ""
+    contrast = language.find("contrast", bare)
+    explained = contrast or language.find("reason", bare)
+    is_decision = (
+        language.find("chosen", bare)
+        or (explained and language.find("weak", bare))
+        or (contrast and language.find("now", bare))
+    )
+    return "decision" if is_decision else ""
+
+
+def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
+    match = language.find(kind, sentence.bare)
+    return sentence.text[slice(*match.span(group))].strip(" .。!！,，、;") if match else ""
+
+
+def _of_turn(facts: SessionFacts, turn: Turn) -> Iterator[_Said]:
+    if turn.is_compaction:
+        return
+    if turn.prompt and not turn.is_command and not facts.session.parent_id:
+        yield from _in_text(facts, turn, "user", Reply(turn.prompt_id, turn.time, turn.prompt))
+    replies = [reply for reply in turn.replies if reply.text.strip()]
+    if replies and turn.ending is Ending.ANSWERED and _did_something(turn):
+        yield from _in_text(facts, turn, "agent", replies[-1])
+
+
+def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply) -> Iterator[_Said]:
+    pieces = sentences.split(said.text)
+    for number, sentence in enumerate(pieces):
+        if (statement := stated(sentence, who, said.text)) is None:
+            continue
+        reason = statement.reason or (_reason_after(pieces[number + 1], said.text) if number + 1 < len(pieces) else "")
+        citation = Citation(facts.id, said.message_id, said.time, sentence.text)
+        rule = Rule(sentence.text, who, statement.kind, said.time, citation, reason, statement.replaces)
+        yield _Said(rule, turn, facts, statement.forbids)
+
+
+def _reason_after(following: Sentence, context: str) -> str:
+    """The next sentence as the reason, where it begins with it ("Because …") or is one as a whole."""
+    for language in cues.of(following.bare, context):
+        match = language.find("reason", following.bare)
+        if match and match.start() <= 10:
+            return following.text.strip(" .。")
+    return ""
+
+
+def _did_something(turn: Turn) -> bool:
+    return any(call.status is CallStatus.OK and (call.changed or call.child or call.command) for call in turn.calls)
+
+
+def _with_standing(one: _Said, sessions: Sequence[SessionFacts]) -> _Said:
+    standing = _taken_back(one) or _disregarded(one, sessions)
+    if not standing and one.rule.kind == "decision" and one.rule.who == "user" and not _did_something(one.turn):
+        later = [turn for turn in one.session.turns if turn.time > one.turn.time and not turn.taken_back]
+        if not any(_did_something(turn) for turn in later):
+            standing = _NOT_DONE.get(one.turn.ending, "nothing was changed after it")
+    return replace(one, rule=replace(one.rule, standing=standing))
+
+
+def _taken_back(one: _Said) -> str:
+    if one.turn.taken_back:
+        return "probably taken back with its turn" if one.turn.in_doubt else "taken back with its turn"
+    changed = {path for call in one.turn.calls for path in call.changed}
+    undone = {change.path for change in one.session.changes if change.undone}
+    return "what it changed was undone" if changed and changed <= undone and one.rule.kind == "decision" else ""
+
+
+def _disregarded(one: _Said, sessions: Sequence[SessionFacts]) -> str:
+    """Whether a file that it forbids to touch was changed later on."""
+    named = {name.strip("./") for name in _PATH.findall(one.rule.text)} if one.forbids else set()
+    for facts in sessions:
+        for turn in facts.turns:
+            if turn.time <= one.turn.time or turn.taken_back:
+                continue
+            changed = [path for call in turn.calls if call.status is CallStatus.OK for path in call.changed]
+            if any(f"/{name}/" in f"{path}/" for path in changed for name in named if name):
+                return "changed later all the same"
+    return ""
+
+
+def _with_later_ones(said: list[_Said]) -> list[Rule]:
+    """A decision that a later one takes the place of says so, and the later one what it replaces."""
+    rules = [one.rule for one in said]
+    for place, one in enumerate(said):
+        if one.turn.taken_back:
+            continue
+        for before in range(place):
+            earlier, later = rules[before], rules[place]
+            if earlier.standing or not _replaces(later, earlier):
+                continue
+            rules[before] = replace(earlier, standing=f"replaced later: “{sentences.shorten(later.text, 120)}”")
+            if not later.replaces:
+                rules[place] = replace(later, replaces=earlier.text)
+    return rules
+
+
+def _replaces(later: Rule, earlier: Rule) -> bool:
+    """Whether it names what the earlier one chose as what it replaces, or says the same of another number."""
+    old, new = sentences.words(earlier.text), sentences.words(later.text)
+    dropped = sentences.words(later.replaces)
+    chosen = old - sentences.words(earlier.replaces)
+    if dropped and dropped <= chosen and earlier.kind == later.kind == "decision":
+        return True
+    differing = old ^ new
+    is_other_value = bool(old - new and new - old) and all(any(map(str.isdigit, word)) for word in differing)
+    return is_other_value and len(old & new) >= max(1, _ALIKE * min(len(old), len(new)))
+
+
+def _without_repetitions(rules: list[Rule]) -> list[Rule]:
+    """Of the same words only the first that holds, or else the last."""
+    chosen: dict[str, Rule] = {}
+    for rule in rules:
+        key = " ".join(re.findall(r"\w+", rule.text.casefold()))
+        if key not in chosen or chosen[key].standing:
+            chosen[key] = rule
+    return sorted(chosen.values(), key=lambda rule: (rule.time, rule.citation.message_id))

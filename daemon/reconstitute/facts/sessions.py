@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from daemon import records
 from daemon.archive import Archive
 from daemon.model import Json, Message, Session
-from daemon.reconstitute.facts import taken_back, turns
+from daemon.reconstitute.facts import forks, outcomes, taken_back, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts, Todo, Turn
 from daemon.redact import redact
 from daemon.transcript.calls import listed
@@ -44,6 +45,21 @@ def of(
         todos=_todos(archive, session, messages, marked, is_whole=is_whole, until=until),
         changes=changes,
         deleted=state.get("deleted") is not None,
+    )
+
+
+def finished(sessions: Iterable[SessionFacts]) -> tuple[SessionFacts, ...]:
+    """The sessions of a folder, oldest first, with what only shows beside each other: what a fork copied is not told
+    of it again, and so neither tests nor commits of these turns.
+    """
+    ordered = forks.marked(sorted(sessions, key=lambda one: (one.session.created, one.id)))
+    return tuple(
+        replace(
+            one,
+            tests=outcomes.tests(one.id, one.turns[one.copied :]),
+            commits=outcomes.commits(one.turns[one.copied :]),
+        )
+        for one in ordered
     )
 
 

@@ -1,12 +1,47 @@
-"""Where a folder stands: the last activity, how much is known exactly and as of when, and what came after."""
+"""Where a folder stands: the last activity, how much is known exactly and as of when, and what came after.
+
+What came after is told by its causes: eleven files that one command may have changed are one line. A command to restore
+is only named where it gives something back, and can be shown as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from daemon.model import FileEdit
-from daemon.reconstitute.facts.values import SessionFacts, Standing
-from daemon.reconstitute.recover import Recovered
+from daemon.files import Revision
+from daemon.files.disk import Disk
+from daemon.files.history import REVERTED
+from daemon.model import FileEdit, Operation
+from daemon.reconstitute.facts.contents import cut
+from daemon.reconstitute.facts.values import Aftermath, Call, CallStatus, Citation, SessionFacts, Standing
+from daemon.reconstitute.recover import CERTAIN, Recovered, State
+from daemon.redact import redact
+from daemon.visible import visible
+
+_MOST = 200
+_SHELL = "shell: "
+_ENDED = {
+    CallStatus.FAILED: "failed",
+    CallStatus.REFUSED: "was refused",
+    CallStatus.STOPPED: "stopped",
+}
+_KNOWN = frozenset({State.VERIFIED, State.PROVEN})
+
+
+@dataclass(slots=True)
+class _Cause:
+    """Something after which files are no longer known exactly, with what it may have changed."""
+
+    text: str
+    note: str
+    time: int
+    session_id: str
+    message_id: str
+    part_id: str
+    paths: dict[str, None] = field(default_factory=dict)
 
 
 def find(
@@ -17,4 +52,105 @@ def find(
     moment: int | None,
 ) -> Standing:
     """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
-    return Standing()
+    counts = Counter(str(file.state) for file in files)
+    known = [file for file in files if file.state in _KNOWN and file.shown is not None]
+    missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
+    differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)
+    last = max(sessions, key=lambda one: (one.last, one.id), default=None)
+    return Standing(
+        last_activity=0 if last is None else last.last,
+        last_session="" if last is None else last.id,
+        known_at=max((one.time for file in files if (one := _certain(file)) is not None), default=0),
+        counts={str(state): counts[state] for state in State if counts[state]},
+        aftermath=_aftermath(sessions, files, programs),
+        missing=missing,
+        differing=differing,
+        restore=restore(target, moment) if missing or differing else "",
+    )
+
+
+def restore(target: str, moment: int | None) -> str:
+    """The command that writes what is known exactly of `target` into a new folder; empty where it cannot be shown."""
+    quoted = shlex.quote(target)
+    if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
+        return ""
+    return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moment}")
+
+
+def _certain(file: Recovered) -> Revision | None:
+    """The newest certain state of a file, its deletion too."""
+    return next((revision for revision in reversed(file.revisions) if revision.proven), None)
+
+
+def _aftermath(
+    sessions: Sequence[SessionFacts], files: Sequence[Recovered], programs: Sequence[FileEdit]
+) -> tuple[Aftermath, ...]:
+    """What may have changed files after they were last known, each cause once, oldest first."""
+    calls = {call.part_id: call for session in sessions for turn in session.turns for call in turn.calls}
+    causes: dict[tuple[str, str], _Cause] = {}
+    for path, revision in _doubts(files):
+        _add(causes, _of_revision(revision), path)
+    known = max((one.time for file in files if (one := _certain(file)) is not None), default=0)
+    for program in programs:
+        if program.time >= known:  # what follows it shows the folder as it left it, or it wrote what nobody looked at
+            _add(causes, _of_program(program), "")
+    made = [_told(cause, calls.get(cause.part_id)) for cause in causes.values()]
+    return tuple(sorted(made, key=lambda one: (one.time, one.citation.message_id, one.text)))
+
+
+def _doubts(files: Sequence[Recovered]) -> Iterator[tuple[str, Revision]]:
+    """What came after the last certain state of each file that has one and is no longer certain."""
+    for file in files:
+        if file.state in CERTAIN or _certain(file) is None:
+            continue
+        for revision in reversed(file.revisions):
+            if revision.proven:
+                break
+            if revision.operation not in (Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT):
+                yield file.path, revision
+
+
+def _of_revision(revision: Revision) -> _Cause:
+    note = revision.note
+    if note == REVERTED:
+        text, note = "a revert whose time is not known may have followed", ""
+    elif revision.operation is Operation.UNCLEAR and note.startswith(_SHELL):
+        text, note = "a command of unknown effect followed", note.removeprefix(_SHELL)
+    elif revision.operation is Operation.RUN:
+        text, note = "a program of unknown effect followed", note.removeprefix(_SHELL)
+    else:
+        text, note = note or "a change of unknown outcome followed", ""
+    return _Cause(text, note, revision.time, revision.session_id, revision.message_id, revision.part_id)
+
+
+def _of_program(edit: FileEdit) -> _Cause:
+    text = "a program that may have written files that no record lists"
+    note = edit.note.removeprefix(_SHELL)
+    return _Cause(text, note, edit.time, edit.session_id, edit.message_id, edit.part_id)
+
+
+def _add(causes: dict[tuple[str, str], _Cause], cause: _Cause, path: str) -> None:
+    """A call is one cause however many files it may have changed; anything else is one by what is said of it."""
+    kept = causes.setdefault((cause.part_id or cause.message_id, "" if cause.part_id else cause.text), cause)
+    kept.time = min(kept.time, cause.time)
+    if path:
+        kept.paths[path] = None
+
+
+def _told(cause: _Cause, call: Call | None) -> Aftermath:
+    command = " ".join(redact(call.command).split()) if call is not None and call.command else ""
+    command = cut(command or " ".join(redact(cause.note).split()), _MOST)
+    text = " ".join(redact(cause.text).split())
+    if call is not None and call.status in _ENDED:
+        text = f"{text}, {_how(call)}"
+    citation = Citation(cause.session_id, cause.message_id, cause.time)
+    return Aftermath(text, command, cause.time, citation, tuple(sorted(cause.paths)))
+
+
+def _how(call: Call) -> str:
+    """``stopped after 3 s``, ``failed with exit status 2``."""
+    if call.status is CallStatus.FAILED and call.exit is not None:
+        return f"failed with exit status {call.exit}"
+    seconds = round((call.ended - call.started) / 1000) if call.started and call.ended > call.started else 0
+    after = f" after {seconds} s" if call.status is CallStatus.STOPPED and seconds else ""
+    return _ENDED[call.status] + after

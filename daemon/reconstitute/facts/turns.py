@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from daemon import records
@@ -22,6 +23,9 @@ SILENCE_MS = 600_000
 No clock decides it, so that the same records always say the same.
 """
 
+_MARGIN = 8192
+"""Characters behind it that are looked at for secrets, too."""
+_MOST_TEXTS = 1024
 _RAN_BY_USER = "The following tool was executed by the user"
 _INIT = re.compile(r"Please analyze this codebase and create an AGENTS\.md file|Create or update `AGENTS\.md` for this")
 """How the prompt of OpenCode's own command ``/init`` begins."""
@@ -44,17 +48,18 @@ def divided(messages: Sequence[Message]) -> list[list[Message]]:
 def of(messages: Sequence[Message], session: Session, newest: int) -> list[Turn]:
     """The turns of a session. `newest` (epoch ms) is when anything was last recorded anywhere."""
     groups = divided(messages)
+    hide = lru_cache(maxsize=_MOST_TEXTS)(redact)
     return [
-        _turn(group, groups[number][0] if number < len(groups) else None, session, newest)
+        _turn(group, groups[number][0] if number < len(groups) else None, session, newest, hide)
         for number, group in enumerate(groups, start=1)
     ]
 
 
-def _turn(group: Sequence[Message], after: Message | None, session: Session, newest: int) -> Turn:
+def _turn(group: Sequence[Message], after: Message | None, session: Session, newest: int, hide: calls.Hide) -> Turn:
     first = group[0] if group[0].role == "user" else None
     latest = max(map(_last_time, group))
     is_over = after is not None or newest - latest > SILENCE_MS
-    made = tuple(_calls(group, session, is_over=is_over))
+    made = tuple(_calls(group, session, hide, is_over=is_over))
     command = _shell_prompt(first, made) if first is not None else ""
     prompt = _prompt(first) if first is not None else ""
     is_compaction = first is not None and not prompt and _has(first, "compaction")
@@ -115,7 +120,7 @@ def _prompt(message: Message) -> str:
 def _bounded(text: str) -> str:
     """A text without what it quotes of our own answers, redacted; of a long one the beginning."""
     clean = without_recall(valid_text(text), Kind.PROMPT).strip()
-    short = redacted_end(clean, LONGEST_PROMPT, 1)
+    short = redacted_end(clean, LONGEST_PROMPT, 1, _MARGIN)
     return f"{short.rstrip()} …" if len(clean) > LONGEST_PROMPT else short
 
 
@@ -158,12 +163,12 @@ def _replies(group: Sequence[Message]) -> Iterator[Reply]:
             yield Reply(message.id, message.created, text)
 
 
-def _calls(group: Sequence[Message], session: Session, *, is_over: bool) -> Iterator[Call]:
+def _calls(group: Sequence[Message], session: Session, hide: calls.Hide, *, is_over: bool) -> Iterator[Call]:
     for number, message in enumerate(group):
         is_past = is_over or number + 1 < len(group) or message.is_complete
         for part in message.parts:
             if part.type == "tool":
-                yield calls.of(part, message, session, is_over=is_past)
+                yield calls.of(part, message, session, hide, is_over=is_past)
 
 
 def _last_time(message: Message) -> int:

@@ -41,7 +41,7 @@ class Call:
     """One tool call. `title` is its input in one line.
 
     Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
-    recorded. `output` is the end of what it printed and `error` the beginning of what went wrong, both bounded.
+    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong; both are bounded.
     `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
     """
 
@@ -246,7 +246,8 @@ class Command:
     """A command that was really run, perhaps often: `group` is ``install``, ``build``, ``test``, ``run``, ``deploy``, …
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
-    `error` are of the last failure, `last` tells how the last run ended.
+    `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
+    revert took back.
     """
 
     group: str
@@ -258,6 +259,7 @@ class Command:
     exit: int | None = None
     error: str = ""
     last: CallStatus = CallStatus.UNKNOWN
+    taken_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +271,14 @@ class Script:
     runs: str
     path: str
     group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What the file at `path` says must be there to run the project, such as ``flask==3.0.0`` or ``Python >=3.11``."""
+
+    text: str
+    path: str
 
 
 class SetbackKind(StrEnum):
@@ -348,6 +358,7 @@ class Facts:
     standing: Standing = field(default_factory=Standing)
     commands: tuple[Command, ...] = ()
     scripts: tuple[Script, ...] = ()
+    needs: tuple[Need, ...] = ()
     setbacks: tuple[Setback, ...] = ()
     open: tuple[OpenPoint, ...] = ()
     rules: tuple[Rule, ...] = ()

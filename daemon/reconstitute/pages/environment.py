@@ -46,10 +46,10 @@ def environment() -> jinja2.Environment:
         "bare": markdown.bare,
         "cut": markdown.inline,
         "day": markdown.day,
+        "moment": markdown.moment,
         "evidence": lambda revision: redact(evidence(revision)),
         "fence": markdown.fence,
         "iso": markdown.iso,
-        "moment": markdown.moment,
         "prose": markdown.prose,
         "quoted": markdown.quoted,
         "title": markdown.title,
@@ -58,4 +58,5 @@ def environment() -> jinja2.Environment:
     }
     environment.globals["counted"] = counted
     environment.globals["link"] = markdown.link
+    environment.globals["zone"] = markdown.zone
     return environment

@@ -25,7 +25,6 @@ from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.prompts import Prompts
-from daemon.reconstitute.pages.said import cited
 from daemon.reconstitute.recover import MEANING, Recovered, State
 from daemon.records import digest
 from daemon.redact import redact
@@ -56,7 +55,8 @@ class FilePages:
         page = self._plan.layout.file(file.relative)
         statements = self._known.statements(file.relative)
         purpose = self._known.material.facts.file_purposes.get(file.path)
-        sources = {revision.message_id for revision in file.revisions} | cited(statements)
+        sources = {revision.message_id for revision in file.revisions}
+        sources |= {source.message_id for one in statements for source in one.sources}
         sources |= {purpose.citation.message_id} if purpose is not None and purpose.citation is not None else set()
         beside, shown = self._plan.beside(file.relative), content.Content(None, ())
         if beside:

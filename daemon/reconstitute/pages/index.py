@@ -1,7 +1,7 @@
-"""The page over all targets of an output directory: one line for each tree, with what it was for and what is known.
+"""The pages over all targets of an output directory: README.md has each tree in a few lines, CHANGES.md each day.
 
-Guarantees: the same entries give the same bytes (no generation time, sorted by path); it is published as a tree of its
-own, of one page, so that a README.md that is not ours is never touched and no target's tree becomes a part of it.
+Guarantees: the same entries give the same bytes (no generation time, sorted by path); they are published as a tree of
+their own, so that a README.md that is not ours is never touched and no target's tree becomes a part of it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from daemon.disk_space import is_full
 from daemon.errors import OutputRefused
 from daemon.model import Json, Page
 from daemon.publish import publish
+from daemon.recall.snippet import counted
+from daemon.reconstitute.facts.keys import key
+from daemon.reconstitute.pages import changes, overview
+from daemon.reconstitute.pages.changes import Logged
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.pages.said import sections
+from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import CERTAIN, State
 
@@ -30,8 +34,9 @@ _MOST_SUMMARY = 300
 class Entry:
     """One target. `folder` is its tree's, relative to the output directory; `files` counts files by grade.
 
-    `summary` is the first statement of its purpose, or with `is_quoted` what a session said; `newest` the time of the
-    newest evidence, `moment` that of an earlier state (both epoch ms, UTC).
+    `summary` is the first sentence of its purpose, or with `is_quoted` what a session said; `newest` the time of the
+    last activity, `moment` that of an earlier state (both epoch ms); `known` tells how much is known, in words; `open`
+    counts what is left open; `edited` are pages that a person edited; `log` are its newest sessions, oldest first.
     """
 
     folder: str
@@ -42,14 +47,19 @@ class Entry:
     files: dict[str, int]
     newest: int
     moment: int | None = None
+    known: str = ""
+    open: int | None = None
+    edited: tuple[str, ...] = ()
+    log: tuple[Logged, ...] = ()
 
     @property
     def counts(self) -> str:
-        """``3 files: 2 proven, 1 stale``; how many is said first."""
+        """How much is known of its files, in words; version 0.1 kept only the numbers."""
+        if self.known:
+            return self.known
         states = [(state, self.files.get(state.value, 0)) for state in State]
         parts = ", ".join(f"{number} {state}" for state, number in states if number)
-        total = sum(self.files.values())
-        return f"{total} file{'' if total == 1 else 's'}" + (f": {parts}" if parts else "")
+        return counted(sum(self.files.values()), "file") + (f": {parts}" if parts else "")
 
     @property
     def unproven(self) -> int:
@@ -63,51 +73,57 @@ def to_json(one: Entry) -> Json:
 
 
 def from_json(stored: Json) -> Entry:
-    """The inverse of to_json."""
-    return Entry(**stored)
+    """The inverse of to_json; also of what version 0.1 kept."""
+    log = tuple(Logged(**each) for each in stored.get("log", ()))
+    return Entry(**stored | {"edited": tuple(stored.get("edited", ())), "log": log})
 
 
-def entry(known: Known, folder: str) -> Entry:
+def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
     """A target's line, from what its pages are made of; `folder` is where its tree was published."""
-    purpose = next((one for one in sections(known) if one.question.id == PURPOSE.id), None)
-    summary, is_quoted = "", False
-    if purpose is not None and purpose.statements:
-        summary = purpose.statements[0].text
-    elif purpose is not None and purpose.passages:
-        summary, is_quoted = purpose.passages[0].text, True
+    facts, material = known.material.facts, known.material
+    answer = known.answer(PURPOSE.id)
+    said = next((one.text for one in answer.statements if one.text.strip() and one.sources), "") if answer else ""
+    first = facts.purpose[0] if facts.purpose else None
     times = [revision.time for file in known.files.values() for revision in file.revisions]
-    times += [turn.ended for one in known.material.scope.facts for turn in one.turns]
-    times += [one.session.created for one in known.material.scope.sessions]
+    times += [one.last for one in facts.sessions] + [one.session.created for one in material.scope.sessions]
     files = Counter(file.state.value for file in known.files.values())
     return Entry(
         folder,
         known.target,
-        summary,
-        is_quoted,
-        len(known.material.scope.sessions),
+        said or (first.text if first else ""),
+        not said and first is not None and first.origin.endswith("prompt"),
+        len(material.scope.sessions),
         {state.value: files[state.value] for state in State if files[state.value]},
         max(times, default=0),
-        known.material.moment,
+        material.moment,
+        overview.known(material.files) if material.files else "",
+        sum(key(one) not in material.record.struck for one in facts.open),
+        log=changes.log(facts.sessions, known.titles, transcripts),
     )
 
 
 def index(entries: Iterable[Entry]) -> Page:
     """The page; of two entries with the same folder the last counts."""
-    by_folder = {one.folder: one for one in entries}
-    ordered = sorted(by_folder.values(), key=lambda one: (one.title, one.moment or 0, one.folder))
+    ordered = _ordered(entries)
     lines = [(one, posixpath.join(one.folder, README)) for one in ordered]
     text = environment().get_template("index.md.j2").render(lines=lines, most=_MOST_SUMMARY)
     return Page(README, text)
 
 
+def _ordered(entries: Iterable[Entry]) -> list[Entry]:
+    by_folder = {one.folder: one for one in entries}
+    return sorted(by_folder.values(), key=lambda one: (one.title, one.moment or 0, one.folder))
+
+
 def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int) -> list[str]:
-    """Put the page at the root of the output directory; warnings where something of a person's stands in its way."""
+    """Put the pages at the root of the output directory; warnings where something of a person's stands in its way."""
+    given = list(entries)
+    logs = [(one.folder, one.title, one.log) for one in _ordered(given) if one.moment is None]
     try:
-        published = publish(output_root, "", [index(entries)], spare_bytes=spare_bytes)
+        published = publish(output_root, "", [index(given), changes.page(logs)], spare_bytes=spare_bytes)
     except OutputRefused as error:  # the targets' own trees are published; that is what was asked for
         if is_full(error):
             raise
         return [f"no index over all targets was written: {error}"]
-    if published.taken:
-        return [f"no index over all targets was written: {output_root / README} is not ours and is left"]
-    return [f"{output_root / README} was edited by hand and is kept as it is"] if published.kept else []
+    warnings = [f"no index was written: {output_root / page} is not ours and is left" for page in published.taken]
+    return warnings + [f"{output_root}: {said}" for said in published.said]

@@ -7,10 +7,13 @@ no Markdown.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
+from daemon.exports.said import Said
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
@@ -22,6 +25,19 @@ from daemon.reconstitute.scope import Involved, Scope
 
 PATH = "path"
 """With a path beneath the target after it, the question what that is."""
+
+
+class Conversation(Protocol):
+    """Where the messages come from (daemon.reconstitute.conversations)."""
+
+    def digest(self, message_ids: Sequence[str]) -> str:
+        """Changes whenever what `said` answers may change."""
+
+    def hiding(self) -> AbstractContextManager[None]:
+        """Hide the secrets of these sessions in what is redacted meanwhile."""
+
+    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[Said]:
+        """These messages, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,7 @@ class Material:
     record: Record = NOTHING
     programs: tuple[FileEdit, ...] = ()  # what may have written files that no record names, see files.Folder
     facts: Facts = field(default_factory=Facts)
+    conversation: Conversation | None = None  # what was said in the sessions; without it they have no pages
 
 
 class Known:

@@ -11,13 +11,14 @@ from daemon.model import Page
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file_page import FilePages
-from daemon.reconstitute.pages.folder import MOST_QUIET, MOST_ROWS, Folders
+from daemon.reconstitute.pages.folder import Folders
 from daemon.reconstitute.pages.index import Entry, entry
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
+from daemon.reconstitute.pages.session_page import SessionPages
 from daemon.reconstitute.pages.transcripts import cited_sessions
 
-__all__ = ["MOST_QUIET", "MOST_ROWS", "Material", "Renderer"]
+__all__ = ["Material", "Renderer"]
 
 
 class Renderer:
@@ -26,8 +27,9 @@ class Renderer:
     def __init__(self, material: Material, most_pages: int) -> None:
         self._known = Known(material)
         sizes = {file.relative: content.size_beside(file.shown) for file in material.files}
-        facts = material.facts
-        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, facts.sessions, cited_sessions(facts))
+        facts, self._conversation = material.facts, material.conversation
+        told = facts.sessions if self._conversation is not None else ()
+        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, told, cited_sessions(facts))
         self._jinja = environment()
 
     @property
@@ -37,13 +39,15 @@ class Renderer:
 
     def pages(self) -> list[Page]:
         """Every page, sorted by path."""
-        folders = Folders(self._known, self._plan, self._jinja)
+        folders = Folders(self._known, self._plan, self._plan.transcripts, self._jinja)
         pages = [folders.page(folder) for folder in self._plan.folders]
         files = FilePages(self._known, self._plan, self._jinja)
         for relative in self._plan.files:
             pages += files.pages(self._known.files[relative])
+        if self._conversation is not None:
+            pages += SessionPages(self._known, self._plan, self._conversation).pages()
         return sorted(pages, key=lambda page: page.path)
 
     def entry(self, folder: str) -> Entry:
         """The target's line in the index over all targets; `folder` is where its tree was published."""
-        return entry(self._known, folder)
+        return entry(self._known, self._plan.transcripts, folder)

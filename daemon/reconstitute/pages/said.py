@@ -1,7 +1,7 @@
-"""What was found out on one question, as a page shows it: a model's checked statements, or else quotations.
+"""What a model answered, as the sections of a page: checked statements with footnotes, and what supports them.
 
-Guarantees: a statement never stands without its sources, nor a model's words where a quotation is meant. Pure values
-for the templates; the templates redact and escape.
+Guarantees: a statement never stands without its sources, and how sure one may be is told by counts, not by the model.
+It makes lines of Markdown and reads nothing.
 """
 
 from __future__ import annotations
@@ -12,146 +12,141 @@ from dataclasses import dataclass
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Answer, Statement, unchecked
-from daemon.reconstitute.extract import NOTHING, Findings, Passage
+from daemon.reconstitute.extract import NOTHING, Passage
+from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
+from daemon.reconstitute.questions import CODE, DOCUMENTS, PURPOSE, Question
 from daemon.redact import redact
 
 WAITS = "Not answered yet: no model was asked."
 NOT_FOUND = "No quotation was found; no model was asked."
 _MOST_HEADING = 120
-
-_READING = (
-    "purpose", "says", "readers", "state", "run", "structure", "configuration", "decisions", "dead-ends", "open",
-)  # fmt: skip
-"""The questions asked of every target, by id, in the order in which a person who lost the folder wants to read."""
+_MOST_TEXT = 600
+_MOST_QUOTE = 300
+_QUESTIONS = {question.id: question for question in (*CODE, *DOCUMENTS)}
+_ALONE = ("structure", "configuration", "says", "readers", "state")
+"""The questions asked of every target that no fact answers, by id, in reading order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One question's place on a page; with statements `passages` is empty, and `note` comes last of all."""
+    """A heading, which is others' text, and what stands under it."""
 
-    question: Question
-    statements: tuple[Statement, ...]
-    passages: tuple[Passage, ...]
-    sure: str = ""
-    note: str = ""
-    has_answer: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to read under it but a note of ours, or not even that."""
-        return not (self.has_answer or self.statements or self.passages) and self.note in {"", WAITS, NOT_FOUND}
-
-    @property
-    def sources(self) -> set[str]:
-        """The ids of the messages it draws on."""
-        cited = {source.message_id for one in self.statements for source in one.sources}
-        return cited | {passage.message_id for passage in self.passages}
+    heading: str
+    text: markdown.Markdown
 
 
-def section(
-    question: Question,
-    answer: Answer | None,
-    passages: tuple[Passage, ...] = (),
-    note: str = "",
-    *,
-    statements: tuple[Statement, ...] = (),
-    waits: bool = False,
-) -> Section:
-    """What stands under a question: the `answer`; where it has no statements the `passages`, quoted.
+class Said:
+    """A model's answers about the target of a page."""
 
-    `statements` are what a model said of it elsewhere, where it was not asked; `waits` says that a model is still to
-    be asked. Without a model nobody knows that nothing recorded answers it: only that no quotation was found.
-    """
-    if answer is None:
-        if waits and not statements and not passages:
-            note = WAITS
-        elif note == NOTHING:
-            note = "" if statements or passages else NOT_FOUND
-        return Section(question, statements, () if statements else passages, note=note)
-    sound = tuple(one for one in answer.statements if one.text.strip() and one.sources)
-    if sound:
-        return Section(question, sound, (), _sure(answer), _note(answer), has_answer=True)
-    return Section(question, (), passages, note=_none(answer), has_answer=True)
+    def __init__(self, known: Known, links: Links, notes: Footnotes) -> None:
+        self._known = known
+        self._links = links
+        self._notes = notes
 
+    def sound(self, question_id: str) -> tuple[Statement, ...]:
+        """The statements of an answer that stand on something; empty without an answer."""
+        answer = self._known.answer(question_id)
+        return () if answer is None else tuple(one for one in answer.statements if one.text.strip() and one.sources)
 
-def sections(known: Known) -> list[Section]:
-    """What is known on each question of the target, in reading order, a person's own questions last."""
-    found = {finding.question.id: finding for finding in known.material.findings}
-    every = (*CODE, *DOCUMENTS)
-    asked = {question.id: question for question in every if known.answer(question.id) or known.waits(question.id)}
-    asked |= {name: finding.question for name, finding in found.items()}
-    made = []
-    for name, question in asked.items():
-        finding = found.get(name, Findings(question, ()))
-        waits = known.waits(name)
-        made.append(section(question, known.answer(name), finding.quotes, finding.note or NOTHING, waits=waits))
-    return sorted(made, key=lambda one: _place(one.question))
+    def model(self, question_id: str) -> str:
+        """By whom a question was answered, escaped; ``a model`` where its name is not known."""
+        answer = self._known.answer(question_id)
+        return "a model" if answer is None else _model(answer)
 
+    def answer(self, question_id: str, skipped: int = 0) -> markdown.Markdown:
+        """The statements but the first `skipped`, and what supports them; empty where there are none."""
+        answer, sound = self._known.answer(question_id), self.sound(question_id)[skipped:]
+        if answer is None or not sound:
+            return markdown.Markdown("")
+        question = _QUESTIONS.get(question_id)
+        listed = self.statements(sound, is_dated=question is not None and question.in_time_order)
+        return markdown.Markdown(f"{listed}\n\n{_support(answer, sound)}")
 
-def is_own(question: Question) -> bool:
-    """Whether it is a person's, and none of those that are asked of every target."""
-    return question.id not in _READING
+    def statements(self, statements: Iterable[Statement], *, is_dated: bool = False) -> markdown.Markdown:
+        """A list of statements, each with its reason, the paths it speaks of and its footnotes."""
+        return markdown.Markdown("\n".join(f"- {self._statement(one, is_dated=is_dated)}" for one in statements))
 
+    def _statement(self, one: Statement, *, is_dated: bool) -> str:
+        said = f"{markdown.day(one.when)}: " if is_dated and one.when else ""
+        said += markdown.prose(redact(one.text), _MOST_TEXT) + self._notes.mark(*one.sources)
+        if one.reason.strip():
+            said += f" Why: {markdown.prose(redact(one.reason), _MOST_TEXT)}"
+        about = [path for path in dict.fromkeys(one.paths) if self._links.label(path) not in one.text]
+        return said + (f" (about {', '.join(self._links.file(path) for path in about)})" if about else "")
 
-def who_answered(made: Sequence[Section]) -> str:
-    """What a page says once of the questions that no model answered; empty where there are none."""
-    left = [one for one in made if not one.has_answer]
-    if not left:
-        return ""
-    if len(left) == len(made):
-        return "No chat model answered; the best recorded passages are quoted instead."
-    quoted = " The best recorded passages are quoted there instead." if any(one.passages for one in left) else ""
-    named = headings(left)
-    return f"Not answered by a model yet: {named}{'' if named.endswith(('?', '!', '…')) else '.'}{quoted}"
+    def sections(self) -> list[Section]:
+        """What only a model tells: structure, configuration, and what documents say."""
+        made = [Section("Summary", self.answer(PURPOSE.id, skipped=1))]
+        made += [Section(_QUESTIONS[question_id].heading, self.answer(question_id)) for question_id in _ALONE]
+        return [one for one in made if one.text]
 
+    def own(self) -> list[Section]:
+        """A person's own questions, each with a model's answer, else with the best quotations."""
+        asked = [one for one in self._known.material.findings if one.question.id not in _QUESTIONS]
+        return [Section(_heading(one.question), self._own(one.question, one.quotes)) for one in asked]
 
-def headings(made: Iterable[Section]) -> str:
-    """The questions by their headings, redacted; a person's own may be long and is cut."""
-    return ", ".join(markdown.cut(redact(one.question.heading), _MOST_HEADING).rstrip(".") for one in made)
+    def _own(self, question: Question, passages: Sequence[Passage]) -> markdown.Markdown:
+        answered = self.answer(question.id)
+        if answered:
+            return answered
+        answer = self._known.answer(question.id)
+        quoted = "\n".join(f"- {self._passage(one)}" for one in passages)
+        note: str
+        if answer is not None:
+            note = _none(answer)
+        elif quoted:
+            note = ""
+        else:
+            note = WAITS if self._known.waits(question.id) else NOT_FOUND
+        return markdown.Markdown("\n\n".join(filter(None, [note, quoted])))
 
+    def _passage(self, one: Passage) -> str:
+        said = markdown.quoted(markdown.bare(one.text), _MOST_QUOTE)
+        return f"{said}{self._notes.mark(Citation(one.session_id, one.message_id, one.created))}"
 
-def unanswered(made: Iterable[Section]) -> list[str]:
-    """A line for each reason why questions have nothing to read under them, with their headings."""
-    empty = [one for one in made if one.is_empty]
-    reasons = dict.fromkeys(one.note for one in empty)
-    return [f"{headings(one for one in empty if one.note == reason)}: {_lower(reason)}" for reason in sorted(reasons)]
-
-
-def _lower(reason: str) -> str:
-    return reason[:1].lower() + reason[1:]
-
-
-def cited(statements: Iterable[Statement]) -> set[str]:
-    """The ids of the messages that `statements` stand on."""
-    return {source.message_id for one in statements for source in one.sources}
-
-
-def _place(question: Question) -> int:
-    return _READING.index(question.id) if question.id in _READING else len(_READING)
+    def unanswered(self) -> list[markdown.Markdown]:
+        """A line for each question that a model was asked and gave no answer to that holds."""
+        made = []
+        for question_id, question in _QUESTIONS.items():
+            answer = self._known.answer(question_id)
+            if answer is not None and not self.sound(question_id):
+                made.append(markdown.Markdown(f"{markdown.inline(question.heading)}: {_none(answer)}"))
+        return made
 
 
-def _sure(answer: Answer) -> str:
-    by = f" Answered by {answer.model}" if answer.model else " Answered by a model"
-    dropped = _dropped(answer)
-    return f"Sure: {answer.confidence}.{by}{f'; {dropped}' if dropped else '.'}"
+def _heading(question: Question) -> str:
+    return markdown.cut(redact(question.heading), _MOST_HEADING)
 
 
-def _none(answer: Answer) -> str:
+def _support(answer: Answer, statements: Sequence[Statement]) -> str:
+    """By whom it was answered, and what it stands on."""
+    sources = {source for one in statements for source in one.sources}
+    quotes, sessions = len(sources), len({source.session_id for source in sources})
+    said = f"Answered by {_model(answer)}, on {counted(quotes, 'quote')} from {counted(sessions, 'session')}"
+    return " ".join([f"{said}{_dropped(answer, '; ') or '.'}", *_note(answer)])
+
+
+def _none(answer: Answer) -> markdown.Markdown:
     """Why a model's answer has no statement."""
-    note, dropped = _note(answer), _dropped(answer)
-    said = [note, dropped] if note or dropped else [NOTHING]
-    return f"No answer by {answer.model or 'a model'}: {' '.join(filter(None, said))}"
+    why = " ".join([*_note(answer), _dropped(answer, "").capitalize()]).strip()
+    return markdown.Markdown(f"no answer by {_model(answer)}: {why or NOTHING}")
 
 
-def _note(answer: Answer) -> str:
+def _model(answer: Answer) -> str:
+    return markdown.inline(redact(answer.model)) if answer.model else "a model"
+
+
+def _note(answer: Answer) -> list[str]:
     """Its note without the sentence that counts what was dropped: `_dropped` says that, and says why."""
-    return answer.note.replace(unchecked(answer.dropped), " ").strip()
+    note = answer.note.replace(unchecked(answer.dropped), " ").strip()
+    return [markdown.prose(redact(note), _MOST_TEXT)] if note else []
 
 
-def _dropped(answer: Answer) -> str:
+def _dropped(answer: Answer, before: str) -> str:
     if not answer.dropped:
         return ""
     said = "was dropped because its source" if answer.dropped == 1 else "were dropped because their sources"
-    return f"{counted(answer.dropped, 'statement')} {said} did not hold."
+    return f"{before}{counted(answer.dropped, 'statement')} {said} did not hold."

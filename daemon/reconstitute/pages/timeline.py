@@ -1,72 +1,209 @@
-"""A target's sessions in time: as a list for every reader, and as a Mermaid diagram where a picture helps.
+"""What happened in a folder: its sessions, newest first, each with what was asked, what came of it and how it ended.
 
-Guarantees: a label in the diagram is letters, digits and a few harmless marks, so that no title is taken for Mermaid's
-syntax; the list says all that the diagram says. Pure.
+Guarantees: sub-agents stand under the session that started them, a fork tells only its own turns, and what is left out
+is counted. It makes lines of Markdown from facts and reads nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from daemon import markdown
-from daemon.reconstitute.scope import Involved
+from daemon.recall.snippet import counted
+from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.links import Links
 
-FEWEST, MOST = 2, 25
-"""Sessions between which a diagram helps: one is no timeline, and more are a line too wide to read."""
-_MOST_FILES = 5
-_MOST_LABEL = 60
-_MARKS = " -.,_()'"
-_DROPPED = '@#"`*'
+_FEWEST_FOLDED = 12
+"""Sessions up to which a history is not folded by month."""
+_FEWEST_DRAWN = 3
+"""Months from which on a picture of the activity says more than the list."""
+_MOST_DRAWN = 24
+_BAR = 20
+_MOST_COMMITS = 3
+_MOST_FILES = 6
+_ENDINGS = {
+    Ending.ANSWERED: "answered",
+    Ending.STOPPED: "**stopped**",
+    Ending.FAILED: "**failed**",
+    Ending.OPEN: "**still open**",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One session in the list, with links to the first `files` it touched here, and how many `more` there are."""
+class Bounds:
+    """How much is told: `full` sessions with all they did, `listed` in all, `prompts` of each, `text` characters."""
 
-    one: Involved
-    files: tuple[markdown.Markdown, ...]
-    more: int
-
-
-def entries(
-    sessions: Sequence[Involved], touched: Mapping[str, Sequence[str]], refer: Callable[[str], markdown.Markdown]
-) -> list[Entry]:
-    """The list; `touched` are the files of each session id, `refer` makes one a link."""
-    made = []
-    for one in sessions:
-        files = touched.get(one.session.id, ())
-        shown = tuple(refer(relative) for relative in files[:_MOST_FILES])
-        made.append(Entry(one, shown, max(0, len(files) - _MOST_FILES)))
-    return made
+    full: int = 40
+    listed: int = 300
+    prompts: int = 8
+    text: int = 160
 
 
-def diagram(sessions: Sequence[Involved]) -> markdown.Markdown | None:
-    """A fence of Mermaid, one period a day (a minute, where all was on one day); None where it would not help."""
-    known = [one for one in sessions if "T" in markdown.iso(one.session.created)]
-    if not FEWEST <= len(sessions) <= MOST or len(known) < len(sessions):
+def own_turns(one: SessionFacts) -> list[Turn]:
+    """The turns in which something was asked: without those copied from the session that it was forked from."""
+    return [turn for turn in one.turns[one.copied :] if not turn.is_compaction]
+
+
+def begun(one: SessionFacts) -> int:
+    """When its own first turn was asked, epoch ms."""
+    return next((turn.time for turn in one.turns[one.copied :] if turn.time), one.session.created)
+
+
+def ending(one: SessionFacts) -> str:
+    """How it ended, in words that are Markdown of ours; empty where nothing was asked in it."""
+    turns = own_turns(one)
+    if not turns:
+        return ""
+    words = [_ENDINGS[turns[-1].ending]]
+    if all(turn.taken_back for turn in turns):
+        words.append("**taken back**")
+    elif any(turn.taken_back for turn in turns):
+        words.append("**in part taken back**")
+    if any(revert.pending and revert.undone is None for revert in one.reverts):
+        words.append("the revert can still be undone")
+    return ", ".join(words)
+
+
+def change(one: FileChange, links: Links) -> markdown.Markdown:
+    """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
+    text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
+    if one.what == "moved" and one.moved_from:
+        text += f" (moved from {links.name(one.moved_from)})"
+    elif one.what in {"deleted", "moved"}:
+        text += f" ({one.what})"
+    return markdown.Markdown(f"{text} (taken back)" if one.undone else text)
+
+
+def lines(added: int | None, removed: int | None) -> str:
+    """`` +12 −3``; empty where it is not known."""
+    parts = [f"+{added}" if added else "", f"−{removed}" if removed else ""]
+    return "".join(f" {part}" for part in parts if part)
+
+
+class Timeline:
+    """The sessions of a page as lines of Markdown."""
+
+    def __init__(
+        self,
+        sessions: Sequence[SessionFacts],
+        titles: Mapping[str, str],
+        links: Links,
+        notes: Footnotes,
+        bounds: Bounds,
+    ) -> None:
+        self._titles = titles
+        self._links = links
+        self._notes = notes
+        self._bounds = bounds
+        parents = {one.id: one.session.parent_id or "" for one in sessions}
+        self._children: dict[str, list[SessionFacts]] = {}
+        for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
+            self._children.setdefault(_parent(one.id, parents), []).append(one)
+        self._tops = list(reversed(self._children.get("", [])))
+
+    def text(self) -> markdown.Markdown:
+        """All of it: a picture where the history is long, the newest month, and older months folded."""
+        shown = self._tops[: self._bounds.listed]
+        more = len(self._tops) - len(shown)
+        parts: list[str] = [drawn] if (drawn := picture(self._tops)) else []
+        for month, group in groupby(enumerate(shown), lambda pair: _month(pair[1])):
+            ranked = list(group)
+            listed = "\n".join(line for place, one in ranked for line in self._lines(one, place))
+            if len(self._tops) > _FEWEST_FOLDED and ranked[0][0]:
+                summary = f"{month}: {counted(len(ranked), 'session')}"
+                listed = f"<details><summary>{summary}</summary>\n\n{listed}\n\n</details>"
+            parts.append(listed)
+        if more:
+            parts.append(f"Not listed: {counted(more, 'older session')}.")
+        return markdown.Markdown("\n\n".join(parts))
+
+    def _lines(self, one: SessionFacts, place: int) -> Iterator[str]:
+        if place < self._bounds.full:
+            yield from self._full(one, "")
+            return
+        helpers = len(self._children.get(one.id, ()))
+        did = [
+            counted(len(own_turns(one)), "prompt"),
+            counted(len(one.changes), "file") + " changed" if one.changes else "",
+            counted(helpers, "sub-agent") if helpers else "",
+        ]
+        yield f"- {self._head(one)}: {', '.join(filter(None, did))}"
+
+    def _full(self, one: SessionFacts, indent: str) -> Iterator[str]:
+        yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
+        asked = self._asked(one)
+        if asked:
+            yield f"{indent}  - Asked: {asked}"
+        came = "; ".join(self._outcome(one))
+        if came:
+            yield f"{indent}  - Result: {came}"
+        for child in self._children.get(one.id, ()):
+            yield from self._full(child, indent + "  ")
+
+    def _head(self, one: SessionFacts) -> str:
+        marks = [ending(one)]
+        if one.forked_from:
+            title = self._titles.get(one.forked_from, "")
+            marks.append(f"forked from {self._links.session(one.forked_from, title)}")
+        marks += ["only in part about this folder"] if not one.is_whole else []
+        marks += ["deleted in OpenCode"] if one.deleted else []
+        error = own_turns(one)[-1].error if own_turns(one) else ""
+        head = f"{markdown.moment(begun(one))}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
+        said = ", ".join([head, *filter(None, marks)])
+        return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
+
+    def _asked(self, one: SessionFacts) -> str:
+        turns = [turn for turn in own_turns(one) if turn.prompt.strip()]
+        shown = [
+            f"{markdown.quoted(turn.prompt, self._bounds.text)}{' (**taken back**)' if turn.taken_back else ''}"
+            for turn in turns[: self._bounds.prompts]
+        ]
+        more = len(turns) - len(shown)
+        return "; ".join(shown) + (f" and {more} more" if more else "")
+
+    def _outcome(self, one: SessionFacts) -> Iterator[str]:
+        """Files, commits and tests."""
+        if one.changes:
+            named = [change(each, self._links) for each in one.changes[:_MOST_FILES]]
+            more = len(one.changes) - len(named)
+            yield ", ".join(named) + (f" and {more} more" if more else "")
+        for run in one.tests:
+            how = "passed" if run.passed else "**failed**"
+            summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
+            command = markdown.code(markdown.cut(run.command, 80))
+            yield f"tests {how}: {command}{summary}{self._notes.mark(run.citation)}"
+        if one.commits:
+            named = [markdown.quoted(subject, 80) for subject in one.commits[:_MOST_COMMITS]]
+            more = len(one.commits) - len(named)
+            yield f"committed {', '.join(named)}" + (f" and {more} more" if more else "")
+
+
+def _parent(session_id: str, parents: Mapping[str, str]) -> str:
+    """The session that started it, if that is told too; empty where the records lead in a circle."""
+    seen: set[str] = set()
+    above = parents[session_id]
+    while above in parents and above != session_id and above not in seen:
+        seen.add(above)
+        above = parents[above]
+    return parents[session_id] if above != session_id and parents[session_id] in parents else ""
+
+
+def _month(one: SessionFacts) -> str:
+    known = markdown.day(begun(one))
+    return known[:7] if known[:1].isdigit() else known
+
+
+def picture(sessions: Sequence[SessionFacts]) -> markdown.Markdown | None:
+    """Sessions by month as bars of text, newest first; None where the list alone says as much."""
+    often = Counter(month for one in sessions if (month := _month(one))[:1].isdigit())
+    if len(sessions) <= _FEWEST_FOLDED or len(often) < _FEWEST_DRAWN:
         return None
-    ordered = sorted(known, key=lambda one: (one.session.created, one.session.id))
-    days = {markdown.day(one.session.created) for one in ordered}
-    lines = ["timeline"]
-    for period, group in groupby(ordered, _minute if len(days) == 1 else _day):
-        lines.append("    " + " : ".join([period, *(label(one.title) for one in group)]))
-    return markdown.fence("\n".join(lines), "mermaid")
-
-
-def label(title: str) -> str:
-    """`title` as text that has no meaning to Mermaid; never empty."""
-    kept = (c for c in title if c not in _DROPPED)
-    harmless = "".join(c if c.isalnum() or c in _MARKS else " " for c in kept)
-    line = " ".join(harmless.split()).lstrip(_MARKS).rstrip(" -.,_(")
-    return (line if len(line) <= _MOST_LABEL else line[: _MOST_LABEL - 1].rstrip() + "…") or "without title"
-
-
-def _day(one: Involved) -> str:
-    return markdown.day(one.session.created)
-
-
-def _minute(one: Involved) -> str:
-    """A colon would end it."""
-    return markdown.iso(one.session.created)[:16].replace("T", " ").replace(":", ".")
+    newest, oldest = (int(month[:4]) * 12 + int(month[5:]) - 1 for month in (max(often), min(often)))
+    months = [f"{at // 12}-{at % 12 + 1:02}" for at in range(newest, max(oldest, newest - _MOST_DRAWN + 1) - 1, -1)]
+    most = max(often.values())
+    rows = [f"{month} {'█' * -(-often[month] * _BAR // most)} {often[month] or '·'}" for month in months]
+    return markdown.fence("\n".join(rows), "text")

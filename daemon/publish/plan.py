@@ -1,0 +1,286 @@
+"""The difference between a tree's folder and the pages it is to hold, staged as operations; nothing else is written.
+
+What a person wrote decides: a page whose body they changed stays as it is and the current one goes beside it, and what
+stands in a Notes place goes wherever its page goes. A page is ours as long as its body is one that the manifest has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from daemon.errors import OutputRefused
+from daemon.fsio import Root
+from daemon.model import Json, Page
+from daemon.publish import manifest, notes
+from daemon.publish.journal import CURRENT, Staging, as_json, current, exists, sha256
+from daemon.publish.manifest import MANIFEST
+from daemon.publish.naming import beside, folded, folders_above, names
+from daemon.redact import fingerprint, redact
+
+_FORMER = "former"
+"""The word in the name of a page with notes that had to leave its name to another page."""
+
+
+@dataclass(slots=True)
+class Published:
+    """What became of the pages; paths are relative to the tree's folder, as written.
+
+    `kept` were edited by a person, `taken` are names where something of theirs stands, `nested` lie in the folder of
+    another target's tree; none of them was touched. `current` maps a kept page to the current one beside it. `retired`
+    are former pages that are still there for what a person wrote in them. `renamed` holds (page path asked for, name
+    written) where they differ.
+    """
+
+    folder: str
+    written: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
+    nested: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    current: dict[str, str] = field(default_factory=dict)
+    retired: list[str] = field(default_factory=list)
+
+    @property
+    def said(self) -> list[str]:
+        """What a person is to know of pages that are kept for them, a sentence each."""
+        said = []
+        for page in self.kept:
+            goal = self.current.get(page)
+            where = f"; the current page is {goal}" if goal else "; nothing can be written beside it"
+            said.append(f"{page} was edited by hand and is kept as it is{where}")
+        return said + [
+            f"{page} is no page of this tree any more; it is kept for what you wrote in it" for page in self.retired
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What stands at a name. `sha256` is None where nothing is, "" where no file can be.
+
+    `body` is the signature by which it is ours, "" where it is not; then `notes` are those of the person in it.
+    """
+
+    sha256: str | None = None
+    body: str = ""
+    notes: bytes = notes.EMPTY
+
+    @property
+    def has_notes(self) -> bool:
+        return bool(self.body and self.notes.strip())
+
+
+class _Draft:
+    """A page that is to be there; its content is made when it is first asked for."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self.page = page
+        self.has_place = notes.has_place(name)
+        # Other rules of redaction make another page of the same content.
+        self.basis = hashlib.sha256(f"{page.basis}\0{fingerprint()}".encode()).hexdigest() if page.basis else ""
+
+    @cached_property
+    def data(self) -> bytes:
+        return shown(self.page.text).encode()
+
+    @cached_property
+    def sha256(self) -> str:
+        return sha256(self.data)
+
+    @cached_property
+    def body(self) -> str:
+        return notes.signature(self.data) if self.has_place else self.sha256
+
+    def has_basis_of(self, entry: Json) -> bool:
+        return bool(self.basis) and entry.get("basis") == self.basis and ("body" in entry) == self.has_place
+
+    def is_as(self, entry: Json) -> bool:
+        """Whether the page that this entry describes is the one that is to be there."""
+        is_alike = ("body" in entry) == self.has_place
+        return self.has_basis_of(entry) or (is_alike and entry["sha256"] == self.sha256)
+
+    def entry(self, old: Json, was: str, main: str) -> Json:
+        """The manifest's; of an `old` one of the same content all that its content decides."""
+        if old:
+            found: Json = {name: old[name] for name in ("sha256", "body", "was") if name in old}
+        else:
+            found = {"sha256": self.sha256}
+            found |= {"body": self.body} if self.has_place else {}
+            found |= {"was": was} if self.has_place and was not in {"", self.body} else {}
+        found["sources"] = sorted(set(self.page.sources))
+        more = {"key": self.page.key, "basis": self.basis, "beside": main}
+        return found | {name: value for name, value in more.items() if value}
+
+
+class Plan:
+    """Stages what has to be done; `result` says what will have become of the pages."""
+
+    def __init__(self, root: Root, tree: str, folder: str, pages: Sequence[Page], staging: Staging) -> None:
+        self._root = root
+        self._tree = shown(tree)
+        self._staging = staging
+        self.result = Published(folder)
+        self._old, has_manifest = manifest.known(root, self._tree, folder)
+        self._beside: dict[str, list[str]] = {}
+        self._by_key: dict[str, list[str]] = {}
+        for name, entry in sorted(self._old.items()):
+            if entry.get("beside"):
+                self._beside.setdefault(posixpath.join(posixpath.dirname(name), entry["beside"]), []).append(name)
+            elif entry.get("key"):
+                self._by_key.setdefault(entry["key"], []).append(name)
+        self._new: dict[str, Json] = {}
+        self._trees: dict[str, bool] = {}
+        self._moved: set[str] = set()  # names whose notes have gone to another page
+        self._displaced: list[str] = []  # names with notes that another page takes
+        if pages or has_manifest:
+            wanted = names([page.path for page in pages])
+            self._wanted = {folded(name) for name in wanted}
+            self._used = self._wanted | {folded(name) for name in self._old}
+            self._used |= {folder for name in self._wanted for folder in folders_above(name)}
+            for page, name in zip(pages, wanted, strict=True):
+                self._visit(page, name)
+            self._retire()
+            self._make_room()
+            self._finish()
+
+    def _visit(self, page: Page, name: str) -> None:
+        if name != page.path:
+            self.result.renamed.append((page.path, name))
+        if self._is_nested(name):
+            self.result.nested.append(name)
+            return
+        draft, old = _Draft(page, name), self._old.get(name)
+        entries = [self._old[one] for one in (name, *self._beside.get(name, ())) if one in self._old]
+        is_made = not any(draft.has_basis_of(entry) for entry in entries)
+        file = self._look(name, entries, draft.body if is_made else "")
+        if file.sha256 is None or file.body:
+            is_same = old is not None and not old.get("beside") and old.get("key", "") in {"", page.key}
+            self._place(draft, name, file, old if is_same else None)
+        elif old is None:
+            self.result.taken.append(name)
+        else:
+            self.result.kept.append(name)
+            self._new[name] = old
+            goal = self._beside_name(name)
+            if goal:
+                self.result.current[name] = goal
+                before = self._old.get(goal)
+                file = self._look(goal, [before] if before else [])
+                self._place(draft, goal, file, before, main=posixpath.basename(name))
+
+    def _place(self, draft: _Draft, name: str, file: _File, old: Json | None, main: str = "") -> None:
+        """Put the page at `name`, where nothing or a page of ours stands (`file`): with `old` the same page as now."""
+        pieces = [file.notes] if old else []
+        if file.has_notes and not old:
+            self._displaced.append(name)
+        brought = list(self._brought(draft.page, name, posixpath.join(posixpath.dirname(name), main) if main else name))
+        is_current = old is not None and file.body == old.get("body", old["sha256"]) and draft.is_as(old)
+        if is_current and not brought:
+            self._new[name] = draft.entry(old or {}, "", main)
+            self.result.unchanged.append(name)
+            return
+        data = draft.data
+        if draft.has_place:
+            data = notes.composed(data, notes.joined([*pieces, *brought]))
+        self._staging.put(self._path(name), data, file.sha256, carries=bool(brought))
+        self._new[name] = draft.entry({}, file.body if old else "", main)
+        self.result.written.append(name)
+
+    def _brought(self, page: Page, goal: str, main: str) -> Iterator[bytes]:
+        """Notes on other pages of ours that were, or stood beside, the page `main`, which now goes to `goal`."""
+        for name in dict.fromkeys([*self._beside.get(main, ()), *self._by_key.get(page.key, ())]):
+            if name == goal or name in self._moved or self._is_nested(name):
+                continue
+            file = self._look(name, [self._old[name]])
+            if file.has_notes:
+                self._moved.add(name)
+                yield file.notes
+
+    def _beside_name(self, name: str) -> str:
+        """Where the current page of an edited one goes; "" where nothing can be written beside it."""
+        for old in self._beside.get(name, ()):
+            file = self._look(old, [self._old[old]])
+            if folded(old) not in self._wanted and (file.sha256 is None or file.body):
+                return old
+        return self._free(name, CURRENT)
+
+    def _free(self, name: str, word: str) -> str:
+        try:
+            self._root.list(self._path(posixpath.dirname(name)))
+        except OutputRefused:
+            return ""  # something of the person's stands in the way of the folder
+        for number in itertools.count(1):
+            found = beside(name, word, number)
+            if folded(found) not in self._used and not exists(self._root, self._path(found)):
+                self._used.add(folded(found))
+                return found
+        raise AssertionError
+
+    def _retire(self) -> None:
+        """What we wrote and is no page any more: removed, unless a person's words are in it."""
+        for name in sorted(self._old.keys() - self._new.keys()):
+            if self._is_nested(name):
+                continue
+            file = self._look(name, [self._old[name]])
+            if file.sha256 is None:
+                continue
+            if file.body and (name in self._moved or not file.has_notes):
+                self._staging.remove(self._path(name), file.sha256)
+                self.result.removed.append(name)
+            else:
+                self._new[name] = self._old[name]
+                self.result.retired.append(name)
+
+    def _make_room(self) -> None:
+        """A page with notes whose name another page takes, and that has no place of its own now, gets another name."""
+        for name in self._displaced:
+            goal = "" if name in self._moved else self._free(name, _FORMER)
+            data = self._root.read(self._path(name)) if goal else None
+            if data is not None:
+                self._staging.put(self._path(goal), data, None, carries=True)
+                self._new[goal] = {key: value for key, value in self._old[name].items() if key != "beside"}
+                self.result.retired.append(goal)
+
+    def _finish(self) -> None:
+        renamed = sorted([shown(path), name] for path, name in self.result.renamed)
+        data = as_json({"format": manifest.FORMAT, "tree": self._tree, "pages": self._new, "renamed": renamed})
+        before = current(self._root, self._path(MANIFEST))
+        if before != sha256(data):
+            self._staging.put(self._path(MANIFEST), data, before)
+
+    def _look(self, name: str, entries: Iterable[Json], also: str = "") -> _File:
+        """The file at `name`, and whether it is ours by one of these entries, or by the signature `also`."""
+        try:
+            data = self._root.read(self._path(name))
+        except OutputRefused:
+            return _File("")
+        if data is None:
+            return _File()
+        whole, known = sha256(data), {also}
+        for entry in entries:
+            known |= {str(entry.get("body", entry["sha256"])), str(entry.get("was", ""))}
+        found = notes.own_notes(data, known)
+        if found is not None:
+            return _File(whole, found[0], found[1])
+        return _File(whole, whole if whole in known else "", notes.EMPTY)
+
+    def _path(self, name: str) -> str:
+        return f"{self.result.folder}/{name}".strip("/")
+
+    def _is_nested(self, name: str) -> bool:
+        folders = folders_above(name)
+        for folder in folders:
+            if folder not in self._trees:
+                self._trees[folder] = exists(self._root, f"{self._path(folder)}/{MANIFEST}")
+        return any(self._trees[folder] for folder in folders)
+
+
+def shown(text: str) -> str:
+    """`text` as it may leave the archive and be encoded: redacted, lone surrogates spelt out."""
+    return redact(text).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,78 @@
+"""The cue words of each language (`cues.toml`), and which language a text is in.
+
+The table is the only place that knows a language; whoever asks it sees kinds of cues. A text whose language is not in
+the table has no cues: nothing is said of it, rather than something wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_KINDS = (
+    "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
+    "undone", "undone_not", "offer", "either",
+)  # fmt: skip
+_WORD = re.compile(r"[^\W\d_]+")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_PHRASE = r"(?P<y>\S.{0,60}?)(?=\s*(?:[,;()!?。，、；—–]|\.(?:\s|$)|$)|\s*(?:STOP))"
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """The cues of one language by kind; `words` are its commonest ones."""
+
+    code: str
+    words: frozenset[str]
+    patterns: dict[str, tuple[re.Pattern[str], ...]]
+
+    def find(self, kind: str, bare: str) -> re.Match[str] | None:
+        """The first cue of `kind` in a sentence without its quotations."""
+        return next((match for pattern in self.patterns[kind] if (match := pattern.search(bare))), None)
+
+
+@cache
+def _languages() -> dict[str, Cues]:
+    text = (files(__package__) / "cues.toml").read_text(encoding="utf-8")
+    return {code: _compile(code, table) for code, table in tomllib.loads(text).items()}
+
+
+def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
+    without_blanks = code in {"zh", "ja"}
+    stop = str(table["stop"]) if without_blanks else rf"\b(?:{table['stop']})\b"
+    phrase = _PHRASE.replace("STOP", stop)
+
+    def expand(pattern: str) -> re.Pattern[str]:
+        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("APO", "['’]")
+        return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
+
+    patterns = {kind: tuple(expand(pattern) for pattern in table[kind]) for kind in _KINDS}
+    return Cues(code, frozenset(str(table["words"]).split()), patterns)
+
+
+def of(text: str, context: str = "") -> Sequence[Cues]:
+    """The cues for `text`, by its script and its small words; where these leave it open, also by its `context`.
+
+    Several where nothing decides between them, none for a language that the table does not have.
+    """
+    languages = _languages()
+    if _KANA.search(text):
+        return (languages["ja"],)
+    if _HAN.search(text):
+        return (languages["ja" if _KANA.search(context) else "zh"],)
+    if _CYRILLIC.search(text):
+        return (languages["ru"],)
+    spaced = [cues for code, cues in languages.items() if code not in {"ja", "zh", "ru"}]
+    for part in (text, f"{text} {context[:4000]}"):
+        said = [word.casefold() for word in _WORD.findall(part)]
+        counts = [sum(word in cues.words for word in said) for cues in spaced]
+        best = max(counts)
+        if best and counts.count(best) == 1:
+            return (spaced[counts.index(best)],)
+    return [cues for cues, count in zip(spaced, counts, strict=True) if count == best]

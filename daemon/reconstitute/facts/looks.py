@@ -1,0 +1,84 @@
+"""Which shell commands only look, so that their failure tells nothing: a search without a match is no setback."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+_LOOKS = frozenset(
+    "grep egrep fgrep zgrep rg ag ack test [ [[ diff cmp comm which type hash whereis locate ls ll tree cat bat head "  # noqa: SIM905
+    "tail less more find fd stat file wc du df pgrep pidof ps readlink realpath echo printf true false : sleep cd pwd "
+    "env printenv whoami id hostname uname date sort uniq cut tr nl column basename dirname xxd od strings sha256sum "
+    "md5sum".split()
+)
+_ANSWERS_1 = frozenset("grep egrep fgrep zgrep rg ag ack test [ [[ diff cmp pgrep false".split())  # noqa: SIM905
+_GIT_LOOKS = frozenset(
+    "status log show diff rev-parse ls-files ls-tree branch blame grep remote describe tag cat-file check-ignore "  # noqa: SIM905
+    "reflog shortlog".split()
+)
+_ASKS = frozenset({"--version", "-V", "--help", "-h", "version"})
+_ASSIGNED = re.compile(r"\w+=")
+_BETWEEN = {"&&", "||", ";", "|", "&", "|&", ";;", "(", ")"}
+_OUT_OF_TIME = 124
+"""The status of `timeout` for a command that it ended, as was wanted."""
+
+Simple = tuple[str, ...]
+
+
+def only_looks(command: str, status: int | None) -> bool:
+    """Whether a command that ended with `status` did nothing but look, or answered "no" by it."""
+    parts = _parts(command)
+    if not parts:
+        return False
+    if all(_is_look(words) for _, words in parts):
+        return True
+    if status == _OUT_OF_TIME and any("timeout" in words[:2] for _, words in parts):
+        return True
+    between, last = parts[-1]
+    return status == 1 and between in {"|", ";"} and last[0] in _ANSWERS_1
+
+
+def essence(command: str) -> Simple:
+    """The words of a command without options, assignments and a ``cd``; empty where they cannot be told.
+
+    So ``pytest -x`` and ``pytest -q`` are the same.
+    """
+    parts = [words for _, words in _parts(command) if words[0] != "cd"]
+    return tuple(word for words in parts for word in words if not word.startswith("-")) if parts else ()
+
+
+def _parts(command: str) -> list[tuple[str, Simple]]:
+    """The simple commands of a line, each with what stands before it; none where there is a here-document."""
+    if "<<" in command or len(command) > 4000:
+        return []
+    lexer = shlex.shlex(command.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.commenters = ""
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return []
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for token in tokens:
+        if token in _BETWEEN:
+            parts.append((token, []))
+        else:
+            parts[-1][1].append(token)
+    cut = [(between, _without_assignments(words)) for between, words in parts]
+    return [(between, words) for between, words in cut if words]
+
+
+def _without_assignments(words: Sequence[str]) -> Simple:
+    start = next((place for place, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
+    return tuple(words[start:])
+
+
+def _is_look(words: Simple) -> bool:
+    name = words[0].rsplit("/", 1)[-1]
+    if name == "git":
+        return next((word for word in words[1:] if not word.startswith("-")), "") in _GIT_LOOKS
+    if name == "command":
+        return words[1:2] in {("-v",), ("-V",)}
+    if name == "find" and ("-delete" in words or "-exec" in words):
+        return False
+    return name in _LOOKS or (len(words) == 2 and words[1] in _ASKS)

@@ -1,0 +1,122 @@
+"""What happened each day over all folders, newest first: a line for each session, linked to its page.
+
+Guarantees: the same sessions give the same bytes; the page is bounded, and says what it leaves out. Texts are kept
+redacted and unescaped; the page makes them inert.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from urllib.parse import quote
+
+from daemon import markdown
+from daemon.model import Page
+from daemon.recall.snippet import counted
+from daemon.reconstitute.facts.values import Ending, SessionFacts
+from daemon.reconstitute.pages.layout import README
+from daemon.reconstitute.pages.timeline import begun, own_turns
+from daemon.reconstitute.pages.transcripts import Transcripts
+from daemon.redact import redact
+
+CHANGES = "CHANGES.md"
+MOST_LOGGED = 300
+"""Sessions of one target that are kept for the page."""
+_MOST_LISTED = 1000
+_MOST_TEXT = 120
+_MOST_FILES = 3
+_ENDINGS = {Ending.STOPPED: "stopped", Ending.FAILED: "failed", Ending.OPEN: "still open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One session: when it began (epoch ms), its title, where its page is (encoded, relative to the tree; or empty).
+
+    `asked` is its first prompt, with how many `more` there were; `came` what came of it, in words.
+    """
+
+    time: int
+    title: str
+    href: str
+    asked: str
+    more: int
+    came: str
+
+
+def log(sessions: Sequence[SessionFacts], titles: Mapping[str, str], transcripts: Transcripts) -> tuple[Logged, ...]:
+    """The newest sessions in which something was asked, oldest first; sub-agents belong to those that started them."""
+    ids = {one.id for one in sessions}
+    tops = [one for one in sessions if one.session.parent_id not in ids and own_turns(one)]
+    tops.sort(key=lambda one: (begun(one), one.id))
+    return tuple(_logged(one, titles.get(one.id, one.title), transcripts) for one in tops[-MOST_LOGGED:])
+
+
+def _logged(one: SessionFacts, title: str, transcripts: Transcripts) -> Logged:
+    prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
+    asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
+    name = markdown.cut(markdown.bare(title), _MOST_TEXT)
+    return Logged(begun(one), name, str(transcripts.href(README, one.id)), asked, max(0, len(prompts) - 1), _came(one))
+
+
+def _came(one: SessionFacts) -> str:
+    kept = [change for change in one.changes if not change.undone]
+    names = [markdown.cut(redact(posixpath.basename(change.path)), 60) for change in kept[:_MOST_FILES]]
+    more = f" and {len(kept) - len(names)} more" if len(kept) > len(names) else ""
+    failed = sum(not run.passed for run in one.tests)
+    turns = own_turns(one)
+    parts = [
+        ", ".join(names) + more,
+        "tests failed" if failed else "tests passed" if one.tests else "",
+        counted(len(one.commits), "commit") if one.commits else "",
+        "in part taken back" if any(turn.taken_back for turn in turns) else "",
+        _ENDINGS.get(turns[-1].ending, "") if turns else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def page(logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> Page:
+    """The page; `logs` are (tree, title, its sessions), in the order in which the trees are named on a day."""
+    every = [(one, place) for place, (_, _, sessions) in enumerate(logs) for one in sessions]
+    every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
+    shown = every[:_MOST_LISTED]
+    parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
+    if not shown:
+        parts.append("Nothing is recorded yet.")
+    newest = _month(shown[0][0]) if shown else ""
+    for month, group in groupby(shown, lambda pair: _month(pair[0])):
+        days = "\n\n".join(
+            _day(day, list(each), logs) for day, each in groupby(group, lambda p: markdown.day(p[0].time))
+        )
+        folded = f"<details><summary>{month}</summary>\n\n{days}\n\n</details>"
+        parts.append(days if month == newest else folded)
+    if len(every) > len(shown):
+        parts.append(f"Not listed: {counted(len(every) - len(shown), 'older session')}.")
+    return Page(CHANGES, "\n\n".join(parts) + "\n")
+
+
+def _day(day: str, listed: list[tuple[Logged, int]], logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> str:
+    """One day: for each folder its sessions, newest first."""
+    parts = [f"## {day}"]
+    for place in sorted({place for _, place in listed}):
+        tree, title, _ = logs[place]
+        lines = [_line(one, tree) for one, owner in listed if owner == place]
+        head = f"**{markdown.link(redact(title), posixpath.join(tree, README))}**"
+        parts.append("\n".join([head, "", *lines]))
+    return "\n\n".join(parts)
+
+
+def _line(one: Logged, tree: str) -> str:
+    time = markdown.moment(one.time).partition(" ")[2] or markdown.moment(one.time)
+    href = posixpath.join(quote(tree, safe="/", errors="replace"), one.href) if one.href else ""
+    title = markdown.Markdown(f"[{markdown.inline(one.title)}]({href})") if href else markdown.inline(one.title)
+    asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
+    more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
+    came = f" → {markdown.inline(one.came)}" if one.came else ""
+    return f"- {time} {title}{asked}{more}{came}"
+
+
+def _month(one: Logged) -> str:
+    known = markdown.day(one.time)
+    return known[:7] if known[:1].isdigit() else known

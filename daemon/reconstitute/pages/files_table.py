@@ -1,0 +1,191 @@
+"""The files of a folder as a table that a person scans: name, what it is for, how much is known, last change.
+
+Guarantees: a folder of many files has a row for each inner folder; what was moved away is not called deleted; the table
+is bounded and says what it leaves out. It makes Markdown from values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from daemon import markdown
+from daemon.recall.snippet import counted
+from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.overview import is_moved
+from daemon.reconstitute.pages.plan import Plan
+from daemon.reconstitute.recover import Recovered, State
+from daemon.redact import redact
+
+MOST_ROWS = 200
+"""Rows of a table of files, above which they are counted."""
+_MOST_FLAT = 60
+"""Files up to which those of inner folders stand in the same table."""
+_MOST_QUIET = 20
+"""Files of one folder that only snapshots tell of, above which they come after all others."""
+_MOST_FOR = 90
+_MOST_TITLE = 32
+_MOST_GONE = 30
+_KNOWN = {
+    State.VERIFIED: "exactly",
+    State.PROVEN: "exactly",
+    State.DELETED: "deleted",
+    State.STALE: "an older state",
+    State.PARTIAL: "in part",
+    State.LOST: "only that it existed",
+}
+_LEGEND = (
+    "“exactly”: every byte follows from the records; “an older state”: it may have changed since; "
+    "“in part”: some lines are known."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: markdown.Markdown
+    purpose: str
+    known: str
+    time: int
+    session_id: str
+    is_quiet: bool = False
+
+
+class FilesTable:
+    """The files beneath one folder; `titles` are the sessions' by id, at most `most` rows."""
+
+    def __init__(
+        self,
+        known: Known,
+        plan: Plan,
+        links: Links,
+        *,
+        purposes: Mapping[str, Purpose],
+        titles: Mapping[str, str],
+        most: int = MOST_ROWS,
+    ) -> None:
+        self._known = known
+        self._plan = plan
+        self._links = links
+        self._purposes = purposes
+        self._titles = titles
+        self._most = most
+
+    def text(self, folder: str) -> markdown.Markdown:
+        """The table, what is gone, and what is left out; empty where the folder has no file."""
+        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
+        there = [file for file in files if file.state is not State.DELETED]
+        folders = self._plan.folders_in(folder) if len(there) > _MOST_FLAT else []
+        rows = [row for inner in folders if (row := self._folder(inner))]
+        inside = tuple(f"{inner}/" for inner in folders)
+        direct = [self._file(file) for file in there if not (inside and file.relative.startswith(inside))]
+        quiet = sum(row.is_quiet for row in direct)
+        if quiet > _MOST_QUIET:  # a snapshot of a whole project must not drown what sessions worked on
+            direct.sort(key=lambda row: row.is_quiet)
+        rows += direct
+        parts = self._table(rows[: self._most])
+        if len(rows) > self._most:
+            parts.append(f"Not listed: {counted(len(rows) - self._most, 'more file')}.")
+        if len(there) <= _MOST_FLAT:
+            parts += self._inner(folder)
+        parts += self._gone([file for file in files if file.state is State.DELETED])
+        return markdown.Markdown("\n\n".join(parts))
+
+    def _table(self, rows: Sequence[_Row]) -> list[str]:
+        """The table with its legend; the column of what is known only where that is not the same for all."""
+        if not rows:
+            return []
+        is_exact = all(row.known == _KNOWN[State.PROVEN] for row in rows)
+        has_purpose = any(row.purpose for row in rows)
+        columns = [
+            "File",
+            *(["What it is for"] if has_purpose else []),
+            *([] if is_exact else ["Known"]),
+            "Last change",
+        ]
+        lines = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+        for row in rows:
+            cells = [row.name, *([row.purpose] if has_purpose else []), *([] if is_exact else [row.known])]
+            lines.append(f"| {' | '.join([*cells, self._change(row)])} |")
+        legend = "All of these are known exactly: every byte follows from the records." if is_exact else _LEGEND
+        return ["\n".join(lines), legend]
+
+    def _change(self, row: _Row) -> str:
+        if not row.time:
+            return "seen only"
+        title = self._titles.get(row.session_id, "")
+        where = f" {self._links.session(row.session_id, title, _MOST_TITLE)}" if title else ""
+        return f"{markdown.moment(row.time)}{where}"
+
+    def _file(self, file: Recovered) -> _Row:
+        changed = file.changed
+        time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
+        is_quiet = not self._known.is_worked_on(file.relative)
+        return _Row(self._name(file.path), self._for(file), _KNOWN[file.state], time, session_id, is_quiet)
+
+    def _folder(self, folder: str) -> _Row | None:
+        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
+        there = [file for file in files if file.state is not State.DELETED]
+        if not there:
+            return None
+        changes = [change for file in files if (change := file.changed) is not None]
+        newest = max(changes, key=lambda change: (change.time, change.session_id), default=None)
+        exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
+        known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
+        said = self._known.statements(folder)
+        about = f"{counted(len(there), 'file')}" + (f": {_cell(said[0].text)}" if said else "")
+        name = self._links.label(f"{self._known.target}/{folder}") + "/"
+        label = markdown.link(name, self._plan.href(self._links.page, folder))
+        time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")
+        return _Row(label, about, known, time, session_id)
+
+    def _inner(self, folder: str) -> list[str]:
+        """The folders whose files stand in the same table, in a line."""
+        named = []
+        for inner in self._plan.folders_in(folder):
+            name = self._links.label(f"{self._known.target}/{inner}") + "/"
+            said = self._known.statements(inner)
+            about = f" ({_cell(said[0].text)})" if said else ""
+            named.append(f"{markdown.link(name, self._plan.href(self._links.page, inner))}{about}")
+        return [f"Folders: {', '.join(named)}."] if named else []
+
+    def _name(self, path: str) -> markdown.Markdown:
+        href = self._links.href(path)
+        return markdown.link(self._links.label(path), href) if href else markdown.inline(self._links.label(path))
+
+    def _for(self, file: Recovered) -> str:
+        """What a model says of the file; else its own words, or the prompt under which it was written."""
+        said = self._known.statements(file.relative)
+        if said:
+            return _cell(said[0].text)
+        purpose = self._purposes.get(file.path)
+        if purpose is None:
+            return ""
+        text = markdown.inline(purpose.text, _MOST_FOR)
+        return f"“{text}”" if purpose.origin.endswith("prompt") else text
+
+    def _gone(self, files: Sequence[Recovered]) -> list[str]:
+        """What was deleted, and what was moved and where to, each in a line."""
+        targets = {
+            revision.moved_from: file.path
+            for file in self._known.material.files
+            for revision in file.revisions
+            if revision.moved_from
+        }
+        made = []
+        deleted = [self._links.file(file.path) for file in files if not is_moved(file)]
+        moved = [
+            self._links.file(file.path) + (f" → {self._links.file(targets[file.path])}" if file.path in targets else "")
+            for file in files
+            if is_moved(file)
+        ]
+        for word, names in (("Deleted", deleted), ("Moved away", moved)):
+            more = f" and {len(names) - _MOST_GONE} more" if len(names) > _MOST_GONE else ""
+            if names:
+                made.append(f"{word}: {', '.join(names[:_MOST_GONE])}{more}.")
+        return made
+
+
+def _cell(text: str) -> str:
+    return markdown.inline(redact(text), _MOST_FOR)

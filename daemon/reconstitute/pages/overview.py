@@ -1,0 +1,143 @@
+"""The first screen of a folder's page: what it is, where it stands, how to run it, what is left open.
+
+Guarantees: each is a line or two; nothing is said to run that no record ran or named. It makes Markdown from facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from daemon import markdown
+from daemon.model import Operation
+from daemon.recall.snippet import counted
+from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, Standing
+from daemon.reconstitute.pages.entries import Entries
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.recover import Recovered, State
+from daemon.redact import redact
+
+_MOST_PURPOSE = 500
+_MOST_TEXT = 160
+_EXACT = frozenset({State.VERIFIED, State.PROVEN})
+_RUN = "run"
+
+
+class Overview:
+    """The lines before the sections; `titles` are the sessions' by id."""
+
+    def __init__(
+        self, facts: Facts, titles: Mapping[str, str], links: Links, notes: Footnotes, entries: Entries
+    ) -> None:
+        self._facts = facts
+        self._titles = titles
+        self._links = links
+        self._notes = notes
+        self._entries = entries
+
+    def purpose(self, statements: Sequence[Statement], model: str) -> markdown.Markdown:
+        """The project's own words and the model's first statement, as a block quote; empty where there are none."""
+        rows = [f"> {self._purpose(one)}" for one in self._facts.purpose]
+        rows += [
+            f"> {markdown.prose(redact(one.text), _MOST_PURPOSE)} (by {model}){self._notes.mark(*one.sources)}"
+            for one in statements[:1]
+        ]
+        return markdown.Markdown("\n>\n".join(rows))
+
+    def _purpose(self, one: Purpose) -> str:
+        struck = self._entries.strike(one)
+        text = markdown.prose(one.text, _MOST_PURPOSE)
+        return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
+
+    def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
+        """The last activity, how much is known, what came after, and what is missing on this disk."""
+        standing = self._facts.standing
+        said = [f"{known(files)}{_as_of(standing)}."] if files else []
+        last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
+        if last > 0:
+            title = self._titles.get(standing.last_session, "")
+            where = f" in {self._links.session(standing.last_session, title)}" if title else ""
+            said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
+        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
+        said += list(_on_disk(standing))
+        return markdown.Markdown(" ".join(said))
+
+    def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
+        newest = aftermath[0]
+        text = markdown.prose(newest.text, _MOST_TEXT)
+        if newest.command and newest.command not in newest.text:
+            text = markdown.Markdown(f"{text}: {markdown.code(markdown.cut(newest.command, _MOST_TEXT))}")
+        more = f", and {len(aftermath) - 1} more" if len(aftermath) > 1 else ""
+        return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
+
+    def run(self) -> markdown.Markdown:
+        """The command that runs it, else the script of that name; empty where nothing is known."""
+        ran = next(
+            (one for one in self._facts.commands if one.group == _RUN and not self._entries.is_struck(one)), None
+        )
+        if ran is not None:
+            return markdown.Markdown(self._entries.command(ran) + ".")
+        named = next(
+            (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
+        )
+        if named is not None:
+            invocation = markdown.code(markdown.cut(named.invocation, _MOST_TEXT))
+            where = self._links.file(named.path)
+            return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
+        tested = next((one for one in self._facts.commands if not self._entries.is_struck(one)), None)
+        if tested is None:
+            return markdown.Markdown("")
+        return markdown.Markdown(f"it was not started in these sessions; {self._entries.command(tested)}.")
+
+    def left_open(self) -> markdown.Markdown:
+        """How many points are open, and the first of them."""
+        points = [one for one in self._facts.open if not self._entries.is_struck(one)]
+        if not points:
+            return markdown.Markdown("the records name no open todo, question or failure.")
+        first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "")
+        more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
+        return markdown.Markdown(f"{first}.{more}")
+
+    def _mark(self, cited: Citation | None) -> str:
+        return self._notes.mark(cited)
+
+
+def known(files: Sequence[Recovered]) -> str:
+    """``14 of 16 files are known exactly, 2 are not; 1 was deleted``."""
+    exact = sum(file.state in _EXACT for file in files)
+    gone = [file for file in files if file.state is State.DELETED]
+    moved = sum(is_moved(file) for file in gone)
+    there = len(files) - len(gone)
+    if not there:
+        said = "no file is left"
+    elif exact == there:
+        said = "its only file is known exactly" if there == 1 else f"all {there} files are known exactly"
+    else:
+        said = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
+    parts = [said]
+    if len(gone) - moved:
+        parts.append(f"{len(gone) - moved} {'was' if len(gone) - moved == 1 else 'were'} deleted")
+    if moved:
+        parts.append(f"{moved} {'was' if moved == 1 else 'were'} moved away")
+    text = ", ".join(parts)
+    return text[:1].upper() + text[1:]
+
+
+def is_moved(file: Recovered) -> bool:
+    """Whether the file was moved away, not deleted."""
+    return file.state is State.DELETED and file.last.operation is Operation.MOVE
+
+
+def _as_of(standing: Standing) -> str:
+    return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
+
+
+def _on_disk(standing: Standing) -> Iterator[str]:
+    missing, differing = len(standing.missing), len(standing.differing)
+    if missing:
+        yield f"{counted(missing, 'file')} {'is' if missing == 1 else 'are'} not on this disk."
+    if differing:
+        yield f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk."
+    if standing.restore and (missing or differing):
+        yield f"To bring {'it' if missing + differing == 1 else 'them'} back: {markdown.code(standing.restore)}."

@@ -1,0 +1,298 @@
+"""The front page of a folder, made from its facts alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
+from markup import PAYLOADS, kinds, parse
+from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
+
+from daemon.reconstitute.facts import Facts
+from daemon.reconstitute.facts.keys import key
+from daemon.reconstitute.facts.values import Ending, Purpose, Script
+from daemon.reconstitute.pages import render
+from daemon.reconstitute.pages.folder import MOST_BYTES
+from daemon.reconstitute.pages.material import Material
+from daemon.reconstitute.pages.timeline import picture
+
+
+@pytest.fixture(autouse=True)
+def _session_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "Transcripts", Numbered)
+
+
+def front(made: Material) -> str:
+    return pages(made)["README.md"]
+
+
+def section(page: str, heading: str) -> list[str]:
+    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n[^1]:")[0].strip().splitlines()
+
+
+def test_the_sections_stand_in_the_order_in_which_a_person_asks():
+    assert re.findall(r"^## (.*)$", front(rich()), re.MULTILINE) == [
+        "What happened", "How to run it", "Taken back, failed, refused", "Left open", "Rules and decisions", "Files",
+    ]  # fmt: skip
+
+
+def test_a_section_of_which_nothing_is_known_is_left_out():
+    top = front(material(sessions=[]))
+    assert "##" not in top
+    assert "**Run it**" not in top
+    assert "**Left open**" not in top
+
+
+def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
+    assert front(rich()).split("## What happened")[0].strip().splitlines()[2:] == [
+        "> Ein kleiner Laden für Becher, ohne Datenbank. (README.md)[^1]",
+        ">",
+        "> A mug shop. (pyproject.toml)",
+        "",
+        "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
+        "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
+        "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
+        "`reconstitute restore ~/shop --to NEW`.",
+        "",
+        "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
+        "",
+        "**Left open**: Still fails: `npm test`: expected 2, got 3 (exit status 1)[^3]. And 2 more points, see below.",
+        "",
+        "`/home/dev/shop`, times in UTC.",
+    ]
+
+
+def test_nothing_open_is_only_said_of_the_records():
+    assert "**Left open**: the records name no open todo, question or failure." in front(material([file("a.py")]))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Facts(scripts=(Script("run", "make run", "", f"{ROOT}/Makefile", "run"),)), "`make run` (`Makefile`); it was not run"),
+        (Facts(commands=facts().commands[:1]), "it was not started in these sessions; `pip install"),
+    ],
+)  # fmt: skip
+def test_what_nobody_ran_is_said_to_be_only_named(given: Facts, said: str):
+    assert f"**Run it**: {said}" in front(replace(material([file("a.py")]), facts=given))
+
+
+# -- what happened ---------------------------------------------------------------------------------------------------
+
+
+def test_sessions_stand_newest_first_with_prompts_results_and_ends():
+    listed = section(front(rich()), "What happened")
+    assert [line for line in listed if line.startswith("- ")] == [
+        "- 2026-11-23 12:01, [without title](sessions/ses_6.md), **still open**, only in part about this folder, deleted in OpenCode",
+        "- 2026-11-23 12:00, [Deploy](sessions/ses_5.md), **failed**: “AI_APICallError: quota exceeded”",
+        "- 2026-11-22 12:03, [Switch the port (fork #1)](sessions/ses_4.md), **stopped**, forked from [Switch the port](sessions/ses_3.md)",
+        "- 2026-11-21 12:00, [Switch the port](sessions/ses_3.md), answered, **in part taken back**, the revert can still be undone",
+        "- 2026-11-21 12:00, [Warenkorb bauen](sessions/ses_1.md), answered",
+    ]
+    assert (
+        "  - Asked: “Bitte baue einen Warenkorb für den Laden, zuerst mit einem Plan.”; “Und schreibe Tests dazu, auch für leere Körbe.”"
+        in listed
+    )
+    assert (
+        "  - Result: [cart.py](cart.py.md) +48, [tests/test_cart.py](tests/test_cart.py.md) +30; tests passed: `pytest -q` "
+        "(5 passed in 0.03s)[^5]; committed “Add the cart”" in listed
+    )
+
+
+def test_a_sub_agent_stands_under_the_session_that_started_it():
+    listed = section(front(rich()), "What happened")
+    place = listed.index("  - Sub-agent: 2026-11-21 12:00, [Review the cart](sessions/ses_2.md), answered")
+    assert listed[place + 1 :] == [
+        "    - Asked: “Review cart.py and write docs/review.md.”",
+        "    - Result: [docs/review.md](docs/review.md.md) +12",
+    ]
+
+
+def test_a_fork_tells_only_its_own_turns():
+    listed = section(front(rich()), "What happened")
+    place = next(n for n, line in enumerate(listed) if "(fork #1)" in line)
+    assert listed[place + 1] == "  - Asked: “Keep DEBUG on here.”"
+
+
+def test_what_was_taken_back_is_marked_where_it_is_told():
+    top = front(rich())
+    assert "“Turn DEBUG off and add a SECRET.” (**taken back**); “Rather set PORT to 8000.”" in top
+    assert "`extra.py` +9 (taken back)" in top
+    assert "`old.py` −20 (deleted), [new/name.py](new/name.py.md) (moved from `name.py`)" in top
+
+
+def test_a_session_that_names_itself_as_its_parent_is_told_once():
+    one, two = told(1, "One", turn(1, "x"), parent=1), told(2, "Two", turn(2, "y"), parent=1)
+    top = front(rich(Facts((one, two)), []))
+    assert top.count("sessions/ses_1.md") == 1
+    assert "  - Sub-agent: 2026-11-21 12:00, [Two](sessions/ses_2.md)" in top
+
+
+def test_sessions_that_name_each_other_as_parents_are_told():
+    one, two = told(1, "One", turn(1, "x"), parent=2), told(2, "Two", turn(2, "y"), parent=1)
+    top = front(rich(Facts((one, two)), []))
+    assert "[One]" in top
+    assert "[Two]" in top
+
+
+def test_a_long_history_is_folded_by_month_and_drawn():
+    made = [told(n, f"S{n}", turn(n, "x", Ending.ANSWERED, AT - n * 10 * DAY), at=AT - n * 10 * DAY) for n in range(14)]
+    top = front(rich(Facts(tuple(reversed(made))), []))
+    assert "<details><summary>2026-10: 3 sessions</summary>\n\n- 2026-10-" in top
+    assert top.index("S0") < top.index("<details>")
+    assert top.count("</details>") == top.count("<details>") == 4
+    assert "2026-11 ████████████████████ 3\n2026-10" in top
+    assert picture(made[:12]) is None
+    assert "<details>" not in front(rich(Facts(tuple(made[:12])), []))
+
+
+# -- entries ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_says_when_it_last_succeeded_and_failed():
+    listed = section(front(rich()), "How to run it")
+    assert listed[3] == (
+        "  - `npm test` in `web`: **failed** 2026-11-23 12:00 with exit status 1[^7] (expected 2, got 3); before that it "
+        "succeeded 2026-11-21 12:00[^8]; run 4 times"
+    )
+    assert listed[-1] == "- In [Makefile](Makefile.md): `make run` (`python3 app.py`); `make test`"
+
+
+def test_a_rule_says_what_it_replaced_and_why_it_no_longer_holds():
+    listed = section(front(rich()), "Rules and decisions")
+    assert listed[1].endswith("; because es gibt nur einen Prozess; in place of SQLite")
+    assert listed[2].endswith("(decision, said by the agent, 2026-11-22)[^17]. **No longer**: taken back with its turn")
+
+
+def test_what_a_model_struck_out_stays_with_its_reason():
+    struck = {
+        key(RULE): statement("It was an example.", "", source("only as an example")),
+        key(OPEN): statement("Fixed."),
+    }
+    first = replace(facts().purpose[0])
+    struck[key(first)] = statement("That is another project.")
+    top = front(rich(found=record(struck=struck)))
+    rule = section(top, "Rules and decisions")[0]
+    assert rule.startswith(
+        "- ~~Never write to generated/, it is overwritten by the build.~~ Struck out by the model: It was an example.[^"
+    )
+    assert "“only as an example”" in top
+    assert "**Left open**: Todo: Versandkosten berechnen" in top
+    assert (
+        "> ~~Ein kleiner Laden für Becher, ohne Datenbank.~~ Struck out by the model: That is another project." in top
+    )
+
+
+# -- footnotes -------------------------------------------------------------------------------------------------------
+
+
+def test_footnotes_are_numbered_in_order_and_each_is_defined_once():
+    top = front(rich())
+    marks = [int(number) for number in re.findall(r"\[\^(\d+)\](?!:)", top)]
+    assert list(dict.fromkeys(marks)) == sorted(set(marks)) == list(range(1, max(marks) + 1))
+    assert [int(number) for number in re.findall(r"^\[\^(\d+)\]: ", top, re.MULTILINE)] == sorted(set(marks))
+    assert len(marks) > len(set(marks)), "the same citation is defined once"
+
+
+def test_a_footnote_is_never_taken_for_a_link_definition():
+    top = front(rich())
+    defined = "\n\n".join(line for line in top.splitlines() if line.startswith("[^"))
+    paragraphs = [token for token in parse(defined) if token.type == "paragraph_open"]
+    assert len(paragraphs) == defined.count("\n\n") + 1
+
+
+def test_ids_stand_in_links_only():
+    assert not re.search(r"(?:ses|msg)_\d", re.sub(r"\]\([^)]*\)", "]()", front(rich())))
+
+
+def test_a_quote_that_the_page_shows_is_not_repeated():
+    assert front(rich()).count("it is overwritten by the build") == 1
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_three_hundred_sessions_stay_below_sixty_kilobytes():
+    made = rich(many(300), [file(f"src/part_{number}.py") for number in range(12)])
+    top = front(made)
+    assert MOST_BYTES / 2 < len(top.encode()) <= MOST_BYTES
+    for heading in (
+        "Rules and decisions",
+        "Left open",
+        "Taken back, failed, refused",
+        "How to run it",
+        "What happened",
+    ):
+        assert any("Not listed: " in line for line in section(top, heading)), heading
+
+
+def test_every_session_of_a_long_history_is_listed_where_there_is_room():
+    plain = replace(many(300), rules=(), open=(), setbacks=(), commands=())
+    assert all(f"sessions/ses_{number}.md" in front(rich(plain, [])) for number in (0, 150, 299))
+
+
+def test_two_thousand_files_are_folded_by_folder():
+    made = rich(facts(), [file(f"src/part{number % 20}/f{number}.py") for number in range(2000)])
+    assert len(section(front(made), "Files")) < 40
+    assert "[src/](src/README.md) | 2000 files |" in front(made)
+
+
+def test_the_same_facts_in_any_order_of_files_give_the_same_bytes():
+    assert front(rich(some_files=files()[::-1])) == front(rich())
+
+
+# -- hostile text (T1) -----------------------------------------------------------------------------------------------
+
+
+def hostile(text: str) -> Facts:
+    """The rich facts with `text` in every place that takes one."""
+    base = facts()
+    cited = cite(1, 1, text)
+    made = tuple(
+        replace(
+            one,
+            title=text,
+            turns=tuple(replace(each, prompt=text, error=text if each.error else "") for each in one.turns),
+            tests=tuple(replace(run, command=text, summary=text, citation=cited) for run in one.tests),
+            commits=(text,),
+        )
+        for one in sessions()
+    )
+    return replace(
+        base,
+        sessions=made,
+        purpose=(Purpose(text, text, cited),),
+        standing=replace(base.standing, aftermath=(replace(base.standing.aftermath[0], text=text, command=text),), restore=text),
+        commands=tuple(replace(one, command=text, folder=text, error=text, group=f"x{text}") for one in base.commands[1:2]),
+        scripts=(Script("x", text, f"{text} x", f"{ROOT}/Makefile", "y"),),
+        setbacks=tuple(replace(one, text=text, detail=text, outcome=text) for one in base.setbacks),
+        open=tuple(replace(one, text=text, detail=text) for one in base.open),
+        rules=tuple(replace(one, text=text, reason=f"{text} x", replaces=text, standing=text, who=f"x{text}", kind=f"x{text}") for one in base.rules),
+        file_purposes={path: replace(one, text=text) for path, one in base.file_purposes.items()},
+    )  # fmt: skip
+
+
+def form(text: str) -> list[str]:
+    kept = (
+        "heading",
+        "bullet",
+        "ordered",
+        "list_item",
+        "table",
+        "tr",
+        "td",
+        "blockquote",
+        "fence",
+        "strong",
+        "hr",
+        "html",
+    )
+    return [token.type for token in parse(front(rich(hostile(text)))) if token.type.startswith(kept)]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_facts_change_nothing_about_the_form_of_the_page(payload: str):
+    assert form(payload) == form("plain words")
+    assert not kinds(front(rich(hostile(payload)))) & {"image", "code_block", "em_open", "s_open"}
