@@ -59,7 +59,7 @@ def test_the_page_begins_with_purpose_state_and_content() -> None:
     page = page_of(revision(1, b"x = 1\n"), purposes={PATH: purpose})
     top, rest = page.split("## Content")
     assert top.startswith(
-        "# a.py\n\n[Folder](README.md): `/home/dev/shop/a.py`\n\n> Routes of the shop. (docstring)\n\n"
+        "# a.py\n\n[Folder](README.md): `/home/dev/shop/a.py`\n\n> Routes of the shop. (docstring)[^1]\n\n"
     )
     assert (
         "Known exactly, as of 2026-11-21 12:01 (UTC). It is not on this disk. To get it back, into a new folder: "
@@ -73,7 +73,8 @@ def test_a_models_statement_goes_before_what_the_file_says() -> None:
     found = record(answer("purpose:a.py", statement("It holds the routes.")))
     purpose = {PATH: Purpose("Other.", "docstring")}
     page = page_of(revision(1, b"x\n"), found=found, purposes=purpose)
-    assert "It holds the routes." in page.split("## Content")[0]
+    assert "> It holds the routes.[^1]" in page.split("## Content")[0]
+    assert "[^1]: 2026-11-21 12:00, A session: “That is so, as it stands.”" in page
     assert "Other." not in page
 
 
