@@ -17,12 +17,12 @@ _QUOTED = (
 )
 """Quotations, the titles of sessions, and a remark that only stands before a quotation."""
 _OF_CONTENT = (
-    "Secrets in it were", "Characters that cannot be seen", "It has no newline", "Only the first", "To get it back",
-    "The whole text", "Said of it:", "Nothing recorded names it.", "Its lines end", "Nothing:",
+    "Secrets in it were", "Characters that cannot be seen", "It has no newline", "Only the first",
+    "The whole text", "Its lines end", "Nothing:",
     "The content (",
 )  # fmt: skip
 """Remarks that depend on the very text that was planted."""
-_RECORDED_COLUMNS = {"Session", "File", "Begin with"}
+_RECORDED_COLUMNS = {"Session", "File", "Prompt"}
 
 
 def skeleton(page: str) -> list[str]:

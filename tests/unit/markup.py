@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+FOLD = re.compile(r"(?:<details><summary>[\w ,]+</summary>|</details>)\n*")
+"""The only HTML of our own on a file's page."""
 PAYLOADS: list[str] = tomllib.loads((Path(__file__).parent.parent / "hostile" / "markup.toml").read_text())["payload"]
 
 
@@ -26,6 +29,12 @@ def _flat(tokens: list[Token]) -> Iterator[Token]:
 
 def kinds(text: str) -> set[str]:
     return {token.type for token in parse(text)}
+
+
+def foreign_html(text: str) -> list[str]:
+    """Blocks of HTML other than our own folds."""
+    blocks = (token.content for token in parse(text) if token.type == "html_block")
+    return [block for block in blocks if not FOLD.fullmatch(block)]
 
 
 def links(text: str) -> list[str]:

@@ -202,14 +202,15 @@ def test_every_certain_content_has_one_entry_in_order_and_no_record_is_lost(step
 
 @given(st.lists(STEPS, max_size=12))
 def test_the_diffs_lead_from_the_first_certain_state_to_the_last(steps) -> None:
-    content = b""
+    content, was_certain = b"", False
     for entry in reversed(file_history(played(steps))):
         if not entry.is_certain:
             continue
         base = b"" if entry.base is None else entry.base.content or b""
+        assert entry.base is not None or not was_certain
         if entry.base is not None and entry.base.proven:
             assert base == content
-        content = entry.best.content or b""
+        content, was_certain = entry.best.content or b"", True
         diff = unified(base.decode(), content.decode())
         assert patched(base.decode(), diff) == content.decode()
 

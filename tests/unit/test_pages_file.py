@@ -9,100 +9,35 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from found_out import ROOT, SECRET, answer, record, statement
+from file_pages import AT, PATH, ROOT, doubt, gone, hostile_pages, made, material, recovered, revision, seen, session
+from found_out import SECRET, answer, record, statement
 from hypothesis import given
 from hypothesis import strategies as st
-from markup import PAYLOADS, kinds, links, parse, words
+from markup import PAYLOADS, foreign_html, kinds, links, parse, words
 from recorded_sessions import Recorded, call, recorded
 
-from daemon.files import FileHistory, Files, Grade, Revision
+from daemon.files import Files, Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.files.partial import Fragments, Run
 from daemon.files.states import file_history
-from daemon.model import Operation, Page, Session
-from daemon.reconstitute.answer import Record
+from daemon.model import Operation, Page
 from daemon.reconstitute.facts.values import (
     Call,
     CallStatus,
     Citation,
-    Ending,
     Facts,
     Purpose,
     SessionFacts,
-    Turn,
 )  # fmt: skip
 from daemon.reconstitute.pages.content import MOST_SHOWN
 from daemon.reconstitute.pages.diffs import MOST_LINES, MOST_READ, Diffs
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file_entries import MOST_ENTRIES
 from daemon.reconstitute.pages.file_page import MOST_UNFOLDED, FilePages
-from daemon.reconstitute.pages.material import Known, Material
+from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import MEANING, Recovered, State, recover
-from daemon.reconstitute.scope import Involved, Scope
-
-AT = 1_795_262_400_000
-MINUTE = 60_000
-PATH = f"{ROOT}/a.py"
-FOLD = re.compile(r"(?:<details><summary>[\w ,]+</summary>|</details>)\n*")
-
-
-def revision(number: int, content: bytes | None, operation: Operation = Operation.WRITE, **more) -> Revision:
-    """The state after minute `number`, certain unless told otherwise."""
-    fields = {
-        "time": AT + number * MINUTE, "grade": Grade.PROVEN, "session_id": "ses_1", "message_id": f"msg_{number}",
-        "part_id": f"prt_{number}", "tool": operation.value, "operation": operation, "evidence": (operation.value,),
-    }  # fmt: skip
-    return Revision(whole=None if content is None else Content(content), **(fields | more))
-
-
-def doubt(number: int, content: bytes | None, command: str = "make dist", **more) -> Revision:
-    told = {"grade": Grade.STALE, "evidence": (), "note": f"shell: {command}", "tool": "bash"} | more
-    return revision(number, content, Operation.RUN, **told)
-
-
-def seen(number: int, content: bytes | None, **more) -> Revision:
-    operation = more.pop("operation", Operation.SNAPSHOT)
-    return revision(number, content, operation, **({"tool": "snapshot", "evidence": ("a tree",)} | more))
-
-
-def gone(number: int, **more) -> Revision:
-    operation = more.pop("operation", Operation.DELETE)
-    return revision(number, None, operation, deleted=True, evidence=("deletion",), **more)
-
-
-def recovered(*revisions: Revision, path: str = PATH) -> Recovered:
-    return next(iter(recover([FileHistory(path, revisions)], ROOT)))
-
-
-def session(
-    turns: Sequence[tuple[str, Sequence[int]]], title: str = "A session", calls: Sequence[Call] = ()
-) -> SessionFacts:
-    """A session whose turns have a prompt and the messages with these numbers."""
-    made = tuple(
-        Turn(f"ask_{n}", AT, AT, prompt, Ending.ANSWERED, (f"ask_{n}", *(f"msg_{m}" for m in numbers)), tuple(calls))
-        for n, (prompt, numbers) in enumerate(turns)
-    )
-    ids = tuple(message for turn in made for message in turn.message_ids)
-    return SessionFacts(Session("ses_1", "prj", ROOT, title, AT, AT, b"{}"), title, made, ids)
-
-
-def material(files: Sequence[Recovered], facts: Facts | None = None, found: Record | None = None) -> Material:
-    facts = facts or Facts()
-    involved = tuple(Involved(one.session, one.title, one.message_ids, "", False) for one in facts.sessions)
-    scope = Scope(ROOT, involved, {}, fingerprint="print")
-    return Material(scope, tuple(files), (), record=found or Record({}, {}), facts=facts)
-
-
-def made(given: Material, most: int = 100) -> list[Page]:
-    known = Known(given)
-    sizes = {
-        file.relative: 300_000 * (len((file.shown and file.shown.content) or b"") > MOST_SHOWN) for file in given.files
-    }
-    plan = Plan(sizes, lambda _: True, most, given.facts.sessions)
-    files = FilePages(known, plan, environment())
-    return [page for relative in plan.files for page in files.pages(known.files[relative])]
 
 
 def page_of(*revisions: Revision, sessions: Sequence[SessionFacts] = (), **more) -> str:
@@ -124,7 +59,7 @@ def test_the_page_begins_with_purpose_state_and_content() -> None:
     page = page_of(revision(1, b"x = 1\n"), purposes={PATH: purpose})
     top, rest = page.split("## Content")
     assert top.startswith(
-        "# a.py\n\n[Folder](README.md): `/home/dev/shop/a.py`\n\n> Routes of the shop. (docstring)\n\n"
+        "# a.py\n\n[Folder](README.md): `/home/dev/shop/a.py`\n\n> Routes of the shop. (docstring)[^1]\n\n"
     )
     assert (
         "Known exactly, as of 2026-11-21 12:01 (UTC). It is not on this disk. To get it back, into a new folder: "
@@ -138,7 +73,8 @@ def test_a_models_statement_goes_before_what_the_file_says() -> None:
     found = record(answer("purpose:a.py", statement("It holds the routes.")))
     purpose = {PATH: Purpose("Other.", "docstring")}
     page = page_of(revision(1, b"x\n"), found=found, purposes=purpose)
-    assert "It holds the routes." in page.split("## Content")[0]
+    assert "> It holds the routes.[^1]" in page.split("## Content")[0]
+    assert "[^1]: 2026-11-21 12:00, A session: “That is so, as it stands.”" in page
     assert "Other." not in page
 
 
@@ -221,6 +157,44 @@ def test_a_moved_file_is_not_said_to_be_deleted_and_both_pages_link() -> None:
     assert "- It came from [a.py](a.py.md)." in new
     assert history_of(old)[0] == "2026-11-21 12:02: moved away, +0 −1"
     assert history_of(new) == ["2026-11-21 12:02: moved here, +1 −0"]
+
+
+def test_the_content_stands_in_the_fence_byte_for_byte() -> None:
+    text = 'def f():\n\treturn "```"\n\n\n# ünï ✓\n'
+    fences = [token for token in parse(page_of(revision(1, text.encode()))) if token.type == "fence"]
+    assert [(fence.content, fence.info) for fence in fences] == [(text, "python")]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (b"GIF\0\0", "binary"),
+        ("caf\u00e9".encode("latin-1"), "not UTF-8"),
+        (b"a\r\nb\r\n", "CRLF"),
+        (b"no end", "no newline at its end"),
+        (b"", "empty"),
+        (b"colour \x1b[31m" + b"x" * 200 + b"\n", "cannot be seen are named"),
+        (f"key = '{SECRET}'\n".encode(), "replaced by markers"),
+        (b"line\n" * MOST_SHOWN, "are shown"),
+    ],
+)
+def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str) -> None:
+    page = page_of(revision(1, content))
+    assert note in page
+    assert SECRET not in page
+    assert "\x1b" not in page
+    assert len(page) < MOST_SHOWN + 5000
+
+
+def test_how_a_text_ends_is_only_said_where_it_is_proven() -> None:
+    assert "newline at its end" not in page_of(revision(1, b"no end", grade=Grade.STALE, note="an inexact read"))
+
+
+def test_a_text_that_is_cut_has_the_whole_of_it_beside_the_page() -> None:
+    text = b"one line of text\n" * (MOST_SHOWN // 10)
+    page, beside = made(material([recovered(revision(1, text), path=f"{ROOT}/data.json")]))
+    assert (page.path, beside.path, beside.text) == ("data.json.md", "data.json.txt", text.decode())
+    assert "data.json.txt" in links(page.text)
 
 
 # -- history -------------------------------------------------------------------------------------------------------------
@@ -416,29 +390,14 @@ def test_numbers_that_a_hidden_secret_shifts_are_explained() -> None:
 
 def check_inert(page: str) -> None:
     """No HTML but our own folds, no image, no emphasis, no link but to pages of a tree."""
-    tokens = parse(page)
     assert not kinds(page) & {"html_inline", "image", "code_block", "hr", "em_open", "strong_open"}
-    assert all(FOLD.fullmatch(token.content) for token in tokens if token.type == "html_block")
-    assert page.count("<details>") == sum(
-        "<details>" in token.content for token in tokens if token.type == "html_block"
-    ) + sum(token.content.count("<details>") for token in tokens if token.type in {"fence", "code_inline", "text"})
+    assert not foreign_html(page)
     assert not [href for href in links(page) if "://" in href]
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_is_inert_wherever_it_comes_from(payload: str) -> None:
-    name = payload.replace("/", "_").replace("\0", "_")
-    content = payload.encode("utf-8", "replace")
-    revisions = [
-        revision(1, content), doubt(2, content, payload), revision(3, content + b"\n" + content, Operation.EDIT, note=payload),
-        revision(4, content * 2, Operation.MOVE, moved_from=f"{ROOT}/{name}", outside_change=True),
-        revision(5, b"", Operation.EDIT, grade=Grade.STALE, note=payload), doubt(6, b"", payload, tool=payload),
-        gone(7, operation=Operation.MOVE, moved_to=f"/x/{name}", grade=Grade.PROVEN),
-    ]  # fmt: skip
-    asked = session([(payload, range(1, 8))], payload)
-    purposes = {PATH: Purpose(payload, "docstring"), f"{ROOT}/d/{name}": Purpose(payload, "docstring")}
-    files = [recovered(*revisions), recovered(*revisions[:6], path=f"{ROOT}/d/{name}")]
-    for page in made(material(files, facts=Facts(sessions=(asked,), file_purposes=purposes))):
+    for page in hostile_pages(payload):
         check_inert(page.text)
         headings = [token.tag for token in parse(page.text) if token.type == "heading_open"]
         assert headings.count("h1") == 1

@@ -9,8 +9,6 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
 from daemon.files import Grade, Revision
@@ -21,11 +19,11 @@ from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.extract import NOTHING, Findings, Passage
 from daemon.reconstitute.facts.values import Facts, SessionFacts
-from daemon.reconstitute.pages.content import MOST_SHOWN, shown
+from daemon.reconstitute.pages.content import shown
 from daemon.reconstitute.pages.files_table import MOST_ROWS
 from daemon.reconstitute.pages.render import Material, Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND
-from daemon.reconstitute.recover import MEANING, Recovered, State
+from daemon.reconstitute.recover import Recovered, State
 from daemon.reconstitute.scope import Involved, Scope
 
 AT = 1_795_262_400_000
@@ -118,50 +116,7 @@ def test_headings_are_ours_alone(payload: str):
     assert headings == ["shop", "What happened", "Files"]
 
 
-@given(st.binary(max_size=300))
-def test_content_of_any_bytes_makes_a_page_with_at_most_one_fence(content: bytes):
-    made = pages(material([file("any.bin", content)]))
-    tokens = parse(made["any.bin.md"])
-    assert sum(token.type == "fence" for token in tokens) <= 1
-    assert not {token.type for token in tokens} & {"html_block", "html_inline", "image"}
-
-
 # -- content -------------------------------------------------------------------------------------------------------
-
-
-def test_the_content_stands_in_the_fence_byte_for_byte():
-    text = 'def f():\n\treturn "```"\n\n\n# ünï ✓\n'
-    fences = [
-        token for token in parse(pages(material([file("f.py", text.encode())]))["f.py.md"]) if token.type == "fence"
-    ]
-    assert [(fence.content, fence.info) for fence in fences] == [(text, "python")]
-
-
-@pytest.mark.parametrize(
-    ("content", "note"),
-    [
-        (b"GIF\0\0", "binary"),
-        ("caf\u00e9".encode("latin-1"), "not UTF-8"),
-        (b"a\r\nb\r\n", "CRLF"),
-        (b"no end", "no newline at its end"),
-        (b"", "empty"),
-        (b"colour \x1b[31m" + b"x" * 200 + b"\n", "cannot be seen are named"),
-        (f"key = '{SECRET}'\n".encode(), "replaced by markers"),
-        (b"line\n" * MOST_SHOWN, "are shown"),
-    ],
-)
-def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str):
-    page = pages(material([file("f.txt", content)]))["f.txt.md"]
-    assert note in page
-    assert SECRET not in page
-    assert "\x1b" not in page
-    assert len(page) < MOST_SHOWN + 5000
-
-
-def test_how_a_text_ends_is_only_said_where_it_is_proven():
-    assert shown(b"no end", proven=False).notes == ()
-    page = pages(material([file("f.py", b"no end", State.STALE, reason="an inexact read")]))["f.py.md"]
-    assert "newline at its end" not in page
 
 
 def test_a_short_name_that_several_files_have_means_this_one_only_in_sessions_near_it():
@@ -181,14 +136,6 @@ def test_a_short_name_that_several_files_have_means_this_one_only_in_sessions_ne
 
 def test_an_unchanged_text_has_no_note():
     assert shown(b"plain\n").notes == ()
-
-
-def test_what_is_not_proven_stands_under_a_heading_that_says_so():
-    page = pages(material([file("f.py", b"guess\n", State.STALE, reason="no base")]))["f.py.md"]
-    proven, guessed = page.split("## Best known text, not proven")
-    assert "guess" not in proven
-    assert "Nothing of its content is proven." in proven
-    assert "guess" in guessed
 
 
 # -- the set -------------------------------------------------------------------------------------------------------
@@ -289,38 +236,6 @@ def test_the_first_page_counts_what_is_known_exactly():
     assert "All 2 files are known exactly." in words(pages(material([file("a.py"), file("b.py")]))["README.md"])
 
 
-def test_each_page_says_its_grade_in_words():
-    made = pages(material(every_state()))
-    for state in State:
-        page = made[f"{'gone' if state is State.DELETED else state}.py.md"]
-        said = "Deleted at" if state is State.DELETED else f"{state.value.capitalize()}: {MEANING[state]}"
-        assert said in words(page)
-
-
-def test_the_known_lines_of_a_partial_file_stand_with_its_gaps_marked():
-    page = pages(material(every_state()))["partial.py.md"]
-    before, known = page.split("## Known lines, not proven to be the whole file")
-    assert "three" not in before
-    assert "<<< lines 1 to 2 are not known >>>\nthree\nfour\n<<< whether anything follows" in known
-
-
-def test_a_deleted_file_says_so_and_shows_what_it_held_and_how_to_get_it_back():
-    page = pages(material(every_state()))["gone.py.md"]
-    assert "that is certain, by this: deletion" in page
-    assert "old" in page.split("## Content before it was deleted")[1]
-    assert f"`reconstitute restore {ROOT}/gone.py --to DIR --deleted`" in page
-
-
-def test_where_a_file_was_and_what_changed_it_from_outside_is_said():
-    old = revision(b"1\n", time=AT - 2)
-    new = revision(b"2\n", moved_from=f"{ROOT}/old_`name.py", outside_change=True)
-    one = Recovered(f"{ROOT}/new.py", "new.py", State.PROVEN, Disk.MISSING, (old, new), new)
-    page = pages(material([one]))["new.py.md"]
-    assert f"Until 2026-11-21T12:00:00Z it was {ROOT}/old_`name.py" in words(page)
-    assert "Changed outside OpenCode before 2026-11-21T12:00:00Z" in page
-    assert "written, moved here | proven | write; changed outside OpenCode before this" in page
-
-
 # -- many files ------------------------------------------------------------------------------------------------------
 
 
@@ -346,16 +261,6 @@ def test_a_folder_of_many_files_has_a_row_for_each_inner_folder():
         [" [src/](src/README.md) ", " 101 files ", " 100 of 101 exactly "], [" [a.py](a.py.md) ", "  ", " exactly "]
     ]  # fmt: skip
     assert made["src/README.md"].count("\n| [f") == 100
-
-
-def test_a_file_that_was_moved_away_is_not_said_to_be_deleted():
-    before = revision(b"old\n")
-    gone = revision(None, deleted=True, evidence=("moved to /x",), operation=Operation.MOVE, time=AT + 1)
-    one = Recovered(f"{ROOT}/old.py", "old.py", State.DELETED, Disk.MISSING, (before, gone), before)
-    page = pages(material([one]))["old.py.md"]
-    assert "Moved away at 2026-11-21T12:00:00Z" in page
-    assert "that is certain, by this: moved to /x" in page
-    assert "## Content before it was moved away" in page
 
 
 def test_a_snapshot_may_hold_a_name_that_is_not_utf_8():

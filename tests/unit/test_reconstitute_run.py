@@ -153,7 +153,7 @@ def test_pages_do_not_depend_on_the_order_in_which_records_came_in(house: Record
         assert tree(Path(made.run(Target(SHOP))["output"])) == expected
 
 
-def test_a_pages_lines_name_the_messages_that_wrote_them_and_the_sessions_titles(run, house: Recorded):
+def test_a_pages_lines_name_the_prompts_that_wrote_them(run, house: Recorded):
     house.say(
         "ses_b",
         "assistant",
@@ -161,20 +161,19 @@ def test_a_pages_lines_name_the_messages_that_wrote_them_and_the_sessions_titles
     )
     house.index()
     page = tree(Path(run()["output"]))["src/app.py.md"]
-    rows = [
-        line for line in page.split("## Who last wrote which lines")[1].split("## ")[0].splitlines() if "msg" in line
-    ]
+    rows = page.split("## Which prompt wrote which lines")[1].split("## ")[0].strip().splitlines()[2:]
     assert [row.split(" | ")[0] for row in rows] == ["| 1", "| 2"]
-    assert "Build the shop" in rows[0]
-    assert "Somewhere above" in rows[1]
+    assert "Please build a small shop" in rows[0]
+    assert "Set the colour in the shop" in rows[1]
 
 
 def test_an_earlier_moment_grades_a_file_as_it_was_then(run, house: Recorded):
     before = house.clock
     house.say("ses_b", "assistant", call("bash", command=f"rm {SHOP}/theme.py", metadata={"exit": 0}))
     house.index()
-    assert "Deleted at" in tree(Path(run()["output"]))["theme.py.md"]
+    assert "It was deleted on" in tree(Path(run()["output"]))["theme.py.md"]
     then = tree(Path(run(at=str(before))["output"]))["theme.py.md"]
+    assert "Known exactly" in then
     assert "Proven: every byte is known" in then
     assert f"--to DIR --at {before}`" in then
     assert "deleted" not in then

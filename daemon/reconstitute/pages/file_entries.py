@@ -78,7 +78,7 @@ class Teller:
         what = _what(entry, back, entries[number + 1 : number + 2])
         if len(entries) == 1:
             diff = Diff(added=diff.added, removed=diff.removed, note=diff.note)  # its content stands on the page
-        lines = list(dict.fromkeys(self._evidence(one) for one in entry.records))
+        records = entry.records[:_MOST_EVIDENCE]
         counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
         return Told(
             markdown.moment(source.time),
@@ -88,8 +88,8 @@ class Teller:
             where,
             tuple(self._remarks(page, entry, back, refer)),
             diff,
-            tuple(lines[:_MOST_EVIDENCE]),
-            max(0, len(lines) - _MOST_EVIDENCE),
+            tuple(dict.fromkeys(self._evidence(one) for one in records)),
+            len(entry.records) - len(records),
         )
 
     def _origin(self, page: str, entry: Entry) -> tuple[markdown.Markdown, markdown.Markdown]:

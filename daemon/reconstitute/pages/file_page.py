@@ -16,11 +16,14 @@ from daemon import markdown
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.model import Page
+from daemon.reconstitute.answer import Source
+from daemon.reconstitute.facts.values import Citation
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.pages.environment import version
 from daemon.reconstitute.pages.file_entries import Reference, Teller
 from daemon.reconstitute.pages.file_lines import writers
 from daemon.reconstitute.pages.folder import refs
+from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
@@ -55,14 +58,15 @@ class FilePages:
         page = self._plan.layout.file(file.relative)
         statements = self._known.statements(file.relative)
         purpose = self._known.material.facts.file_purposes.get(file.path)
-        sources = {revision.message_id for revision in file.revisions}
-        sources |= {source.message_id for one in statements for source in one.sources}
-        sources |= {purpose.citation.message_id} if purpose is not None and purpose.citation is not None else set()
         beside, shown = self._plan.beside(file.relative), content.Content(None, ())
         if beside:
             shown = content.of_revision(file.shown)
             beside = beside if shown.whole is not None else ""
-        basis = self._basis(file, page, beside, purpose, statements)
+        origins: list[Source | Citation] = [source for one in statements for source in one.sources]
+        origins += [purpose.citation] if purpose is not None and purpose.citation is not None else []
+        sources = {one.message_id for one in (*file.revisions, *origins)}
+        hrefs = [self._plan.transcripts.href(page, one.session_id, one.message_id) for one in origins]
+        basis = self._basis(file, page, beside, purpose, statements, hrefs)
         made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
         if beside and shown.whole is not None and file.shown is not None:
             made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))
@@ -77,7 +81,7 @@ class FilePages:
                 sorted(one.kinds),
                 "" if one.whole is None else one.whole.id,
                 self._prompts.basis(page, one),
-                [self._plan.href(page, self._known.relative(path)) for path in (one.moved_from, one.moved_to) if path],
+                [self._href(page, path) for path in (one.moved_from, one.moved_to) if path],
             )
             for one in file.revisions
         ]
@@ -96,7 +100,7 @@ class FilePages:
             up=between(page, self._plan.layout.folder(self._plan.folder_of(file.relative))),
             purpose=self._known.material.facts.file_purposes.get(file.path),
             statements=self._known.statements(file.relative),
-            refs=lambda paths: refs(self._known, self._plan, page, (p for p in paths if p != file.path)),
+            notes=Footnotes(page, self._plan.transcripts, self._known.titles, partial(self._href, page)),
             standing=standing(file, partial(self._refer, page)),
             meaning=MEANING[file.state],
             on_disk=on_disk(file),
@@ -114,6 +118,11 @@ class FilePages:
             moment=moment,
             zone=markdown.zone(),
         )
+
+    def _href(self, page: str, path: str) -> str:
+        """The link to another file's page; empty where it has none."""
+        relative = self._known.relative(path)
+        return self._plan.href(page, relative) if relative else ""
 
     def _refer(self, page: str, path: str) -> markdown.Markdown:
         """A link to another file's page, else its path."""
