@@ -231,7 +231,7 @@ def test_every_page_is_reached_by_links_from_the_first():
 def test_the_limit_of_pages_holds_and_is_said():
     files = [file(f"f{number:03}.py") for number in range(50)]
     renderer = Renderer(material(files), 10)
-    made = {page.path: page.content for page in renderer.pages()}
+    made = {page.path: page.text for page in renderer.pages()}
     assert len(made) == 10
     assert renderer.left_out == 41
     assert "Without a page of their own: 41 files" in made["README.md"]
