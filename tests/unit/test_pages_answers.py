@@ -237,7 +237,7 @@ def check(made: dict[str, str], fences: int) -> None:
         assert all(OURS.fullmatch(token.content) for token in tokens if token.type.startswith("html"))
         seen += sum(token.type == "fence" for token in tokens)
         for href in links(text):
-            assert posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href).partition("#")[0])) in made
+            assert posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(href.partition("#")[0]))) in made
     assert seen == fences
 
 

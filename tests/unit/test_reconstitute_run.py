@@ -345,7 +345,7 @@ def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_s
         pages = tree(Path(result["output"]))
         app = any_sample.blob(truth["files"][f"{target}/app.py"]["sha256"]).decode()
         assert next(token.content for token in parse(pages["app.py.md"]) if token.type == "fence") == app
-        assert "Flask todo API" in pages["README.md"].split("## Map")[0]
+        assert "Flask todo API" in pages["README.md"].split("## What happened")[0]
 
 
 def test_thousands_of_files_that_only_a_snapshot_shows_are_counted_and_what_was_worked_on_comes_first(

@@ -32,7 +32,7 @@ from daemon.redact import redact
 
 MOST_BYTES = 56_000
 """Bytes of a front page, the Notes place apart."""
-_SHARES = 16
+_SHARES = 64
 """Steps in which a front page tells less, until it fits."""
 _MOST_SESSIONS = 100
 """Sessions named on the page of an inner folder."""
