@@ -205,7 +205,7 @@ def _turn(number: int, turn: Turn, reverts: Sequence[TakenBack]) -> str:
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
     if turn.in_doubt:
-        return "**Taken back**, as it seems: messages after it are missing."
+        return "**Taken back**, as it seems: OpenCode no longer has these messages."
     took = [
         one
         for one in reverts
