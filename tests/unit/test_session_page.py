@@ -49,7 +49,7 @@ def test_prompts_are_quoted_and_answers_stand_as_they_are(house: Recorded) -> No
     assert "\n## 1. Build the API. Plan first.\n\n###### msg-01\n\n**User** · " in text
     assert "\n> Build the API.\\\n> Plan first.\n\n###### msg-02\n\n**Agent** · " in text
     assert (
-        "<details><summary>Reasoning</summary>\n\nHm.\n\n</details>\n\nI did:\n\n- **one**\n\n```py\nx = 1\n```\n"
+        "<details><summary>Reasoning</summary>\n\n> Hm.\n\n</details>\n\nI did:\n\n- **one**\n\n```py\nx = 1\n```\n"
         in text
     )
 

@@ -27,7 +27,7 @@ from daemon.reconstitute.pages.transcripts import Chapter, name_of
 
 VERSION = 1
 """Of what these pages look like; raise it when they are to be made anew."""
-_MOST_HEADING = 90
+_LEAST_HEADING, _MOST_HEADING = 20, 90
 _LIKE_ANCHOR = re.compile(r"\W*msg\W", re.IGNORECASE)
 """A heading that a renderer could give the slug of a message."""
 _MOST_FILES = 40
@@ -171,7 +171,12 @@ class SessionPages:
         quoted = {turn.prompt_id for turn in facts.turns if turn.prompt and not turn.prompt.startswith('"')}
         taken_back = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
         calls = {call.part_id: call for turn in facts.turns for call in turn.calls}
-        links = Links(lambda paths: self._files(page, paths), lambda id_: self._session(page, id_))
+        links = Links(
+            lambda paths: [
+                one for one in self._files(page, paths) if one.startswith("[")
+            ],  # a name alone says nothing new
+            lambda id_: self._session(page, id_),
+        )
         messages = Messages(calls, links)
         for said in self._conversation.said(facts.id, list(chapter.messages)):
             if said.id in begins:
@@ -193,7 +198,7 @@ class SessionPages:
 def _turn(number: int, turn: Turn, reverts: Sequence[TakenBack]) -> str:
     """The heading of a turn, and whether it still stands."""
     name = (
-        _heading(turn.prompt)
+        _heading(_first_line(turn.prompt))
         if turn.prompt
         else "Conversation summarised"
         if turn.is_compaction
@@ -201,6 +206,12 @@ def _turn(number: int, turn: Turn, reverts: Sequence[TakenBack]) -> str:
     )
     text = f"## {number}. {name}\n\n"
     return f"{text}{_standing(turn, reverts)}\n\n" if turn.taken_back else text
+
+
+def _first_line(prompt: str) -> str:
+    """The first line of a prompt, if it is long enough to tell it from others; else all of it."""
+    first = prompt.strip().partition("\n")[0].strip()
+    return first if len(first) >= _LEAST_HEADING else prompt
 
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
@@ -232,7 +243,7 @@ def _ended(facts: SessionFacts) -> str:
         return ""
     last = facts.turns[-1]
     words = {
-        Ending.ANSWERED: "answered",
+        Ending.ANSWERED: "with an answer",
         Ending.STOPPED: "the last answer was stopped",
         Ending.FAILED: f"the last answer failed: {prose(last.error, _MOST_HEADING)}"
         if last.error
