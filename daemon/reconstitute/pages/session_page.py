@@ -46,6 +46,9 @@ class SessionPages:
         roots = [one for one in ordered if one.session.parent_id not in self._facts]
         self._later = {older.id: newer.id for older, newer in pairwise(roots)}
         self._earlier = {newer: older for older, newer in self._later.items()}
+        self._paths: dict[str, dict[int, str]] = {}
+        for chapter in self._transcripts.chapters:
+            self._paths.setdefault(chapter.facts.id, {})[chapter.number] = chapter.path
         self._children: dict[str, list[SessionFacts]] = {}
         for one in ordered:
             if one.session.parent_id in self._facts:
@@ -67,11 +70,10 @@ class SessionPages:
         near = [self._earlier.get(facts.id), self._later.get(facts.id), facts.session.parent_id, facts.forked_from]
         near += [one.id for one in self._children.get(facts.id, ())]
         near += [call.child for turn in facts.turns for call in turn.calls if call.child]
+        leads_to = [str(self._session(chapter.path, one or "")) for one in near]
+        about = (VERSION, chapter.number, chapter.count, self._paths[facts.id], markdown.zone(), self._title)
         return records.digest(
-            f"{VERSION} {chapter.number} {chapter.count} {markdown.zone()} {self._title}".encode(),
-            repr((shown, [str(self._session(chapter.path, one or "")) for one in near], links)).encode(
-                "utf-8", "replace"
-            ),
+            repr((about, shown, leads_to, links)).encode("utf-8", "replace"),
             self._conversation.digest(list(chapter.messages)).encode(),
         )
 
@@ -107,7 +109,7 @@ class SessionPages:
         line = " · ".join(made)
         if chapter.count == 1:
             return line
-        paths = {one.number: one.path for one in self._transcripts.chapters if one.facts.id == chapter.facts.id}
+        paths = self._paths[chapter.facts.id]
         numbers = (
             str(number)
             if number == chapter.number or number not in paths
@@ -142,7 +144,10 @@ class SessionPages:
         yield "Ended", _ended(facts)
         parent = facts.session.parent_id or ""
         yield "Sub-agent of", self._session(page, parent) or (code(parent) if parent else "")
-        yield "Sub-agents", ", ".join(self._session(page, one.id) for one in self._children.get(facts.id, ()))
+        yield (
+            "Sub-agents",
+            ", ".join(filter(None, (self._session(page, one.id) for one in self._children.get(facts.id, ())))),
+        )
         copied = f", with {counted(facts.copied, 'turn')} of it" if facts.copied else ""
         forked = facts.forked_from
         yield "Copy of", f"{self._session(page, forked) or code(forked)}{copied}" if forked else ""
