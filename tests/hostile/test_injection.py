@@ -31,8 +31,9 @@ from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
 from tests.hostile.payloads import SECRET
 from tests.hostile.planted import FOLDERS
 from tests.hostile.skeleton import skeleton
-from tests.unit.markup import kinds, links
+from tests.unit.markup import kinds, links, parse
 
+FOLD = re.compile(r"<details><summary>[\w ,]+</summary>|</details>")
 TEMPLATE_MARKS = (
     "<|im_start|>", "<|im_end|>", "<|eot_id|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<s>", "<start_of_turn>",
     "<end_of_turn>", "<｜User｜>", "<|channel|>", "[/TOOL_RESULTS]", "<tool_call>", "</think>", "[SYSTEM_PROMPT]",
@@ -215,7 +216,11 @@ def test_a_trajectory_is_shown_without_secrets_and_without_escapes(world: World)
 
 def test_the_pages_are_those_of_the_clean_run_but_for_quoted_text(world: World, folder: str):
     for planted, twin in zip(*(world.ran(twin, folder, "honest") for twin in ("planted", "clean")), strict=True):
-        said, expected = planted.pages(), twin.pages()
+        said, expected = (
+            # A session's page is what was said in it, and nothing else.
+            {name: text for name, text in ran.pages().items() if not name.startswith("sessions/")}
+            for ran in (planted, twin)
+        )
         assert len(said) == len(expected)
         assert planted.result["files"] == twin.result["files"]
         if folder != "path":
@@ -233,13 +238,15 @@ def test_no_page_has_markup_of_others_or_a_link_that_leaves(world: World, folder
         pages = {name: text for name, text in ran.pages().items() if name.endswith(".md")}
         assert pages
         for name, text in pages.items():
-            found = kinds(text)
-            assert not found & {"html_inline", "html_block", "image", "code_block", "hr", "em_open", "strong_open"}, (
-                name
-            )
+            ours = {"html_block", "strong_open"} if name.startswith("sessions/") else set()
+            active = {"html_inline", "html_block", "image", "code_block", "hr", "em_open", "strong_open"}
+            assert not kinds(text) & (active - ours), name
+            html = [token.content.strip() for token in parse(text) if token.type == "html_block"]
+            assert [one for one in html if not FOLD.fullmatch(one)] == [], name
             assert text.startswith("# ")
             for href in links(text):
-                place = tree / posixpath.dirname(name) / unquote(href)
+                path = href.partition("#")[0]
+                place = tree / posixpath.dirname(name) / unquote(path) if path else tree / name
                 assert place.resolve().is_relative_to(tree), href
                 assert place.is_file(), href
 
