@@ -68,9 +68,11 @@ def test_a_folder_becomes_a_tree_that_answers_the_questions(run, tmp_path: Path)
     assert result["target"] == SHOP
     assert result["output"] == str(tmp_path / "out/home/dev/shop")
     assert result["files"] == {"proven": 2, "unproven": 0}
-    assert (result["pages"], result["written"], result["kept"]) == (4, 4, 0)
+    assert (result["pages"], result["written"], result["kept"]) == (6, 6, 0)
     made = tree(Path(result["output"]))
-    assert set(made) == {"README.md", "src/README.md", "src/app.py.md", "theme.py.md"}
+    sessions = {path for path in made if path.startswith("sessions/")}
+    assert set(made) - sessions == {"README.md", "src/README.md", "src/app.py.md", "theme.py.md"}
+    assert len(sessions) == 2
     top = made["README.md"]
     for expected in (
         "Please build a small shop service",
@@ -215,7 +217,7 @@ def test_pages_never_go_where_records_are_not_even_through_a_link(house: Recorde
         with pytest.raises(OutputRefused, match="holds records"):
             made.run(Target(SHOP, output=str(output)))
     assert list(records.iterdir()) == []
-    assert made.run(Target(SHOP, output=str(tmp_path / "records2")))["written"] == 4
+    assert made.run(Target(SHOP, output=str(tmp_path / "records2")))["written"] == 6
     around = Reconstitution(
         house.archive,
         house.recall(),
@@ -244,7 +246,7 @@ def test_a_moment_before_everything_says_that_it_is_too_early(run):
 def test_a_single_file_is_a_target_too(run):
     result = run(f"{SHOP}/src/app.py")
     made = tree(Path(result["output"]))
-    assert set(made) == {"README.md", "app.py.md"}
+    assert set(made) == {"README.md", "app.py.md", "sessions/2026-11-18-build-the-shop.md"}
     assert links(made["README.md"]).count("app.py.md") == 3
 
 

@@ -12,6 +12,7 @@ import pytest
 from daemon.reconstitute.facts.values import FileChange, TakenBack
 from daemon.reconstitute.pages.messages import Messages
 from tests.canaries import SECRETS
+from tests.page_links import broken
 from tests.unit.found_out import file
 from tests.unit.recorded_sessions import Recorded, call, recorded
 from tests.unit.session_tree import ROOT, facts, session_pages, tree
@@ -49,7 +50,7 @@ def test_prompts_are_quoted_and_answers_stand_as_they_are(house: Recorded) -> No
     assert "\n## 1. Build the API. Plan first.\n\n###### msg-01\n\n**User** · " in text
     assert "\n> Build the API.\\\n> Plan first.\n\n###### msg-02\n\n**Agent** · " in text
     assert (
-        "<details><summary>Reasoning</summary>\n\nHm.\n\n</details>\n\nI did:\n\n- **one**\n\n```py\nx = 1\n```\n"
+        "<details><summary>Reasoning</summary>\n\n> Hm.\n\n</details>\n\nI did:\n\n- **one**\n\n```py\nx = 1\n```\n"
         in text
     )
 
@@ -247,6 +248,15 @@ def test_what_a_page_says_is_in_its_basis(house: Recorded, change: dict) -> None
     (before,), (after,) = ([one for one in tree(house, made) if one.basis] for made in (told, replace(told, **change)))
     assert before.text != after.text
     assert before.basis != after.basis
+
+
+def test_with_too_few_pages_no_link_leads_to_one_that_is_left_out(house: Recorded) -> None:
+    told = [facts(house, talk(house, f"ses_{number}", f"Session {number}")) for number in range(4)]
+    inner = replace(told[0], session=replace(told[0].session, parent_id="ses_3"))
+    made = {page.path: page.text for page in tree(house, inner, *told[1:], most=3)}
+    assert sorted(made) == ["README.md", "sessions/2026-11-18-session-2.md", "sessions/2026-11-18-session-3.md"]
+    assert broken(made) == []
+    assert "Sub-agents" not in made["sessions/2026-11-18-session-3.md"]
 
 
 def test_touching_a_record_changes_no_basis(house: Recorded) -> None:

@@ -91,7 +91,7 @@ class Messages:
             return self._text(said, item, is_quoted=is_quoted, is_short=is_short)
         if isinstance(item, Thought):
             is_told = not is_short and bool(item.text.strip())
-            return calls.fold("Reasoning", _blocks(item.text, said.id, MOST_TEXT // 4)) if is_told else ""
+            return calls.fold("Reasoning", quote(_blocks(item.text, said.id, MOST_TEXT // 4))) if is_told else ""
         if isinstance(item, ToolCall):
             return self._call(said, item, is_short=is_short)
         return _other(item, said.id)

@@ -27,7 +27,7 @@ from daemon.reconstitute.pages.transcripts import Chapter, name_of
 
 VERSION = 1
 """Of what these pages look like; raise it when they are to be made anew."""
-_MOST_HEADING = 90
+_LEAST_HEADING, _MOST_HEADING = 20, 90
 _LIKE_ANCHOR = re.compile(r"\W*msg\W", re.IGNORECASE)
 """A heading that a renderer could give the slug of a message."""
 _MOST_FILES = 40
@@ -46,6 +46,9 @@ class SessionPages:
         roots = [one for one in ordered if one.session.parent_id not in self._facts]
         self._later = {older.id: newer.id for older, newer in pairwise(roots)}
         self._earlier = {newer: older for older, newer in self._later.items()}
+        self._paths: dict[str, dict[int, str]] = {}
+        for chapter in self._transcripts.chapters:
+            self._paths.setdefault(chapter.facts.id, {})[chapter.number] = chapter.path
         self._children: dict[str, list[SessionFacts]] = {}
         for one in ordered:
             if one.session.parent_id in self._facts:
@@ -67,11 +70,10 @@ class SessionPages:
         near = [self._earlier.get(facts.id), self._later.get(facts.id), facts.session.parent_id, facts.forked_from]
         near += [one.id for one in self._children.get(facts.id, ())]
         near += [call.child for turn in facts.turns for call in turn.calls if call.child]
+        leads_to = [str(self._session(chapter.path, one or "")) for one in near]
+        about = (VERSION, chapter.number, chapter.count, self._paths[facts.id], markdown.zone(), self._title)
         return records.digest(
-            f"{VERSION} {chapter.number} {chapter.count} {markdown.zone()} {self._title}".encode(),
-            repr((shown, [str(self._session(chapter.path, one or "")) for one in near], links)).encode(
-                "utf-8", "replace"
-            ),
+            repr((about, shown, leads_to, links)).encode("utf-8", "replace"),
             self._conversation.digest(list(chapter.messages)).encode(),
         )
 
@@ -107,7 +109,7 @@ class SessionPages:
         line = " · ".join(made)
         if chapter.count == 1:
             return line
-        paths = {one.number: one.path for one in self._transcripts.chapters if one.facts.id == chapter.facts.id}
+        paths = self._paths[chapter.facts.id]
         numbers = (
             str(number)
             if number == chapter.number or number not in paths
@@ -142,7 +144,10 @@ class SessionPages:
         yield "Ended", _ended(facts)
         parent = facts.session.parent_id or ""
         yield "Sub-agent of", self._session(page, parent) or (code(parent) if parent else "")
-        yield "Sub-agents", ", ".join(self._session(page, one.id) for one in self._children.get(facts.id, ()))
+        yield (
+            "Sub-agents",
+            ", ".join(filter(None, (self._session(page, one.id) for one in self._children.get(facts.id, ())))),
+        )
         copied = f", with {counted(facts.copied, 'turn')} of it" if facts.copied else ""
         forked = facts.forked_from
         yield "Copy of", f"{self._session(page, forked) or code(forked)}{copied}" if forked else ""
@@ -171,7 +176,12 @@ class SessionPages:
         quoted = {turn.prompt_id for turn in facts.turns if turn.prompt and not turn.prompt.startswith('"')}
         taken_back = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
         calls = {call.part_id: call for turn in facts.turns for call in turn.calls}
-        links = Links(lambda paths: self._files(page, paths), lambda id_: self._session(page, id_))
+        links = Links(
+            lambda paths: [
+                one for one in self._files(page, paths) if one.startswith("[")
+            ],  # a name alone says nothing new
+            lambda id_: self._session(page, id_),
+        )
         messages = Messages(calls, links)
         for said in self._conversation.said(facts.id, list(chapter.messages)):
             if said.id in begins:
@@ -193,7 +203,7 @@ class SessionPages:
 def _turn(number: int, turn: Turn, reverts: Sequence[TakenBack]) -> str:
     """The heading of a turn, and whether it still stands."""
     name = (
-        _heading(turn.prompt)
+        _heading(_first_line(turn.prompt))
         if turn.prompt
         else "Conversation summarised"
         if turn.is_compaction
@@ -203,9 +213,15 @@ def _turn(number: int, turn: Turn, reverts: Sequence[TakenBack]) -> str:
     return f"{text}{_standing(turn, reverts)}\n\n" if turn.taken_back else text
 
 
+def _first_line(prompt: str) -> str:
+    """The first line of a prompt, if it is long enough to tell it from others; else all of it."""
+    first = prompt.strip().partition("\n")[0].strip()
+    return first if len(first) >= _LEAST_HEADING else prompt
+
+
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
     if turn.in_doubt:
-        return "**Taken back**, as it seems: messages after it are missing."
+        return "**Taken back**, as it seems: OpenCode no longer has these messages."
     took = [
         one
         for one in reverts
@@ -232,7 +248,7 @@ def _ended(facts: SessionFacts) -> str:
         return ""
     last = facts.turns[-1]
     words = {
-        Ending.ANSWERED: "answered",
+        Ending.ANSWERED: "with an answer",
         Ending.STOPPED: "the last answer was stopped",
         Ending.FAILED: f"the last answer failed: {prose(last.error, _MOST_HEADING)}"
         if last.error

@@ -6,12 +6,12 @@ number in the whole session, and the same in every renderer. It renders nothing.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 
+from daemon import markdown
 from daemon.markdown import Href
 from daemon.publish import names
 from daemon.reconstitute.facts.values import Citation, Facts, SessionFacts
@@ -24,7 +24,6 @@ MOST_WEIGHT = 250_000
 _LIGHT = 2_000
 """What a message weighs of which nothing is known."""
 _MOST_SLUG = 48
-_LATEST = 253_402_300_799_000
 _DEFAULT_TITLE = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
@@ -119,14 +118,8 @@ def _cited(value: object) -> Iterator[str]:
 
 
 def _stem(facts: SessionFacts) -> str:
-    return f"{_day(facts.session.created)}-{slug(name_of(facts)) or 'session'}"
-
-
-def _day(milliseconds: int) -> str:
-    """The local day of a time in epoch ms."""
-    if not 0 < milliseconds <= _LATEST:
-        return "undated"
-    return dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.UTC).astimezone().date().isoformat()
+    day = markdown.day(facts.session.created)
+    return f"{day if day[:1].isdigit() else 'undated'}-{slug(name_of(facts)) or 'session'}"
 
 
 def _parts(facts: SessionFacts) -> list[dict[str, int]]:
