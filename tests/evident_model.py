@@ -37,7 +37,6 @@ class EvidentModel:
     """`scripts` maps a piece of a question's text to its statements; `descriptions` a path to what is said of it."""
 
     scripts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
-    confidence: str = "high"
     invents: bool = True
     """Whether a question without a script is answered with sentences at all."""
 
@@ -46,7 +45,7 @@ class EvidentModel:
         blocks = list(self._blocks(messages))
         script = self._script(messages[1]["content"])
         if script is None and not self.invents:
-            return call("answer_question", statements=[], confidence="low", note="The records do not tell.")
+            return call("answer_question", statements=[], note="The records do not tell.")
         if script is None:
             return self._first_sentences(blocks)
         searched = [
@@ -67,7 +66,7 @@ class EvidentModel:
             if _holding(blocks, said.phrase)
         ]  # fmt: skip
         note = "" if len(statements) == len(script) else "Not everything that was looked for is recorded."
-        return call("answer_question", statements=statements, confidence=self.confidence, note=note)
+        return call("answer_question", statements=statements, note=note)
 
     def _script(self, asked: str) -> Sequence[Said] | None:
         question = asked.rsplit("answer_question in the end:", 1)[-1]
@@ -87,7 +86,7 @@ class EvidentModel:
                     "text": f"It was said: {sentence[0]}", "message_ids": [message_id], "quote": sentence[0],
                 })  # fmt: skip
         note = "" if statements else "Nothing is recorded about it."
-        return call("answer_question", statements=statements[:3], confidence="low", note=note)
+        return call("answer_question", statements=statements[:3], note=note)
 
 
 def _holding(blocks: Sequence[tuple[str, str]], phrase: str) -> str:

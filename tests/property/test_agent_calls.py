@@ -94,7 +94,6 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "quote": _QUOTE | st.lists(_QUOTE, max_size=2) | _JSON,
     "why": st.just("Named there.") | _JSON,
     "reason": st.just("So it was said.") | _JSON,
-    "confidence": st.sampled_from(["high", "low"]) | _JSON,
     "note": st.sampled_from(["", "Not recorded."]) | _JSON,
     "kinds": st.lists(st.sampled_from(["prompt", "answer", "gossip"]), max_size=2) | _JSON,
 }

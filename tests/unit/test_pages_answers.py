@@ -54,17 +54,17 @@ def test_a_statement_stands_with_its_reason_its_day_and_its_source():
         "  - Why: two processes write",
         "  - Source: 2026-11-21T12:00:00Z, session The shop (`ses_1`), message `msg_1`: “We take SQLite.”",
         "",
-        "Sure: medium. Answered by wise:4b.",
+        "Stands on 1 quote from 1 session. Answered by wise:4b.",
     ]
 
 
-def test_an_answer_stands_in_place_of_quotations_and_says_how_sure_it_is():
-    made = answer("run", statement("Run `make`."), confidence="low", dropped=1, note="Newer evidence exists.")
+def test_an_answer_stands_in_place_of_quotations_and_says_what_supports_it():
+    made = answer("run", statement("Run `make`."), dropped=1, note="Newer evidence exists.")
     top = pages(material([file("a.py")], record(made), [passage("Start it with python3 app.py.")]))["README.md"]
     text = section(top, "How to run it")
     assert "python3 app.py" not in text
     assert "Run `make`. (2026-11-21)" in text
-    expected = "Sure: low. Answered by wise:4b; 1 statement was dropped because its source did not hold."
+    expected = "Stands on 1 quote from 1 session. Answered by wise:4b; 1 statement was dropped because its source did not hold."
     assert f"{expected} Newer evidence exists." in text
     assert "python3 app.py" in section(top, "Structure")
 

@@ -86,14 +86,14 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield House(made, server, tmp_path / "out")
 
 
-def test_answers_stand_on_the_page_with_reason_date_source_and_how_sure(house: House):
+def test_answers_stand_on_the_page_with_reason_date_source_and_support(house: House):
     result = house.run()
     assert result["model"] == "chat (Ollama)"
     assert result["model_calls"] == len(house.server.chats) > 5
     assert (result["unanswered"], result["later_s"], result["warnings"]) == (0, 0.0, [])
     decisions = house.page().split("## Decisions")[1].split("\n## ")[0]
     for expected in ("SQLite holds the data.", "Two processes write.", "2026-11-18", "`msg_0002`", "Build the shop",
-                     "SQLite instead of files", "high", "chat (Ollama)"):  # fmt: skip
+                     "SQLite instead of files", "Stands on 1 quote from 1 session", "chat (Ollama)"):  # fmt: skip
         assert expected in decisions
 
 
@@ -265,7 +265,7 @@ def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_co
         {"text": "Somebody said so.", "message_ids": ["msg_0001"], "quote": "words that nobody ever wrote here"},
         {"text": "It is a shop.", "message_ids": ["msg_0001"], "quote": "small shop service in Python"},
     ]
-    house.server.chat_script = lambda _body: call("answer_question", statements=draft, confidence="high")
+    house.server.chat_script = lambda _body: call("answer_question", statements=draft)
     house.run()
     assert "It is a shop." in house.page()
     assert "Mars" not in house.page()
@@ -409,11 +409,13 @@ def test_statements_without_a_quote_of_an_older_version_are_dropped(house: House
         outcome["answer"]["statements"].append(statement)
         outcome |= {"notes": [statement], "descriptions": {f"{SHOP}/src/db.py": statement}}
         outcome["recorded"] = {f"{SHOP}/new.py": "a model's own words"}
+        outcome["answer"]["confidence"] = "high"
+        del outcome["struck"]
         house.made.archive.target_put(SHOP, name, outcome)
     decisions = kept.get("decisions")
     assert decisions is not None
     assert all(source.quote for said in decisions.answer.statements for source in said.sources)
-    assert (decisions.answer.dropped, decisions.notes, decisions.descriptions) == (1, (), {})
+    assert (decisions.answer.dropped, decisions.notes, decisions.descriptions, decisions.struck) == (1, (), {}, {})
     house.server.down()
     house.run()
     assert "SQLite holds the data." in house.page()

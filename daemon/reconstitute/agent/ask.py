@@ -25,7 +25,7 @@ from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.agent.tools import VERSION as TOOLS_VERSION
 from daemon.reconstitute.agent.tools import Toolbox
 from daemon.reconstitute.agent.trajectory import Trajectory
-from daemon.reconstitute.answer import CONFIDENCE, Answer
+from daemon.reconstitute.answer import Answer
 from daemon.reconstitute.questions import Question
 from daemon.records import digest, dumps
 from daemon.redact import redact
@@ -127,6 +127,7 @@ class Asker:
             dict(toolbox.descriptions),
             dict(toolbox.recorded),
             tuple(toolbox.notes),
+            dict(toolbox.struck),
             str(limits) if ended in LIMITED else "",
             tuple(toolbox.warnings),
             self._now(),
@@ -141,7 +142,7 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
     note = f"Not answered in the end, because {ended.value}{reason}."
     if toolbox.returned is None:
         return Answer(question.id, (), model=model, note=note)
-    return replace(toolbox.returned.answer(question.id, model), confidence=CONFIDENCE[-1], note=note)
+    return replace(toolbox.returned.answer(question.id, model), note=note)
 
 
 def _within(lines: Sequence[str], most: int) -> list[str]:

@@ -114,7 +114,6 @@ class AnswerQuestion(Struct, frozen=True):
     """Answer the question; this ends it. Without statements when the records do not tell; then `note` says so."""
 
     statements: Annotated[list[Said], _a("Most important first.")]
-    confidence: Annotated[Literal["high", "medium", "low"], _a("How sure you are.")] = "low"
     note: Annotated[str, _a("What is not recorded or not certain.")] = ""
 
 

@@ -95,6 +95,7 @@ class Toolbox:
         self.recorded: dict[str, Source | None] = {}
         self.descriptions: dict[str, Statement] = {}
         self.notes: list[Statement] = []
+        self.struck: dict[str, Statement] = {}
         self.answer: Checked | None = None
         self.finished: str | None = None
         self.returned: Checked | None = None

@@ -135,7 +135,8 @@ def _place(question: Question) -> int:
 def _sure(answer: Answer) -> str:
     by = f" Answered by {answer.model}" if answer.model else " Answered by a model"
     dropped = _dropped(answer)
-    return f"Sure: {answer.confidence}.{by}{f'; {dropped}' if dropped else '.'}"
+    support = f"{counted(answer.quotes, 'quote')} from {counted(answer.sessions, 'session')}"
+    return f"Stands on {support}.{by}{f'; {dropped}' if dropped else '.'}"
 
 
 def _none(answer: Answer) -> str:
