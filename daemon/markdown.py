@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import time
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import PurePosixPath
 from urllib.parse import quote
+
+import tzlocal
 
 from daemon.redact import redact
 from daemon.visible import strip_invisible, visible
@@ -36,6 +39,7 @@ _MOST_TITLE = 120
 _QUOTES = " \t\n\"'“”"
 _MARKER = re.compile(r"^(\d{1,9})([.)])")
 _LATEST = 253_402_300_799_000  # the last millisecond of year 9999 that datetime takes
+_UNKNOWN = "unknown time"
 _LANGUAGES = {
     ".c": "c", ".cpp": "cpp", ".cs": "csharp", ".css": "css", ".diff": "diff", ".go": "go", ".h": "c", ".html": "html",
     ".java": "java", ".js": "js", ".json": "json", ".jsx": "jsx", ".kt": "kotlin", ".lua": "lua", ".md": "markdown",
@@ -160,14 +164,35 @@ def language(path: str) -> str:
 def iso(milliseconds: int) -> Markdown:
     """Epoch ms as UTC ISO time to the second."""
     if not 0 < milliseconds <= _LATEST:
-        return Markdown("unknown time")
+        return Markdown(_UNKNOWN)
     moment = dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.UTC)
     return Markdown(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
+def moment(milliseconds: int) -> Markdown:
+    """Epoch ms as local time to the minute, ``2026-11-21 03:41``; the zone is `zone`."""
+    if not 0 < milliseconds <= _LATEST:
+        return Markdown(_UNKNOWN)
+    try:
+        local = dt.datetime.fromtimestamp(milliseconds / 1000, tz=dt.UTC).astimezone()
+    except OverflowError:  # the last hours of year 9999, east of Greenwich
+        return Markdown(_UNKNOWN)
+    return Markdown(local.strftime("%Y-%m-%d %H:%M"))
+
+
 def day(milliseconds: int) -> Markdown:
-    """Epoch ms as a UTC day."""
-    return Markdown(iso(milliseconds).partition("T")[0])
+    """Epoch ms as a local day."""
+    local = moment(milliseconds)
+    return local if local == _UNKNOWN else Markdown(local.partition(" ")[0])
+
+
+def zone() -> Markdown:
+    """The name of the machine's time zone, such as ``Europe/Berlin``, else its abbreviations, such as ``CET/CEST``."""
+    try:
+        name = tzlocal.get_localzone_name()
+    except (LookupError, ValueError, OSError):
+        name = None
+    return inline((name or "/".join(dict.fromkeys(time.tzname))).removeprefix("Etc/"))
 
 
 def finalize(value: object) -> str:

@@ -7,6 +7,7 @@ import logging
 import os
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,10 @@ from daemon.redact import known
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("project")
+
+# Pages have local times: the zone of the tests is UTC, wherever they run, also in the processes that they start.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = {

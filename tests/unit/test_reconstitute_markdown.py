@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
+from collections.abc import Iterator
 
 import pytest
+import tzlocal
 from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
@@ -138,3 +141,35 @@ def test_only_our_own_markdown_passes_a_template_as_it_is():
 @pytest.mark.parametrize(("ms", "shown"), [(1_795_262_400_999, "2026-11-21T12:00:00Z"), (0, "unknown time"), (-1, "unknown time"), (10**18, "unknown time")])  # fmt: skip
 def test_times_are_utc_and_impossible_ones_are_said_to_be_unknown(ms: int, shown: str):
     assert markdown.iso(ms) == shown
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    tzlocal.reload_localzone()
+    yield
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    tzlocal.reload_localzone()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (1_795_302_000_000, "2026-11-22 00:00"),  # 23:00 of the day before in UTC
+        (1_782_856_800_000, "2026-07-01 00:00"),  # summer time
+        (0, "unknown time"),
+        (253_402_300_799_000, "unknown time"),  # the year 10000 there
+    ],
+)
+def test_moments_on_pages_are_local_and_short(ms: int, shown: str):
+    assert markdown.moment(ms) == shown
+    assert markdown.day(ms) == shown.removesuffix(" 00:00")
+    assert markdown.zone() == "Europe/Berlin"
+
+
+def test_the_tests_run_in_utc_wherever_they_are():
+    assert markdown.zone() == "UTC"
+    assert markdown.moment(1_795_262_400_999) == "2026-11-21 12:00"
