@@ -23,7 +23,7 @@ from daemon.model import Kind, Message, Operation, Part, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute.extract import COMMAND, QUOTED_KINDS, Passage, is_run_command, split
-from daemon.reconstitute.facts import file_changes, sessions
+from daemon.reconstitute.facts import file_changes, sessions, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts
 from daemon.records import table, text
 from daemon.redact import redact
@@ -65,6 +65,7 @@ class Scope:
 class _Draft:
     target: str
     left: int
+    newest: int
     involved: list[Involved] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
     facts: list[SessionFacts] = field(default_factory=list)
@@ -87,7 +88,10 @@ def collect(
     At most `most` messages are read for passages, those of the newest sessions first.
     """
     histories = list(histories)
-    draft = _Draft(target, most, changes=file_changes.by_session(histories))
+    newest = max((session.updated for session in archive.sessions()), default=0)
+    draft = _Draft(
+        target, most, newest if until is None else min(newest, until), changes=file_changes.by_session(histories)
+    )
     names = _names(archive, target)
     touched: dict[str, set[str]] = {}
     wanted: dict[str, set[str]] = {}
@@ -205,21 +209,15 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
     draft.involved.append(Involved(session, title, tuple(kept), first.text if first else "", deleted))
     changes = draft.changes.get(session.id, ())
-    draft.facts.append(sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until))
+    draft.facts.append(
+        sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
+    )
 
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
-    """The turns (a prompt and everything up to the next one) that have a wanted message."""
-    kept: list[Message] = []
-    turn: list[Message] = []
-    for message in [*messages, None]:
-        if message is None or message.role == "user":
-            if any(entry.id in wanted for entry in turn):
-                kept += turn
-            turn = []
-        if message is not None:
-            turn.append(message)
-    return kept
+    """The messages of the turns that have a wanted one."""
+    kept = (turn for turn in turns.divided(messages) if any(message.id in wanted for message in turn))
+    return list(chain.from_iterable(kept))
 
 
 def _passages(message: Message, session: Session, title: str) -> Iterator[Passage]:

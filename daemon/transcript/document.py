@@ -51,7 +51,7 @@ def document(message: Message, session: Session | None, indexed_kb: int) -> Docu
 def _sections(message: Message, limit: int) -> Iterator[Section]:
     for part in message.parts:
         for kind, tool, text in _texts(part, message.role):
-            shown = _excerpt(_without_recall(text, kind), limit)
+            shown = _excerpt(without_recall(text, kind), limit)
             if shown.strip():
                 yield Section(part.id, kind, shown, tool)
 
@@ -62,7 +62,7 @@ def _failure(message: Message) -> str:
     table = records.table(error)
     words = [error, table.get("name"), records.table(table.get("data")).get("message") or table.get("message")]
     shown = ": ".join(text for word in words if (text := valid_text(records.text(word))))
-    return _without_recall(shown, Kind.TOOL_OUTPUT)
+    return without_recall(shown, Kind.TOOL_OUTPUT)
 
 
 def _redacted(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ def _excerpt(text: str, limit: int) -> str:
         return capped(redact(text), limit)
     tail = limit // 4
     head = limit - tail
-    return _framed(_shown_of(text, head, 1), len(text) - head - tail, _shown_of(text, tail, -1))
+    return _framed(redacted_end(text, head, 1), len(text) - head - tail, redacted_end(text, tail, -1))
 
 
-def _shown_of(text: str, size: int, end: int) -> str:
-    """The first (`end` 1) or last (-1) `size` characters of the redacted text.
+def redacted_end(text: str, size: int, end: int) -> str:
+    """The first (`end` 1) or last (-1) `size` characters of the redacted text, which is redacted no further than that.
 
     The window is cut somewhere, maybe through a secret, of which the rest cannot be told: what stands there must be
     well outside of what is shown, also where redacting made the text before it shorter.
@@ -189,7 +189,7 @@ def readable(value: Any, label: str = "") -> str:
     return f"{label}: {value}" if label else str(value)
 
 
-def _without_recall(text: str, kind: Kind) -> str:
+def without_recall(text: str, kind: Kind) -> str:
     """`text` without the blocks between our marks. A tool's output that was cut off inside one ends there."""
     if RECALL_BEGIN not in text:
         return text

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from daemon import records
 from daemon.archive import Archive
-from daemon.model import Message, Session
-from daemon.reconstitute.facts.values import FileChange, SessionFacts
+from daemon.model import Json, Message, Session
+from daemon.reconstitute.facts import taken_back, turns
+from daemon.reconstitute.facts.values import FileChange, SessionFacts, Todo, Turn
+from daemon.redact import redact
+from daemon.transcript.calls import listed
+from daemon.transcript.shapes import valid_text
 
 
 def of(
@@ -17,12 +22,60 @@ def of(
     *,
     is_whole: bool,
     until: int | None,
+    newest: int = 0,
 ) -> SessionFacts:
     """One session up to `until` (epoch ms; None: now). `messages` are those of its messages that have to do with the
-    folder, in order; `changes` what it did to the folder's files.
+    folder, in order; `changes` what it did to the folder's files; `newest` is when anything was last recorded at all.
 
     Raises:
         ArchiveCorrupt: a record failed its check.
     """
-    ids = tuple(message.id for message in messages)
-    return SessionFacts(session, session.title, (), ids, is_whole=is_whole, changes=changes)
+    archive.secrets.learn(session.id)
+    said = turns.of(messages, session, newest)
+    reverts, marked = taken_back.of(archive, session, messages, said, is_whole=is_whole, until=until)
+    state = archive.session_state(session.id) or {}
+    return SessionFacts(
+        session,
+        redact(valid_text(session.title)),
+        marked,
+        tuple(message.id for message in messages),
+        is_whole=is_whole,
+        reverts=reverts,
+        todos=_todos(archive, session, messages, marked, is_whole=is_whole, until=until),
+        changes=changes,
+        deleted=state.get("deleted") is not None,
+    )
+
+
+def _todos(
+    archive: Archive,
+    session: Session,
+    messages: Sequence[Message],
+    said: Sequence[Turn],
+    *,
+    is_whole: bool,
+    until: int | None,
+) -> tuple[Todo, ...]:
+    """The todo list in its last state. Where only some turns have to do with the folder, these must have written it."""
+    wrote = any(call.tool == "todowrite" for turn in said for call in turn.calls)
+    items: Sequence[object] = archive.beside.todos(session.id) if until is None and (is_whole or wrote) else ()
+    return tuple(map(_todo, filter(_is_entry, map(records.table, items or _written(messages)))))
+
+
+def _written(messages: Sequence[Message]) -> list[object]:
+    """The list as the last call that wrote it left it."""
+    for message in reversed(messages):
+        for part in reversed(message.parts):
+            state = records.table(part.data.get("state"))
+            if part.type == "tool" and part.data.get("tool") == "todowrite" and state.get("status") == "completed":
+                return listed(records.table(state.get("input")).get("todos"))
+    return []
+
+
+def _is_entry(item: Json) -> bool:
+    return bool(records.text(item.get("content")).strip())
+
+
+def _todo(item: Json) -> Todo:
+    text, status, priority = (valid_text(records.text(item.get(name))) for name in ("content", "status", "priority"))
+    return Todo(redact(text.strip()), status, priority)

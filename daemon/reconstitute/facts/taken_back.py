@@ -1,0 +1,116 @@
+"""What a session's reverts took back: prompts, files, and the turns that no longer stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from daemon import records
+from daemon.archive import Archive
+from daemon.files.revert_records import Revert, is_from, reverts
+from daemon.model import FileEdit, Message, Operation, Part, Session
+from daemon.reconstitute.facts.values import TakenBack, Turn
+from daemon.redact import redact
+from daemon.transcript import git_diff
+from daemon.transcript.calls import listed
+from daemon.transcript.paths import unquoted
+from daemon.transcript.shapes import absolute, worktree
+
+_TOLD_BY = frozenset({"tool", "patch"})
+"""The parts that a file's change is told by: one that is gone may have been reverted."""
+
+
+def of(
+    archive: Archive,
+    session: Session,
+    messages: Sequence[Message],
+    turns: Sequence[Turn],
+    *,
+    is_whole: bool,
+    until: int | None,
+) -> tuple[tuple[TakenBack, ...], tuple[Turn, ...]]:
+    """The reverts that took back some of `messages` (of a whole session: all), by time, and the turns as they stand."""
+    if not _may_have_any(archive, session, messages):
+        return (), tuple(turns)
+    found, standing = [], list(turns)
+    is_here = (archive.session_state(session.id) or {}).get("deleted") is None
+    for revert in sorted(reverts(archive, session.id, _edits(messages)), key=lambda one: (one.time, one.first)):
+        covered = [message for message in messages if is_covered(revert, message)]
+        if (until is not None and revert.time > until) or not (covered or is_whole):
+            continue
+        undone = revert.until if revert.undone is None else revert.undone
+        undone = None if undone is not None and until is not None and undone > until else undone
+        is_final = any(map(archive.is_deleted, (message.id for message in covered)))
+        is_final = is_final or any(revert.part <= part for part in archive.gone(revert.first) if revert.part)
+        ids = {message.id for message in covered}
+        whole = ids - ({revert.first} if revert.part else set())
+        found.append(
+            TakenBack(
+                revert.time,
+                revert.first,
+                revert.part,
+                undone=undone,
+                pending=is_here and revert.is_told and undone is None and not is_final,
+                prompts=tuple(turn.prompt for turn in turns if turn.prompt and turn.prompt_id in whole),
+                paths=_paths(revert, covered, session),
+                is_certain=revert.is_told and revert.until is None,
+            )
+        )
+        if undone is None:
+            in_doubt = not revert.is_told
+            standing = [
+                _marked(turn, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn for turn in standing
+            ]
+    return tuple(found), tuple(standing)
+
+
+def is_covered(revert: Revert, message: Message) -> bool:
+    """Whether a revert took back a message, or some of its parts."""
+    return message.created <= revert.time and is_from(message.id, revert.first)
+
+
+def _marked(turn: Turn, *, in_doubt: bool) -> Turn:
+    """`turn` as taken back; what one revert surely took back is in no doubt because of another."""
+    return replace(turn, taken_back=True, in_doubt=in_doubt and (turn.in_doubt or not turn.taken_back))
+
+
+def _may_have_any(archive: Archive, session: Session, messages: Sequence[Message]) -> bool:
+    """Whether there is any sign of one: nearly no session has, and telling its reverts reads each message's state."""
+    if b'"revert"' in session.raw or archive.files.session_extra(session.id).get("reverts"):
+        return True
+    states = (archive.state(message.id) or {} for message in messages)
+    return any(state.get("deleted") is not None or state.get("gone") for state in states)
+
+
+def _edits(messages: Iterable[Message]) -> list[FileEdit]:
+    """One event for each part that may have changed files: all that the reverts of a session are told by."""
+    return [
+        FileEdit("", _time(part, message), part.session_id, message.id, part.id, "", Operation.UNCLEAR)
+        for message in messages
+        for part in message.parts
+        if part.type in _TOLD_BY
+    ]
+
+
+def _time(part: Part, message: Message) -> int:
+    time = records.table(records.table(part.data.get("state")).get("time"))
+    return max(message.created, records.integer(time.get("end")))
+
+
+def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tuple[str, ...]:
+    """The files that it set back or removed: those of the recorded diff, else of the steps that it took back."""
+    if not revert.is_told or not covered:
+        return ()
+    changes = git_diff.changes(revert.diff) if revert.diff else None
+    if changes is not None:
+        root = next((worktree(message, session) for message in covered if message.data.get("path")), session.directory)
+        named = [absolute(name, root) for name in changes]
+    else:
+        named = [
+            absolute(unquoted(records.text(name)), worktree(message, session))
+            for message in covered
+            for part in message.parts
+            if part.type == "patch" and (message.id != revert.first or part.id > revert.part)
+            for name in listed(part.data.get("files"))
+        ]
+    return tuple(sorted({redact(path) for path in named if path}))
