@@ -19,6 +19,8 @@ _BLOCK = re.compile(
     r"^<<<reconstitute:recall (?P<tag>[0-9a-f]+)[^\n]*\nmessage (?P<id>\S+)[^\n]*\n(?P<body>.*?)\n(?P=tag) ",
     re.DOTALL | re.MULTILINE,
 )
+_PROMPT = re.compile(r"^message (?P<id>\S+) \| (?P<body>[^\n]*)$", re.MULTILINE)
+"""A line of the list of all prompts."""
 _SENTENCE = re.compile(r"[A-Z][^\n.!?]{25,200}[.!?]")
 
 
@@ -76,6 +78,9 @@ class EvidentModel:
         for message in messages:
             for found in _BLOCK.finditer(str(message.get("content", ""))):
                 yield found["id"], found["body"]
+            for found in _PROMPT.finditer(str(message.get("content", ""))):
+                if " | session " not in found["body"]:  # the heading of a block
+                    yield found["id"], found["body"].rsplit(" | ", 1)[-1]
 
     def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:
         statements = []

@@ -129,7 +129,8 @@ class Reconstitution:
         extractor = Extractor(scope.passages, path, [file.relative for file in files])
         findings = self._findings(case, extractor, progress)
         quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
-        asked = self._asked(target, replace(case, quoted=quoted), progress)
+        facts = gather(path, scope.facts, files, folder.programs, target.at)
+        asked = self._asked(target, replace(case, quoted=quoted, facts=facts), progress)
         material = Material(
             scope,
             tuple(files),
@@ -140,7 +141,7 @@ class Reconstitution:
             _shared_names(self._files.paths("/")),
             asked.record,
             tuple(folder.programs),
-            gather(path, scope.facts, files, folder.programs, target.at),
+            facts,
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()

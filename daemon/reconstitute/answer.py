@@ -13,6 +13,7 @@ from typing import Any
 from daemon.model import Json
 from daemon.recall.snippet import counted
 
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A message that a statement stands on. `quote` is text that the model saw in it, checked by code.

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.model import Kind
 from daemon.reconstitute.questions import Question
-
-_KINDS: dict[str, float] = {Kind.PROMPT: 1.3, Kind.ANSWER: 1.1, Kind.REASONING: 0.5, Kind.TASK: 0.7}
 
 
 def folder(relative: str) -> Question:
@@ -18,7 +15,6 @@ def folder(relative: str) -> Question:
             "the folder in the first statement, in one sentence; then only what matters most about it."
         ),
         queries=(f"{relative} purpose", relative.rsplit("/", 1)[-1]),
-        kinds=_KINDS,
     )
 
 
@@ -32,5 +28,4 @@ def path(relative: str) -> Question:
             "sentence."
         ),
         queries=(relative, relative.rsplit("/", 1)[-1]),
-        kinds=_KINDS,
     )

@@ -1,8 +1,7 @@
 """Which recorded messages a model is shown first for a question, within a budget, oldest first.
 
 Recall's order decides, and that of the passages which would be quoted without a model; what touched the path in
-question, and what sessions began with where a question asks for beginnings, is put forward. The same evidence gives the
-same text: the question's key is made of it.
+question is put forward. The same evidence gives the same text: the question's key is made of it.
 """
 
 from __future__ import annotations
@@ -33,10 +32,8 @@ _LONGEST, _SHORTEST = 4_000, 400
 _QUESTION = 300
 """Tokens of the question, which stands there twice, and of some facts."""
 _TOUCHING = 0.05
-_OPENING = 0.04
 _SMOOTHING = 10
 """Reciprocal ranks: the first place counts 1/10, the tenth 1/20."""
-_MOST_OPENINGS = 8
 
 
 def budget(room_tokens: int) -> int:
@@ -58,7 +55,7 @@ def excerpts(archive: Archive, case: Case, question: Question, path: str, *, sho
     ranks = case.searches.ranks(question)
     blocks: dict[tuple[int, str], str] = {}
     left = float(most)
-    for message_id in _order(case.scope, question, path, ranks, case.quoted.get(question.id, ())):
+    for message_id in _order(case.scope, path, ranks, case.quoted.get(question.id, ())):
         message = archive.message(message_id)
         block = _fitting(archive, message_id, left) if message is not None else None
         if message is None or block is None:
@@ -81,7 +78,7 @@ def _fitting(archive: Archive, message_id: str, left: float) -> Block | None:
     return None
 
 
-def _order(scope: Scope, question: Question, path: str, ranks: Mapping[str, int], quoted: Sequence[str]) -> list[str]:
+def _order(scope: Scope, path: str, ranks: Mapping[str, int], quoted: Sequence[str]) -> list[str]:
     """The messages, most telling first."""
     scores = {message_id: 1 / (_SMOOTHING + place) for message_id, place in ranks.items()}
     for place, message_id in enumerate(quoted):
@@ -89,17 +86,8 @@ def _order(scope: Scope, question: Question, path: str, ranks: Mapping[str, int]
     if path != scope.target:
         for message_id in _touching(scope, path):
             scores[message_id] = scores.get(message_id, 0.0) + _TOUCHING
-    if question.opening:
-        for message_id in _openings(scope):
-            scores[message_id] = scores.get(message_id, 0.0) + _OPENING
     return sorted(scores, key=lambda message_id: (-round(scores[message_id], 9), message_id))
 
 
 def _touching(scope: Scope, path: str) -> Iterable[str]:
     return {message for one, messages in scope.touched.items() if is_beneath(one, path) for message in messages}
-
-
-def _openings(scope: Scope) -> list[str]:
-    """What the first sessions began with."""
-    firsts = dict.fromkeys(passage.message_id for passage in scope.passages if passage.opening)
-    return list(firsts)[:_MOST_OPENINGS]

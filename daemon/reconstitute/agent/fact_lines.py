@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from daemon.chat.tokens import of_text
-from daemon.reconstitute.agent.blocks import clean, fenced, name, utc
 from daemon.recall.snippet import one_line
+from daemon.reconstitute.agent.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.pieces import Pieces
 from daemon.reconstitute.facts.keys import Entry, key
 from daemon.reconstitute.facts.values import Citation, Command, Facts, OpenPoint, Purpose, Rule, Script, Setback
@@ -119,7 +119,9 @@ class _Of:
         return self._line(entry, said + self._more(more), entry.citation)
 
     def open(self, entry: OpenPoint) -> Line:
-        return self._line(entry, f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail})}", entry.citation)
+        return self._line(
+            entry, f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail})}", entry.citation
+        )
 
     def setback(self, entry: Setback) -> Line:
         said = f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail, 'then': entry.outcome})}"
@@ -128,12 +130,16 @@ class _Of:
     def command(self, entry: Command) -> Line:
         folder = f" in {name(entry.folder)}" if entry.folder not in {"", "."} else ""
         failure = f"exit {entry.exit}" if entry.failed is not None and entry.exit is not None else ""
-        said = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; run {entry.times} times, the last: {entry.last}"
+        said = (
+            f"{name(entry.group)}: {self.cut(entry.command)}{folder}; run {entry.times} times, the last: {entry.last}"
+        )
         said += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
         return self._line(entry, said, None, ("succeeded", entry.succeeded), ("failed", entry.failed))
 
     def script(self, entry: Script) -> Line:
-        return self._line(entry, f"{self.cut(entry.invocation)} runs {self.cut(entry.runs)}", None, before=name(entry.path))
+        return self._line(
+            entry, f"{self.cut(entry.invocation)} runs {self.cut(entry.runs)}", None, before=name(entry.path)
+        )
 
     def standing(self, facts: Facts) -> list[Line]:
         """The disk is left out: a model is asked about the records."""
@@ -143,9 +149,8 @@ class _Of:
         counts = ", ".join(f"{number} {name(str(state))}" for state, number in standing.counts.items())
         known = f"; known for certain as of {utc(standing.known_at)}" if standing.known_at else ""
         lines = [Line(f"last activity {utc(standing.last_activity)}{known}{f'; files: {counts}' if counts else ''}")]
-        for one in standing.aftermath:
-            lines.append(self._line(None, f"after that: {self.cut(one.text)}", one.citation))
-        return lines
+        after = [self._line(None, f"after that: {self.cut(one.text)}", one.citation) for one in standing.aftermath]
+        return lines + after
 
     def _more(self, said: dict[str, str]) -> str:
         return "".join(f"; {label}{': ' if label else ''}{self.cut(text)}" for label, text in said.items() if text)
@@ -169,8 +174,9 @@ class _Of:
             where.append(f"{label} {_where(each)}".strip())
             cited.append((each, quote))
         named = key(entry) if entry is not None else ""
-        text = f"{f'[{named}] ' if named else ''}{said}{f' ({"; ".join(where)})' if where else ''}"
-        return Line(text, named, tuple(cited))
+        begin = f"[{named}] " if named else ""
+        end = f" ({'; '.join(where)})" if where else ""
+        return Line(f"{begin}{said}{end}", named, tuple(cited))
 
 
 def _where(citation: Citation) -> str:

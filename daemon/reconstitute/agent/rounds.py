@@ -21,6 +21,7 @@ from daemon.reconstitute.agent import about, trajectory
 from daemon.reconstitute.agent.ask import Asker
 from daemon.reconstitute.agent.cached import Cached
 from daemon.reconstitute.agent.case import Case, Holdings
+from daemon.reconstitute.agent.fact_lines import keys
 from daemon.reconstitute.agent.kept import Kept, Outcome, merged
 from daemon.reconstitute.agent.limits import Limits
 from daemon.reconstitute.answer import NOTHING, Record
@@ -118,7 +119,10 @@ class Rounds:
         if unanswered:
             warnings.append(f"{counted(unanswered, 'question')} left for later: {self._reason}")
         calls = self._model.asked if self._model is not None else 0
-        return Asked(replace(merged(done.values()), unasked=unasked), calls, unanswered, warnings=warnings)
+        record = merged(done.values())
+        known = keys(case.facts)
+        struck = {key: reason for key, reason in record.struck.items() if key in known}
+        return Asked(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
 
     def _folders(self, case: Case) -> list[tuple[Question, str]]:
         """The inner folders that sessions worked on most, the deepest first; none that only leads to another."""
