@@ -53,19 +53,27 @@ def facts_block(facts: Facts, pieces: Pieces, most: int) -> tuple[str, dict[str,
         lists = _lists(facts, width)
         if _tokens(lists) <= most:
             break
-    while lists and _tokens(lists) > most:
-        longest = max(lists, key=lambda one: (len(one.lines) > _LEAST, len(one.text)))
-        longest.left_out += 1
-        longest.lines.pop()
-        if not longest.lines:
-            lists.remove(longest)
-    if not lists:
+    else:
+        _fit(lists, most)
+    if not any(one.lines for one in lists):
         return "", {}
     for line in (line for one in lists for line in one.lines):
         for citation, text in line.cited:
             pieces.note(citation.message_id, [text], path=citation.path)
     entries = {line.key: line.text for one in lists for line in one.lines if line.key}
     return fenced(_HEADING, _body(lists)), entries
+
+
+def _fit(lists: Sequence[_List], most: int) -> None:
+    """Take lines from the ends of the longest lists; what they leave is measured line by line, which is never less."""
+    sizes = [[_size(line.text) for line in one.lines] for one in lists]
+    left = most - _tokens([]) - sum(_size(one.heading) + _size("(and 99999 more)") for one in lists)
+    totals = [sum(each) for each in sizes]
+    while sum(totals) > left and any(sizes):
+        place = max(range(len(lists)), key=lambda at: (len(sizes[at]) > _LEAST, totals[at]))
+        totals[place] -= sizes[place].pop()
+        lists[place].lines.pop()
+        lists[place].left_out += 1
 
 
 def keys(facts: Facts) -> set[str]:
@@ -80,6 +88,10 @@ def _entries(facts: Facts) -> Iterable[Entry]:
 
 def _tokens(lists: Sequence[_List]) -> int:
     return int(of_text(fenced(_HEADING, _body(lists))).most)
+
+
+def _size(line: str) -> int:
+    return int(of_text(line).most) + 3
 
 
 def _body(lists: Sequence[_List]) -> str:
