@@ -44,6 +44,8 @@ class EvidentModel:
 
     def __call__(self, body: Any) -> Any:
         messages = body["messages"]
+        if [tool["function"]["name"] for tool in body.get("tools", ())] == ["summarize"]:
+            return self._summary(messages[1]["content"])
         blocks = list(self._blocks(messages))
         script = self._script(messages[1]["content"])
         if script is None and not self.invents:
@@ -81,6 +83,12 @@ class EvidentModel:
             for found in _PROMPT.finditer(str(message.get("content", ""))):
                 if " | session " not in found["body"]:  # the heading of a block
                     yield found["id"], found["body"].rsplit(" | ", 1)[-1]
+
+    def _summary(self, content: str) -> Any:
+        """The first line of three words, of a file or of what a message says."""
+        recorded = [line for line in content.split("\n") if len(re.findall(r"\w+", line)) > 2]
+        line = next(line for line in recorded if not re.match(r"<<<|message |file |What |[0-9a-f]{12} ", line))
+        return call("summarize", text=f"It says: {line[:200]}", quote=line)
 
     def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:
         statements = []

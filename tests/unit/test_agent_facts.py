@@ -233,7 +233,7 @@ def test_a_strike_is_kept_with_the_answers_and_dropped_with_its_entry(
                 asked: list[Any] = []
                 one = Reconstitution(
                     made.archive, made.recall(), Files(made.archive), tmp_path / "out",
-                    who=Who(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
+                    who=Who(chat, "", Agent(folders=0, summaries=0)), clock=lambda: made.clock + 60 * MINUTE,
                 )  # fmt: skip
                 original = one._asked
                 one._asked = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign,func-returns-value]

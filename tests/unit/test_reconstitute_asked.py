@@ -42,7 +42,7 @@ class House:
     made: Recorded
     server: FakeOllama
     root: Path
-    section: Agent = field(default_factory=Agent)
+    section: Agent = field(default_factory=lambda: Agent(summaries=0))
     now: int = 0
 
     def run(self, *, model: bool | str = True, why: str = "no server", at: str = "", **more: Any) -> Json:
@@ -109,7 +109,7 @@ def test_a_second_run_asks_nothing_searches_nothing_and_writes_nothing(house: Ho
     recall = house.made.recall()
     with closing(OllamaChat(house.server.url, "chat")) as chat:
         again = Reconstitution(
-            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", Agent()),  # type: ignore[arg-type]
+            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", house.section),  # type: ignore[arg-type]
             clock=lambda: house.made.clock + 90 * MINUTE,
         ).run(Target(SHOP))  # fmt: skip
     assert house.server.chats == []
@@ -450,7 +450,7 @@ def test_an_index_that_is_gone_or_fuller_by_now_is_no_reason_to_ask_again(house:
         with closing(OllamaChat(house.server.url, "chat")) as chat:
             again = Reconstitution(
                 house.made.archive, house.made.recall(semantic=None), Files(house.made.archive), house.root,
-                who=Who(chat, "", Agent()), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
+                who=Who(chat, "", house.section), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
             ).run(Target(SHOP))  # fmt: skip
         assert again["model_calls"] == 0
         assert again["written"] == 0
