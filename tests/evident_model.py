@@ -87,7 +87,7 @@ class EvidentModel:
     def _summary(self, content: str) -> Any:
         """The first line of three words, of a file or of what a message says."""
         recorded = [line for line in content.split("\n") if len(re.findall(r"\w+", line)) > 2]
-        line = next(line for line in recorded if not re.match(r"<<<|message |file |What |[0-9a-f]{12} ", line))
+        line = next((line for line in recorded if not re.match(r"<<<|message |file |What |[0-9a-f]{12} ", line)), "")
         return call("summarize", text=f"It says: {line[:200]}", quote=line)
 
     def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:

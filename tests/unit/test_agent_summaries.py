@@ -107,7 +107,7 @@ def test_what_was_described_is_asked_about_again_only_when_its_content_changed(h
     assert house.run()["model_calls"] == 0
     house.run(model="other")
     assert house.summaries() == [], "another model is no reason"
-    changed = call("write", filePath=f"{SHOP}/part1.py", content="PART = 1\n", **_WRITE)
+    changed = call("write", filePath=f"{SHOP}/part1.py", content="PART = 1 + 0\n", **_WRITE)
     house.made.say("ses_1", "assistant", "Part 1 is now a number.", changed)
     house.made.index()
     house.server.down()

@@ -139,7 +139,7 @@ def test_what_is_new_elsewhere_asks_nothing_and_what_is_new_here_does(house: Hou
 
 
 def test_a_message_that_was_read_and_has_changed_is_reason_to_ask_again(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     reading = EvidentModel()
 
     def script(body: Any) -> Any:
@@ -241,7 +241,7 @@ def test_recorded_paths_are_asked_about_in_the_next_round_until_none_is_added(ho
 
 
 def test_rounds_end(house: House):
-    house.section = Agent(rounds=2, folders=0)
+    house.section = Agent(rounds=2, folders=0, summaries=0)
     evident = EvidentModel()
     numbers = iter(range(1000))
 
@@ -259,7 +259,7 @@ def test_rounds_end(house: House):
 
 
 def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_counted(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     draft = [
         {"text": "It runs on Mars.", "message_ids": ["msg_9999"]},
         {"text": "Somebody said so.", "message_ids": ["msg_0001"], "quote": "words that nobody ever wrote here"},
@@ -279,10 +279,10 @@ def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_co
 @pytest.mark.parametrize(
     ("section", "script", "note"),
     [
-        (Agent(steps=2), lambda _body: call("list_files", folder=""), "agent.steps"),
-        (Agent(repeats=2), lambda _body: call("list_files", folder=""), "agent.repeats"),
-        (Agent(), lambda _body: "I would rather talk.", "could not be used"),
-        (Agent(), lambda _body: call("finish", reason="It was not recorded."), "It was not recorded"),
+        (Agent(steps=2, summaries=0), lambda _body: call("list_files", folder=""), "agent.steps"),
+        (Agent(repeats=2, summaries=0), lambda _body: call("list_files", folder=""), "agent.repeats"),
+        (Agent(summaries=0), lambda _body: "I would rather talk.", "could not be used"),
+        (Agent(summaries=0), lambda _body: call("finish", reason="It was not recorded."), "It was not recorded"),
     ],
 )
 def test_a_question_that_ends_without_an_answer_says_why_and_is_not_asked_again(
@@ -294,17 +294,17 @@ def test_a_question_that_ends_without_an_answer_says_why_and_is_not_asked_again(
     assert note in house.page()
     assert DECIDED in house.page().replace("\\", ""), "the quotations stand in for it"
     assert house.run()["model_calls"] == 0
-    house.section = Agent(steps=3, repeats=3)
+    house.section = Agent(steps=3, repeats=3, summaries=0)
     assert (house.run()["model_calls"] > 0) == note.startswith("agent."), "with other limits it may end otherwise"
 
 
 def test_the_time_for_a_target_ends_its_questions(house: House):
-    house.section = Agent(target_minutes=0.0001, folders=0)
+    house.section = Agent(target_minutes=0.0001, folders=0, summaries=0)
     house.server.delay_s = 0.05
     result = house.run()
     assert result["unanswered"] > 0
     assert len(house.server.chats) < 5
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     house.server.delay_s = 0
     assert house.run()["unanswered"] == 0
 
@@ -342,7 +342,7 @@ def test_an_earlier_moment_has_answers_of_its_own(house: House):
 
 
 def test_trajectories_of_a_target_are_kept_within_bounds(house: House):
-    house.section = Agent(trajectories=3)
+    house.section = Agent(trajectories=3, summaries=0)
     house.run()
     kept = trajectory.read(house.made.archive, SHOP)
     assert len(kept) == 3
@@ -371,7 +371,7 @@ def test_the_reason_is_told_when_nothing_could_be_asked_at_all(house: House):
 
 
 def test_a_description_that_newer_evidence_may_have_overtaken_says_so(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     evident = EvidentModel()
 
     def script(body: Any) -> Any:
@@ -457,6 +457,6 @@ def test_an_index_that_is_gone_or_fuller_by_now_is_no_reason_to_ask_again(house:
 
 
 def test_a_question_at_great_length_is_asked_and_searched_by_its_beginning(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     result = house.run(questions=("Why " + "so very " * 1000 + "long?",))
     assert result["questions"] == 8
