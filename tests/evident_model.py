@@ -60,7 +60,7 @@ class EvidentModel:
         ]
         unseen = [said.phrase for said in script if not _holding(blocks, said.phrase) and said.phrase not in searched]
         if unseen:
-            return call("search_sessions", query=unseen[0])
+            return call("search_sessions", query=unseen[0], limit=20)
         statements = [
             {
                 "text": said.text, "reason": said.reason, "paths": list(said.paths),
