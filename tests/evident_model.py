@@ -2,7 +2,7 @@
 
 It speaks through `fake_ollama`: give it as `chat_script`. For each question it has a script of statements, each with a
 phrase that some message is known to contain. It looks for the phrase in the blocks that it was shown; where it is not,
-it calls search_sessions for it, once; what it never sees it does not state. A question without a script is answered
+it calls search_sessions for it, then only among what was said; what it never sees it does not state. A question without a script is answered
 with the first sentences of the blocks it was shown first.
 """
 
@@ -58,9 +58,12 @@ class EvidentModel:
             for call_ in message.get("tool_calls", ())
             if call_["function"]["name"] == "search_sessions"
         ]
-        unseen = [said.phrase for said in script if not _holding(blocks, said.phrase) and said.phrase not in searched]
+        unseen = [
+            said.phrase for said in script if not _holding(blocks, said.phrase) and searched.count(said.phrase) < 2
+        ]
         if unseen:
-            return call("search_sessions", query=unseen[0], limit=20)
+            spoken = {"kinds": ["prompt", "answer"]} if unseen[0] in searched else {}
+            return call("search_sessions", query=unseen[0], limit=20, **spoken)
         statements = [
             {
                 "text": said.text, "reason": said.reason, "paths": list(said.paths),
