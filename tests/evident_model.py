@@ -2,7 +2,7 @@
 
 It speaks through `fake_ollama`: give it as `chat_script`. For each question it has a script of statements, each with a
 phrase that some message is known to contain. It looks for the phrase in the blocks that it was shown; where it is not,
-it calls search_sessions for it, once; what it never sees it does not state. A question without a script is answered
+it calls search_sessions for it, then only among what was said; what it never sees it does not state. A question without a script is answered
 with the first sentences of the blocks it was shown first.
 """
 
@@ -19,6 +19,8 @@ _BLOCK = re.compile(
     r"^<<<reconstitute:recall (?P<tag>[0-9a-f]+)[^\n]*\nmessage (?P<id>\S+)[^\n]*\n(?P<body>.*?)\n(?P=tag) ",
     re.DOTALL | re.MULTILINE,
 )
+_PROMPT = re.compile(r"^message (?P<id>\S+) \| (?P<body>[^\n]*)$", re.MULTILINE)
+"""A line of the list of all prompts."""
 _SENTENCE = re.compile(r"[A-Z][^\n.!?]{25,200}[.!?]")
 
 
@@ -37,16 +39,17 @@ class EvidentModel:
     """`scripts` maps a piece of a question's text to its statements; `descriptions` a path to what is said of it."""
 
     scripts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
-    confidence: str = "high"
     invents: bool = True
     """Whether a question without a script is answered with sentences at all."""
 
     def __call__(self, body: Any) -> Any:
         messages = body["messages"]
+        if [tool["function"]["name"] for tool in body.get("tools", ())] == ["summarize"]:
+            return self._summary(messages[1]["content"])
         blocks = list(self._blocks(messages))
         script = self._script(messages[1]["content"])
         if script is None and not self.invents:
-            return call("answer_question", statements=[], confidence="low", note="The records do not tell.")
+            return call("answer_question", statements=[], note="The records do not tell.")
         if script is None:
             return self._first_sentences(blocks)
         searched = [
@@ -55,9 +58,12 @@ class EvidentModel:
             for call_ in message.get("tool_calls", ())
             if call_["function"]["name"] == "search_sessions"
         ]
-        unseen = [said.phrase for said in script if not _holding(blocks, said.phrase) and said.phrase not in searched]
+        unseen = [
+            said.phrase for said in script if not _holding(blocks, said.phrase) and searched.count(said.phrase) < 2
+        ]
         if unseen:
-            return call("search_sessions", query=unseen[0])
+            spoken = {"kinds": ["prompt", "answer"]} if unseen[0] in searched else {}
+            return call("search_sessions", query=unseen[0], limit=20, **spoken)
         statements = [
             {
                 "text": said.text, "reason": said.reason, "paths": list(said.paths),
@@ -67,7 +73,7 @@ class EvidentModel:
             if _holding(blocks, said.phrase)
         ]  # fmt: skip
         note = "" if len(statements) == len(script) else "Not everything that was looked for is recorded."
-        return call("answer_question", statements=statements, confidence=self.confidence, note=note)
+        return call("answer_question", statements=statements, note=note)
 
     def _script(self, asked: str) -> Sequence[Said] | None:
         question = asked.rsplit("answer_question in the end:", 1)[-1]
@@ -77,6 +83,15 @@ class EvidentModel:
         for message in messages:
             for found in _BLOCK.finditer(str(message.get("content", ""))):
                 yield found["id"], found["body"]
+            for found in _PROMPT.finditer(str(message.get("content", ""))):
+                if " | session " not in found["body"]:  # the heading of a block
+                    yield found["id"], found["body"].rsplit(" | ", 1)[-1]
+
+    def _summary(self, content: str) -> Any:
+        """The first line of three words, of a file or of what a message says."""
+        recorded = [line for line in content.split("\n") if len(re.findall(r"\w+", line)) > 2]
+        line = next((line for line in recorded if not re.match(r"<<<|message |file |What |[0-9a-f]{12} ", line)), "")
+        return call("summarize", text=f"It says: {line[:200]}", quote=line)
 
     def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:
         statements = []
@@ -87,7 +102,7 @@ class EvidentModel:
                     "text": f"It was said: {sentence[0]}", "message_ids": [message_id], "quote": sentence[0],
                 })  # fmt: skip
         note = "" if statements else "Nothing is recorded about it."
-        return call("answer_question", statements=statements[:3], confidence="low", note=note)
+        return call("answer_question", statements=statements[:3], note=note)
 
 
 def _holding(blocks: Sequence[tuple[str, str]], phrase: str) -> str:

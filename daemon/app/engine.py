@@ -26,7 +26,7 @@ from daemon.app.status import StatusCall
 from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
 from daemon.config import Config
-from daemon.control.protocol import Progress
+from daemon.control.protocol import Progress, silent
 from daemon.disk_space import DiskSpace, is_full
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
@@ -39,7 +39,7 @@ from daemon.opencode.discover import Sources
 from daemon.publish.look import PageLook
 from daemon.recall.candidates import finish
 from daemon.recall.catalog import Catalog
-from daemon.reconstitute import Reconstitution
+from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.look import Look
 from daemon.redact import custom, known
 
@@ -339,14 +339,29 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
     ) -> Json:
         """See control.protocol.Service."""
+        return self.run_target(self._wanted(path, questions, output), self._step(progress), at=at)
+
+    def estimate(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
+    ) -> Json:
+        """See control.protocol.Service."""
+        target, step = self._wanted(path, questions), self._step(progress)
+        with known.only({}), self.alone(target.path, step), self.answerer() as who:
+            return self._reconstitution(who, self.ground()).estimate(target, step, at=at) | {"warnings": []}
+
+    def _wanted(self, path: str, questions: list[str] | None, output: str = "") -> Target:
+        """With the questions, too, that are asked of this path anyway."""
         asked = Target(path=path, questions=tuple(questions or ()), output=output)
-        target = targets.with_own_questions(asked, targets.known(self.archive, self.config))
+        return targets.with_own_questions(asked, targets.known(self.archive, self.config))
+
+    def _step(self, progress: Progress) -> Progress:
+        """`progress` that ends the work when the daemon is to end."""
 
         def step(event: Json) -> None:
             self._go_on()
             progress(event)
 
-        return self.run_target(target, step, at=at)
+        return step
 
     def run_target(self, target: Target, progress: Progress, at: str = "") -> Json:
         """One reconstitution, from the archive as it stands.
@@ -357,18 +372,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         with known.only({}), self.alone(target.path, progress), self.answerer() as who:
             stood = self.grounds[target.path] = self.ground()
             began = time.time_ns()
-            made = Reconstitution(
-                self.archive,
-                self.searching(),
-                self.recorded,
-                self.config.output_dir,
-                who=who,
-                notes=self.noting(),
-                pages=self.config.limits.pages,
-                spare_mb=self.config.limits.free_mb,
-                forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
-                ground=stood,
-            )
+            made = self._reconstitution(who, stood)
             result = made.run(target, progress, at=at)
             if target.refresh == "continuous" and made.look is not None:
                 self.looks[target.path] = made.look
@@ -376,6 +380,20 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         if stood["pending"] and target.refresh == "once":
             result["warnings"].append(f"made without {', '.join(missing(stood))}; a later run may tell more")
         return result
+
+    def _reconstitution(self, who: Who, ground: Json) -> Reconstitution:
+        return Reconstitution(
+            self.archive,
+            self.searching(),
+            self.recorded,
+            self.config.output_dir,
+            who=who,
+            notes=self.noting(),
+            pages=self.config.limits.pages,
+            spare_mb=self.config.limits.free_mb,
+            forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
+            ground=ground,
+        )
 
     def ground(self) -> Json:
         """What a run that begins now stands on (app.ground)."""

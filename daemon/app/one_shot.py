@@ -89,6 +89,16 @@ class OneShot(Engine):
         answer["warnings"] += self.unread
         return answer
 
+    def estimate(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
+    ) -> Json:
+        """See Service."""
+        self.take(everything=True, patient=False, progress=progress)
+        self._open_semantic()
+        answer = super().estimate(path, questions=questions, at=at, progress=progress)
+        answer["warnings"] += self.unread
+        return answer
+
     def current(self, progress: Progress) -> list[str]:
         """See FileCalls."""
         self.take(everything=True, patient=False, words=False, progress=progress)

@@ -9,6 +9,7 @@ import click
 from daemon.cli import terminal
 from daemon.cli.progress import progress
 from daemon.cli.settings import Settings, absolute
+from daemon.model import Json
 
 
 class _Path(click.Command):
@@ -23,9 +24,19 @@ class _Path(click.Command):
 @click.option("--question", "questions", metavar="TEXT", multiple=True, help="Ask this too; may be given again.")
 @click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
 @click.option("--output", metavar="DIR", default="", help="Write the pages there.")
+@click.option("--estimate", is_flag=True, help="Only say what a run would ask the chat model now.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def command(settings: Settings, *, path: str, questions: tuple[str, ...], at: str, output: str, as_json: bool) -> None:
+def command(
+    settings: Settings,
+    *,
+    path: str,
+    questions: tuple[str, ...],
+    at: str,
+    output: str,
+    estimate: bool,
+    as_json: bool,
+) -> None:
     """Write the pages of PATH: its files as far as they are proven, what they were for, what was decided.
 
     PATH need not exist any more. A name that is also a command's is given as ./NAME or after --.
@@ -33,18 +44,53 @@ def command(settings: Settings, *, path: str, questions: tuple[str, ...], at: st
     \b
     Examples:
       reconstitute ~/projects/shop
+      reconstitute ~/projects/shop --estimate
       reconstitute ~/projects/shop --at 2026-05-31 --question "Why is the cart a list?"
     """  # noqa: D301 - click's mark for text that is not to be filled
     place = absolute(path)
     where = absolute(output) if output else ""
+    own = list(questions)
     with progress() as step:
-        answer = settings.ask(
-            lambda service: service.reconstitute(place, questions=list(questions), at=at, output=where, progress=step)
-        )
+
+        def told(event: Json) -> None:
+            if event.get("note"):
+                terminal.note(event["note"])
+            step(event)
+
+        if estimate:
+            answer = settings.ask(lambda service: service.estimate(place, questions=own, at=at, progress=told))
+        else:
+            answer = settings.ask(
+                lambda service: service.reconstitute(place, questions=own, at=at, output=where, progress=told)
+            )
     if as_json:
         terminal.data(answer)
+    elif estimate:
+        _show_estimate(answer)
     else:
         _show(answer)
+
+
+def _show_estimate(answer: Json) -> None:
+    """What is to be asked, by kind; that it is no promise."""
+    for warning in answer.get("warnings") or ():
+        terminal.note(warning)
+    if not answer.get("model"):
+        terminal.say(f"Nothing would be asked: {terminal.line(answer.get('who') or 'there is no chat model')}")
+        return
+    for kind in ("questions", "files", "sessions"):
+        cost = answer[kind]
+        said = f"{cost['asked']} to ask, {cost['kept']} kept: about {terminal.count(cost['calls'], 'call')}"
+        terminal.say(f"{kind}: {said}, {_tokens(cost['tokens'])}")
+    if answer["later"]:
+        terminal.say(f"files and sessions left for later runs: {answer['later']} (agent.summaries)")
+    total = f"{terminal.count(answer['calls'], 'call')}, {_tokens(answer['tokens'])}"
+    most = f"{terminal.count(answer['most_calls'], 'call')}, {_tokens(answer['most_tokens'])}"
+    terminal.say(f"{terminal.line(answer['model'])} would usually get about {total}; the limits allow {most}")
+
+
+def _tokens(number: int) -> str:
+    return f"{number // 1000}k tokens" if number >= 1000 else terminal.count(number, "token")
 
 
 def _show(answer: dict[str, Any]) -> None:

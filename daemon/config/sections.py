@@ -119,6 +119,9 @@ class Agent(Section, frozen=True):
         float, Meta(ge=0, le=1440, description="a continuous target is asked about after so long without a new message")
     ] = 3
     folders: Annotated[int, Meta(ge=0, le=1000, description="inner folders whose purpose is asked for too")] = 12
+    summaries: Annotated[
+        int, Meta(ge=0, le=10000, description="files and sessions described in one run, newest first; 0: none")
+    ] = 40
     trajectories: Annotated[int, Meta(ge=1, le=10000, description="trajectories kept for each target")] = 40
 
 

@@ -107,6 +107,12 @@ class Client:
         # An output directory that is named does not depend on the configuration's.
         return self._follow("/reconstitute", body, progress, without=("output",) if output else ())
 
+    def estimate(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
+    ) -> Json:
+        """As Service.estimate."""
+        return self._follow("/estimate", {"path": path, "questions": questions, "at": at}, progress)
+
     def files(self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent) -> Json:
         """As Service.files."""
         return self._follow("/files", {"path": path, "at": at, "lost": lost}, progress)

@@ -37,6 +37,7 @@ _DEPENDS = {
     "recall/recall_files": _WORDS,
     "index": ("embedding", "index", "limits", "archive"),
     "reconstitute": (*_SEARCH, "limits.pages", "chat", "agent", "output", "targets", *_SERVER),
+    "estimate": (*_SEARCH, "chat", "agent", "targets", *_SERVER),
     "status": ("",),
 }
 """Sections and keys that the answer of a call depends on, beside the archive and the sources; "" is all of them."""

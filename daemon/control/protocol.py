@@ -84,6 +84,16 @@ class Service(Protocol):
     ) -> Json:
         """One run: ``{target, output, pages, written, unchanged, kept, files: {proven, unproven}, warnings}``."""
 
+    def estimate(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
+    ) -> Json:
+        """What `reconstitute` would ask the chat model now, which is asked nothing: ``{target, model, who, questions,
+        files, sessions, later, calls, tokens, most_calls, most_tokens, warnings}``.
+
+        Each kind is ``{asked, kept, calls, tokens, most_calls, most_tokens}``: `asked` is how many are to be asked,
+        `kept` how many need not; `calls` and `tokens` are what that usually takes, the others what the limits allow.
+        """
+
     def files(self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent) -> Json:
         """What is known of each file at or beneath `path`, at a moment or now, and how the disk compares.
 

@@ -55,6 +55,14 @@ class Reconstitute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str = ""
 
 
+class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /estimate."""
+
+    path: str
+    questions: list[str] | None = None
+    at: str = ""
+
+
 class Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of POST /files."""
 
@@ -158,11 +166,19 @@ def _about_targets(service: Service) -> dict[str, _Call]:
 
         return answering.stream("/reconstitute", call)
 
+    async def estimate(request: Request) -> Response:
+        body = await answering.body(request, Estimate)
+
+        def call(progress: Progress) -> Json:
+            return service.estimate(body.path, questions=body.questions, at=body.at, progress=progress)
+
+        return answering.stream("/estimate", call)
+
     async def trajectories(request: Request) -> Response:
         body = await answering.body(request, Trajectories)
         return await answering.answer("/trajectories", partial(service.trajectories, body.path, started=body.started))
 
-    return {"/index": index, "/reconstitute": reconstitute, "/trajectories": trajectories}
+    return {"/index": index, "/reconstitute": reconstitute, "/estimate": estimate, "/trajectories": trajectories}
 
 
 def _about_recall(service: Service) -> dict[str, _Call]:

@@ -33,6 +33,7 @@ from daemon.transcript.document import document
 MODES = ("hybrid", "literal", "semantic")
 MOST = 200
 _DEEPEST = 5000
+_END_OF_TIME = 1 << 62
 _CHECKED = 40
 """How many messages are read from the archive to see whether they hold what was named."""
 
@@ -91,6 +92,7 @@ class Recall:
     ) -> None:
         """`prepare` loads what a question by meaning needs; it is called before such a question's time begins."""
         self._archive = archive
+        self._lexical, self._on_failure = lexical, on_failure
         self._candidates = partial(Candidates, lexical, semantic, embedder, on_failure, self._is_behind)
         self._embedder = embedder
         self._indexed_kb = indexed_kb
@@ -119,7 +121,7 @@ class Recall:
             if depth >= _DEEPEST or not found.is_full(depth) or len(found.best()) >= limit:
                 break
             depth *= 4
-        return self._answer(asked, mode, limit, found, Allowed(filters.kinds, filters.tool))
+        return self._answer(asked, mode, limit, found, filters)
 
     def ask(self, asked: Asked, here: str = "", now: int | None = None) -> Json:
         """The answer to the call `recall`, as clients get it (recall.ask).
@@ -136,7 +138,8 @@ class Recall:
 
     # -- order ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, asked: Query, mode: str, limit: int, found: Found, allowed: Allowed) -> Answer:
+    def _answer(self, asked: Query, mode: str, limit: int, found: Found, filters: Filters) -> Answer:
+        allowed = Allowed(filters.kinds, filters.tool)
         warnings = list(found.warnings)
         created, gone = self._created(found)
         if gone:
@@ -146,14 +149,21 @@ class Recall:
         tiered = self._by_tier(asked, mode, ranked, found, limit)
         if asked.is_exact and not asked.words:  # nothing else was asked for
             tiered = [(tier, fused) for tier, fused in tiered if tier is not Tier.NONE]
-        chosen = [fused for _, fused in tiered[:limit]]
         best = found.best()
         sessions: dict[str, Session | None] = {}
-        hits = tuple(
-            hit
-            for fused in chosen
-            if (hit := self._hit(asked, mode, fused, best[fused.message_id], sessions, allowed=allowed)) is not None
-        )
+        chosen: list[rank.Fused] = []
+        hits: list[Hit] = []
+        for _, fused in tiered:
+            if len(hits) == limit:
+                break
+            hit = self._hit(asked, mode, fused, best[fused.message_id], sessions, allowed=allowed)
+            if hit is not None:
+                chosen.append(fused)
+                hits.append(hit)
+        others: list[Hit] = []
+        if mode == "hybrid" and filters.kinds and len(hits) < limit:
+            others = self._others(asked, filters, limit - len(hits), {hit.message_id for hit in hits}, sessions)
+            hits += others
         deleted = frozenset(hit.message_id for hit in hits if self._archive.is_deleted(hit.message_id))
         if deleted:
             warnings.append(f"deleted in OpenCode, and only in this archive: {counted(len(deleted), 'hit')}")
@@ -162,8 +172,40 @@ class Recall:
         warnings += (
             _notes(asked, tiered, limit, is_sure=is_sure) if asked.is_exact else _word_notes(asked, mode, found, chosen)
         )
+        if others:
+            warnings.append(f"the last {_hits(len(others))} just the newest other {_of(filters.kinds)}")
         warnings += _waiting(coverage, mode)
-        return Answer(asked.text, mode, hits, tuple(warnings), coverage, deleted, tuple(found.warnings))
+        return Answer(asked.text, mode, tuple(hits), tuple(warnings), coverage, deleted, tuple(found.warnings))
+
+    def _others(
+        self, asked: Query, filters: Filters, most: int, besides: set[str], sessions: dict[str, Session | None]
+    ) -> list[Hit]:
+        """The newest other messages that have a part of the kinds asked for.
+
+        Who names a kind wants to see what there is of it, also where no text has the words and none is near in meaning.
+        """
+        depth, hits, seen = 2 * (most + len(besides)), list[Hit](), set(besides)
+        try:
+            while True:
+                matches = self._lexical.nearest(_END_OF_TIME, filters, depth, before=True)
+                fresh = [match for match in matches if match.message_id not in seen]
+                seen.update(match.message_id for match in fresh)
+                for match in {match.message_id: match for match in reversed(fresh)}.values():
+                    hit = self._hit(
+                        asked,
+                        "hybrid",
+                        rank.Fused(match.message_id, 0.0, ("kind",)),
+                        match,
+                        sessions,
+                        allowed=Allowed(filters.kinds, filters.tool),
+                    )
+                    hits += [hit] if hit is not None else []
+                if len(hits) >= most or len(matches) < depth or depth >= _DEEPEST:
+                    break
+                depth *= 4
+        except Exception as error:  # noqa: BLE001 - the question by words met the same failure, and reports it
+            self._on_failure("lexical", error)
+        return sorted(hits, key=lambda hit: (-hit.created, hit.message_id))[:most]
 
     def _created(self, found: Found) -> tuple[dict[str, int], int]:
         """When each candidate that the archive has was made, and how many it does not have."""
@@ -324,6 +366,10 @@ def _word_notes(asked: Query, mode: str, found: Found, chosen: Sequence[rank.Fus
 
 def _hits(number: int) -> str:
     return "hit is" if number == 1 else f"{number} hits are"
+
+
+def _of(kinds: Sequence[str]) -> str:
+    return f"messages of kind {' or '.join(kinds)}"
 
 
 def _waiting(coverage: Json, mode: str) -> list[str]:

@@ -12,6 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from daemon import config
 from daemon.archive import Archive
 from daemon.archive.unknown import unknown
 from daemon.chat import ChatModel
-from daemon.errors import NotRecorded
+from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Target
@@ -27,6 +28,7 @@ from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute import extract, output
 from daemon.reconstitute.agent.case import Case, Holdings
+from daemon.reconstitute.agent.estimate import LARGE_CALLS, Estimate
 from daemon.reconstitute.agent.rounds import Asked, Rounds
 from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.extract import Extractor, Findings, Passage
@@ -134,7 +136,9 @@ class Reconstitution:
         said = [*scope.warnings, *self._emptiness(target, path, scope, files)]
         case = self._case(target, path, scope, histories, files)
         findings = self._findings(case, progress)
-        asked = self._asked(target, case, progress)
+        quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
+        facts = gather(path, scope.facts, files, folder.programs, target.at)
+        asked = self._asked(target, replace(case, quoted=quoted, facts=facts), progress)
         material = Material(
             scope,
             tuple(files),
@@ -144,7 +148,7 @@ class Reconstitution:
             _shared_names(self._files.paths("/")),
             asked.record,
             tuple(folder.programs),
-            gather(path, scope.facts, files, folder.programs, target.at),
+            facts,
             Conversations(self._archive, scope.facts),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
@@ -167,6 +171,31 @@ class Reconstitution:
                 result["warnings"] += more
                 self._archive.target_put(path, name, last | {"result": result})
         return result
+
+    def estimate(self, target: Target, progress: Progress = lambda _: None, at: str = "") -> Json:
+        """What `run` would ask its model now: ``{target, model, who, questions, files, sessions, later, calls, tokens,
+        most_calls, most_tokens}`` (agent.estimate). Nothing is asked and nothing written.
+
+        Raises:
+            BadRequest, NotRecorded: as run.
+            ModelUnavailable: the model's server is down.
+        """
+        path = output.normal(target.path)
+        target = replace(target, at=parse_moment(at)) if at else target
+        progress({"phase": "collect", "done": 0, "total": None})
+        folder = self._files.folder(path, target.at)
+        scope = collect(self._archive, self._recall, path, folder.histories, target.at)
+        files = list(recover(folder.histories, path))
+        self._emptiness(target, path, scope, files)
+        facts = gather(path, scope.facts, files, folder.programs, target.at)
+        case = replace(self._case(target, path, scope, folder.histories, files), facts=facts)
+        made = Estimate()
+        if self._who.model is not None and self._who.section is not None:
+            holdings = Holdings(self._archive, self._recall, self._files, self._notes)
+            rounds = Rounds(holdings, self._who.model, self._who.section, now=self._clock, progress=progress)
+            made = rounds.estimate(case)
+        name = self._who.model.name if self._who.model is not None else ""
+        return {"target": path, "model": name, "who": redact(self._who.why), **made.to_json()}
 
     def _told(self, case: Case, asked: Asked, findings: Sequence[Findings]) -> Json:
         """What the result tells of the questions (see run)."""
@@ -214,6 +243,9 @@ class Reconstitution:
         noted = self._notes.fill(progress) if self._notes is not None else []
         holdings = Holdings(self._archive, self._recall, self._files, self._notes)
         rounds = Rounds(holdings, self._who.model, section, trouble=trouble, now=self._clock, progress=progress)
+        if self._who.model is not None and not trouble:
+            with suppress(ModelUnavailable):  # which the questions meet as well, and report
+                self._announce(rounds.estimate(case), self._who.model.name, progress)
         asked = rounds.ask(case)
         if asked.unanswered:
             asked.later_s = max(1.0, quiet_s) if is_busy else _LATER_S
@@ -221,6 +253,13 @@ class Reconstitution:
             noted += self._notes.keep(case.path, progress)
         asked.warnings += dict.fromkeys(noted)
         return asked
+
+    @staticmethod
+    def _announce(cost: Estimate, model: str, progress: Progress) -> None:
+        """Say what a large run is going to cost, before it begins."""
+        if cost.calls >= LARGE_CALLS:
+            note = f"this asks {model} about {cost.calls} times, about {cost.tokens // 1000}k tokens in all"
+            progress({"phase": "ask the model", "done": 0, "total": None, "note": note})
 
     def _findings(self, case: Case, progress: Progress) -> tuple[Findings, ...]:
         """The quotations that answer each of a person's own questions.

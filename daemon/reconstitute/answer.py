@@ -13,9 +13,6 @@ from typing import Any
 from daemon.model import Json
 from daemon.recall.snippet import counted
 
-CONFIDENCE = ("high", "medium", "low")
-"""How sure a model may say it is."""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -57,10 +54,19 @@ class Answer:
 
     question_id: str
     statements: tuple[Statement, ...]
-    confidence: str = "low"
     model: str = ""
     note: str = ""
     dropped: int = 0
+
+    @property
+    def quotes(self) -> int:
+        """How many quotes support it: each was found, by code, in a message or file that the model was shown."""
+        return len({source for one in self.statements for source in one.sources})
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions these quotes are from."""
+        return len({source.session_id for one in self.statements for source in one.sources})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +75,11 @@ class Record:
 
     `recorded` are paths beneath the target that a model took up because messages speak of them, each with the line of a
     message that names it (None: only file records do); `notes` are remarks of it that answer no question; `unasked` are
-    the questions that no model was asked yet, and why. `struck` are entries of the facts that a model struck out, by
-    their key (facts.keys), with its reason.
+    the questions that no model was asked yet, and why.
+
+    `struck` are entries of the facts (by facts.keys.key) that a model says do not hold, each with the reason as its
+    text and what that stands on: such an entry stays on the page, struck through. `summaries` say by session id in one
+    sentence what came of a session.
     """
 
     answers: dict[str, Answer]
@@ -79,6 +88,7 @@ class Record:
     notes: tuple[Statement, ...] = ()
     unasked: dict[str, str] = field(default_factory=dict)
     struck: dict[str, Statement] = field(default_factory=dict)
+    summaries: dict[str, Statement] = field(default_factory=dict)
 
 
 NOTHING = Record({}, {})
@@ -111,7 +121,8 @@ def statements(stored: Iterable[Json]) -> tuple[Statement, ...]:
 
 
 def answer(stored: Json) -> Answer:
-    """The inverse of to_json for an Answer."""
+    """The inverse of to_json for an Answer. Version 0.1 also kept how sure the model said it was."""
     sound = statements(stored["statements"])
     dropped = stored["dropped"] + len(stored["statements"]) - len(sound)
-    return Answer(**stored | {"statements": sound, "dropped": dropped})
+    kept = {name: value for name, value in stored.items() if name != "confidence"}
+    return Answer(**kept | {"statements": sound, "dropped": dropped})

@@ -96,7 +96,6 @@ def _answer(read: Told) -> dict[str, Any]:
             {"text": "It quotes nobody.", "message_ids": _ids(read)[:1], "quote": "Mallory owns this entirely"},
             {"text": "It speaks of a path outside.", "message_ids": _ids(read)[:1], "paths": ["/etc/passwd"]},
         ],
-        "confidence": "high",
         "note": _text(read),
     }
 

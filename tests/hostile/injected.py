@@ -155,7 +155,7 @@ class World:
             server.chat_script = honest if model == "honest" else gullible
             folders = 40 if model == "honest" else 3
             result_kb = 12 if model == "honest" else 6
-            section = Agent(steps=STEPS, rounds=1, folders=folders, trajectories=200, result_kb=result_kb)
+            section = Agent(steps=STEPS, rounds=1, folders=folders, trajectories=200, result_kb=result_kb, summaries=0)
             root = self.tmp / f"out-{twin}-{model}"
             server.requests.clear()
             num_ctx = 81_920 if model == "honest" else 24_576

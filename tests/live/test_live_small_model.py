@@ -43,7 +43,7 @@ from tests.unit.recorded_sessions import call as tool
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 SHOP = "/home/dev/shop"
-SECTION = Agent(steps=1, folders=0, rounds=1)
+SECTION = Agent(steps=1, folders=0, rounds=1, summaries=0)
 """One reply each: there are seven questions, and a slow processor."""
 CONTEXT = 8192
 PATIENT_S = 300.0

@@ -94,8 +94,10 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "quote": _QUOTE | st.lists(_QUOTE, max_size=2) | _JSON,
     "why": st.just("Named there.") | _JSON,
     "reason": st.just("So it was said.") | _JSON,
-    "confidence": st.sampled_from(["high", "low"]) | _JSON,
     "note": st.sampled_from(["", "Not recorded."]) | _JSON,
+    "session_id": st.sampled_from(["ses_a", "ses_none"]) | _JSON,
+    "only": st.sampled_from(["failed", "commands", "all", "some"]) | _JSON,
+    "key": st.sampled_from(["0123456789abcdef", "[0123456789abcdef]"]) | _JSON,
     "kinds": st.lists(st.sampled_from(["prompt", "answer", "gossip"]), max_size=2) | _JSON,
 }
 

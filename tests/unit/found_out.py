@@ -51,7 +51,7 @@ def statement(text: str, reason: str = "", *sources: Source, paths: tuple[str, .
 
 
 def answer(question_id: str, *statements: Statement, **more) -> Answer:
-    return Answer(question_id, statements, **({"confidence": "medium", "model": "wise:4b"} | more))
+    return Answer(question_id, statements, **({"model": "wise:4b"} | more))
 
 
 def record(*answers: Answer, **more) -> Record:
@@ -93,7 +93,7 @@ def hostile(payload: str, **more):
         paths=(payload, f"{ROOT}/{payload}", f"{ROOT}/a.py"),
     )
     found = record(
-        *(answer(q, said, said, note=payload, model=payload, confidence=payload) for q in ("purpose", "decisions")),
+        *(answer(q, said, said, note=payload, model=payload) for q in ("purpose", "decisions")),
         answer("run", note=payload, model=payload),
         answer("purpose:src", said, note=payload),
         answer("path:named", said),

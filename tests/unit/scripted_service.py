@@ -199,6 +199,16 @@ class ScriptedService:
         self._work(progress)
         return {"changed": 3, "removed": 1, "embedded": 5, "waiting": 0, "quarantined": 0}
 
+    def estimate(
+        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
+    ) -> dict[str, Any]:
+        self._called("estimate", path, questions, at)
+        self._work(progress)
+        cost = {"asked": 7, "kept": 2, "calls": 21, "tokens": 84_000, "most_calls": 280, "most_tokens": 2_800_000}
+        none = dict.fromkeys(cost, 0)
+        return {"target": path, "model": "wise:4b", "who": "", "questions": cost, "files": none, "sessions": none,
+                "later": 3, **{name: cost[name] for name in list(cost)[2:]}, "warnings": []}  # fmt: skip
+
     def reconstitute(
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
     ) -> dict[str, Any]:

@@ -110,36 +110,20 @@ def test_an_answer_is_understood_in_many_shapes(run: Run, shape: str):
     assert checked.dropped == 0
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("high", "high"),
-        (" Medium", "medium"),
-        ("LOW", "low"),
-        ("certain", "low"),
-        (None, "low"),
-        (0.9, "low"),
-        (["high"], "low"),
-    ],
-)
-def test_confidence_is_one_of_three_and_low_where_it_is_none_of_them(run: Run, said: Any, expected: str):
-    checked = run.check({"statements": [GOOD], "confidence": said})
-    assert checked.confidence == expected
-
-
-def test_no_statement_needs_a_note_and_is_never_sure(run: Run):
-    checked = run.check({"statements": [], "note": "Nothing was recorded about it.", "confidence": "high"})
-    assert (checked.statements, checked.problems, checked.confidence) == ((), (), "low")
+def test_no_statement_needs_a_note(run: Run):
+    checked = run.check({"statements": [], "note": "Nothing was recorded about it."})
+    assert (checked.statements, checked.problems) == ((), ())
     assert checked.note == "Nothing was recorded about it."
     assert "there is no statement" in run.check({"statements": []}).problems[0]
     assert "there is no statement" in run.check({}).problems[0]
 
 
 def test_an_answer_is_made_of_what_passed(run: Run):
-    checked = run.check({"statements": [GOOD, {"text": "No."}], "confidence": "high"})
+    checked = run.check({"statements": [GOOD, {"text": "No."}]})
     answer = checked.answer("purpose", "a model")
-    assert (answer.question_id, answer.model, answer.confidence, answer.dropped) == ("purpose", "a model", "high", 1)
+    assert (answer.question_id, answer.model, answer.dropped) == ("purpose", "a model", 1)
     assert answer.statements == checked.statements
+    assert (answer.quotes, answer.sessions) == (1, 1)
 
 
 # -- truth -------------------------------------------------------------------------------------------------------------

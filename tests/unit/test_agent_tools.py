@@ -97,7 +97,7 @@ def _outside_blocks(text: str) -> str:
 def test_the_schemas_are_functions_as_ollama_takes_them(box: Toolbox):
     schemas = box.schemas()
     assert [schema["function"]["name"] for schema in schemas] == list(TOOLS)
-    assert len(json.dumps(schemas)) < 8000  # they are sent with every step
+    assert len(json.dumps(schemas)) < 9500  # they are sent with every step
     for schema in schemas:
         assert schema["type"] == "function"
         function = schema["function"]
@@ -611,9 +611,9 @@ GOOD = {"text": "Redis keeps the cart.", "message_ids": ["msg_0001"], "quote": "
 
 def test_a_good_answer_is_accepted_at_once(box: Toolbox):
     box.call("read_message", {"message_id": "msg_0001"})
-    assert box.call("answer_question", {"statements": [GOOD], "confidence": "high"}) == "Accepted: 1 statement."
+    assert box.call("answer_question", {"statements": [GOOD]}) == "Accepted: 1 statement."
     assert box.answer is not None
-    assert (box.answer.dropped, box.answer.confidence) == (0, "high")
+    assert box.answer.dropped == 0
     assert box.is_done is Ended.ANSWERED
     assert "answered already" in box.call("answer_question", {"statements": []})
     assert len(box.answer.statements) == 1
@@ -621,7 +621,7 @@ def test_a_good_answer_is_accepted_at_once(box: Toolbox):
 
 def test_what_fails_goes_back_once_and_is_dropped_then(box: Toolbox):
     box.call("read_message", {"message_id": "msg_0001"})
-    draft = {"statements": [GOOD, GOOD | {"text": "No.", "quote": "never said like this"}], "confidence": "high"}
+    draft = {"statements": [GOOD, GOOD | {"text": "No.", "quote": "never said like this"}]}
     first = box.call("answer_question", draft)
     assert first.startswith("Not accepted yet.")
     assert "statement 2 ('No.')" in first
@@ -650,7 +650,6 @@ def test_an_answer_of_which_nothing_is_left_is_empty_and_says_so(box: Toolbox):
     assert box.answer.statements == ()
     assert box.answer.dropped == 2
     assert box.answer.note == "2 statements of the model could not be checked."
-    assert box.answer.confidence == "low"
 
 
 def test_that_it_was_not_recorded_is_an_answer(box: Toolbox):

@@ -123,3 +123,49 @@ def test_a_message_with_the_kind_and_the_tool_in_different_parts_does_not_come(t
         made.index()
         assert _ask(made, match="semantic", kinds=["tool_output"], toolName="grep")["results"] == []
         assert made.recall().search("car", "semantic", filters=Filters(kinds=("tool_output",), tool="grep")).hits == ()
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    """Thirty turns in five sessions; each kind is there thirty times, and each says the word `order` once."""
+    with recorded(tmp_path_factory.mktemp("many")) as made:
+        for number in range(30):
+            sid = f"ses_{number // 6}"
+            if number % 6 == 0:
+                made.session(sid, "/work/orders", f"Orders {number}")
+            pasted = f"line{number} " * (900 if number % 6 == 0 else 3)  # a pasted text has many chunks
+            made.say(sid, "user", f"Change order {number}. {pasted}")
+            made.say(
+                sid,
+                "assistant",
+                {"type": "reasoning", "text": f"The order {number} comes first."},
+                {"type": "subtask", "prompt": f"Look after order {number}.", "agent": "general"},
+                call("grep", pattern=f"order {number}", output=f"order {number} stands here " * 40),
+                f"Order {number} is done.",
+            )
+        made.index()
+        yield made
+
+
+@pytest.mark.parametrize("kind", ["prompt", "answer", "reasoning", "task", "tool_input", "tool_output"])
+@pytest.mark.parametrize("query", ["order", "what did the user want", "Bestellung", "*", "no_such_name()"])
+def test_a_search_for_a_kind_returns_as_many_as_asked_for(many: Recorded, kind: str, query: str) -> None:
+    found = many.recall().search(query, limit=20, filters=Filters(kinds=(kind,)))
+    assert len({hit.message_id for hit in found.hits}) == 20
+    assert {hit.kind for hit in found.hits} == {kind}
+    others = [hit.mode == "kind" for hit in found.hits]
+    assert others == sorted(others), "what only is of the kind comes last"
+    assert any("just the newest other" in warning for warning in found.warnings) == any(others)
+    assert (query == "order") <= (not any(others))
+
+
+@pytest.mark.parametrize("kind", ["prompt", "answer", "reasoning", "task", "tool_input", "tool_output"])
+def test_clients_get_as_many_results_of_a_kind_as_hold_the_word(many: Recorded, kind: str) -> None:
+    body = _ask(many, "order", kinds=[kind], results=20)
+    assert len({result["messageID"] for result in body["results"]}) == 20
+
+
+def test_the_other_messages_of_a_kind_pass_all_filters_newest_first(many: Recorded) -> None:
+    filters = Filters(kinds=("prompt",), sessions=frozenset({"ses_1", "ses_2"}))
+    found = many.recall().search("zebra_crossing()", limit=20, filters=filters)
+    assert [hit.message_id for hit in found.hits] == [f"msg_{number:04d}" for number in range(35, 12, -2)]

@@ -42,7 +42,7 @@ class House:
     made: Recorded
     server: FakeOllama
     root: Path
-    section: Agent = field(default_factory=Agent)
+    section: Agent = field(default_factory=lambda: Agent(summaries=0))
     now: int = 0
 
     def run(self, *, model: bool | str = True, why: str = "no server", at: str = "", **more: Any) -> Json:
@@ -86,14 +86,14 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield House(made, server, tmp_path / "out")
 
 
-def test_answers_stand_on_the_page_with_reason_date_source_and_how_sure(house: House):
+def test_answers_stand_on_the_page_with_reason_date_source_and_support(house: House):
     result = house.run()
     assert result["model"] == "chat (Ollama)"
     assert result["model_calls"] == len(house.server.chats) > 5
     assert (result["unanswered"], result["later_s"], result["warnings"]) == (0, 0.0, [])
     decisions = house.page().split("## Decisions")[1].split("\n## ")[0]
     for expected in ("SQLite holds the data.", "Two processes write.", "2026-11-18", "`msg_0002`", "Build the shop",
-                     "SQLite instead of files", "high", "chat (Ollama)"):  # fmt: skip
+                     "SQLite instead of files", "Stands on 1 quote from 1 session", "chat (Ollama)"):  # fmt: skip
         assert expected in decisions
 
 
@@ -109,7 +109,7 @@ def test_a_second_run_asks_nothing_searches_nothing_and_writes_nothing(house: Ho
     recall = house.made.recall()
     with closing(OllamaChat(house.server.url, "chat")) as chat:
         again = Reconstitution(
-            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", Agent()),  # type: ignore[arg-type]
+            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", house.section),  # type: ignore[arg-type]
             clock=lambda: house.made.clock + 90 * MINUTE,
         ).run(Target(SHOP))  # fmt: skip
     assert house.server.chats == []
@@ -139,7 +139,7 @@ def test_what_is_new_elsewhere_asks_nothing_and_what_is_new_here_does(house: Hou
 
 
 def test_a_message_that_was_read_and_has_changed_is_reason_to_ask_again(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     reading = EvidentModel()
 
     def script(body: Any) -> Any:
@@ -241,7 +241,7 @@ def test_recorded_paths_are_asked_about_in_the_next_round_until_none_is_added(ho
 
 
 def test_rounds_end(house: House):
-    house.section = Agent(rounds=2, folders=0)
+    house.section = Agent(rounds=2, folders=0, summaries=0)
     evident = EvidentModel()
     numbers = iter(range(1000))
 
@@ -259,13 +259,13 @@ def test_rounds_end(house: House):
 
 
 def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_counted(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     draft = [
         {"text": "It runs on Mars.", "message_ids": ["msg_9999"]},
         {"text": "Somebody said so.", "message_ids": ["msg_0001"], "quote": "words that nobody ever wrote here"},
         {"text": "It is a shop.", "message_ids": ["msg_0001"], "quote": "small shop service in Python"},
     ]
-    house.server.chat_script = lambda _body: call("answer_question", statements=draft, confidence="high")
+    house.server.chat_script = lambda _body: call("answer_question", statements=draft)
     house.run()
     assert "It is a shop." in house.page()
     assert "Mars" not in house.page()
@@ -279,10 +279,10 @@ def test_a_citation_that_does_not_hold_goes_back_once_and_is_then_dropped_and_co
 @pytest.mark.parametrize(
     ("section", "script", "note"),
     [
-        (Agent(steps=2), lambda _body: call("list_files", folder=""), "agent.steps"),
-        (Agent(repeats=2), lambda _body: call("list_files", folder=""), "agent.repeats"),
-        (Agent(), lambda _body: "I would rather talk.", "could not be used"),
-        (Agent(), lambda _body: call("finish", reason="It was not recorded."), "It was not recorded"),
+        (Agent(steps=2, summaries=0), lambda _body: call("list_files", folder=""), "agent.steps"),
+        (Agent(repeats=2, summaries=0), lambda _body: call("list_files", folder=""), "agent.repeats"),
+        (Agent(summaries=0), lambda _body: "I would rather talk.", "could not be used"),
+        (Agent(summaries=0), lambda _body: call("finish", reason="It was not recorded."), "It was not recorded"),
     ],
 )
 def test_a_question_that_ends_without_an_answer_says_why_and_is_not_asked_again(
@@ -294,17 +294,17 @@ def test_a_question_that_ends_without_an_answer_says_why_and_is_not_asked_again(
     assert note in house.page()
     assert DECIDED in house.page().replace("\\", ""), "the quotations stand in for it"
     assert house.run()["model_calls"] == 0
-    house.section = Agent(steps=3, repeats=3)
+    house.section = Agent(steps=3, repeats=3, summaries=0)
     assert (house.run()["model_calls"] > 0) == note.startswith("agent."), "with other limits it may end otherwise"
 
 
 def test_the_time_for_a_target_ends_its_questions(house: House):
-    house.section = Agent(target_minutes=0.0001, folders=0)
+    house.section = Agent(target_minutes=0.0001, folders=0, summaries=0)
     house.server.delay_s = 0.05
     result = house.run()
     assert result["unanswered"] > 0
     assert len(house.server.chats) < 5
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     house.server.delay_s = 0
     assert house.run()["unanswered"] == 0
 
@@ -342,7 +342,7 @@ def test_an_earlier_moment_has_answers_of_its_own(house: House):
 
 
 def test_trajectories_of_a_target_are_kept_within_bounds(house: House):
-    house.section = Agent(trajectories=3)
+    house.section = Agent(trajectories=3, summaries=0)
     house.run()
     kept = trajectory.read(house.made.archive, SHOP)
     assert len(kept) == 3
@@ -371,7 +371,7 @@ def test_the_reason_is_told_when_nothing_could_be_asked_at_all(house: House):
 
 
 def test_a_description_that_newer_evidence_may_have_overtaken_says_so(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     evident = EvidentModel()
 
     def script(body: Any) -> Any:
@@ -409,11 +409,13 @@ def test_statements_without_a_quote_of_an_older_version_are_dropped(house: House
         outcome["answer"]["statements"].append(statement)
         outcome |= {"notes": [statement], "descriptions": {f"{SHOP}/src/db.py": statement}}
         outcome["recorded"] = {f"{SHOP}/new.py": "a model's own words"}
+        outcome["answer"]["confidence"] = "high"
+        del outcome["struck"]
         house.made.archive.target_put(SHOP, name, outcome)
     decisions = kept.get("decisions")
     assert decisions is not None
     assert all(source.quote for said in decisions.answer.statements for source in said.sources)
-    assert (decisions.answer.dropped, decisions.notes, decisions.descriptions) == (1, (), {})
+    assert (decisions.answer.dropped, decisions.notes, decisions.descriptions, decisions.struck) == (1, (), {}, {})
     house.server.down()
     house.run()
     assert "SQLite holds the data." in house.page()
@@ -448,13 +450,13 @@ def test_an_index_that_is_gone_or_fuller_by_now_is_no_reason_to_ask_again(house:
         with closing(OllamaChat(house.server.url, "chat")) as chat:
             again = Reconstitution(
                 house.made.archive, house.made.recall(semantic=None), Files(house.made.archive), house.root,
-                who=Who(chat, "", Agent()), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
+                who=Who(chat, "", house.section), clock=lambda: house.made.clock + 40 * 24 * 60 * MINUTE,
             ).run(Target(SHOP))  # fmt: skip
         assert again["model_calls"] == 0
         assert again["written"] == 0
 
 
 def test_a_question_at_great_length_is_asked_and_searched_by_its_beginning(house: House):
-    house.section = Agent(folders=0)
+    house.section = Agent(folders=0, summaries=0)
     result = house.run(questions=("Why " + "so very " * 1000 + "long?",))
     assert result["questions"] == 8

@@ -8,7 +8,7 @@ what was found until then and the reason.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from daemon.chat import ChatModel, OnText
@@ -17,31 +17,41 @@ from daemon.model import OllamaMessage
 from daemon.reconstitute.agent import prompt
 from daemon.reconstitute.agent.case import Case, Holdings
 from daemon.reconstitute.agent.excerpts import BYTES_PER_TOKEN, budget, excerpts
+from daemon.reconstitute.agent.fact_lines import facts_block
 from daemon.reconstitute.agent.kept import Outcome
 from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits
 from daemon.reconstitute.agent.loop import Loop
+from daemon.reconstitute.agent.pieces import Pieces
+from daemon.reconstitute.agent.prompt_lines import prompts_block
 from daemon.reconstitute.agent.room import room
 from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.agent.tools import VERSION as TOOLS_VERSION
 from daemon.reconstitute.agent.tools import Toolbox
 from daemon.reconstitute.agent.trajectory import Trajectory
-from daemon.reconstitute.answer import CONFIDENCE, Answer
-from daemon.reconstitute.questions import Question
+from daemon.reconstitute.answer import Answer
+from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
 from daemon.records import digest, dumps
 from daemon.redact import redact
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a question begins; `shown` knows what stands in it."""
+    """How a question begins; `shown` knows what stands in it, `entries` are the facts in it by key."""
 
     messages: tuple[OllamaMessage, ...]
     key: str
     evidence: str
     shown: Shown
     context_tokens: int
+    entries: Mapping[str, str]
 
 
+_DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
+_SHARE_OF_FACTS = 0.5
+"""Of the room for evidence; the rest is for the prompts, or for what recall finds."""
+_FACTS = "Facts that code worked out from the records"
+_PROMPTS = "The prompts of its sessions, oldest first"
+_EXCERPTS = "Excerpts of recorded messages that may help, oldest first"
 _LEAST_BYTES = 1024
 """Of a tool's result, however small the model's context is."""
 
@@ -69,15 +79,32 @@ class Asker:
         return digest(case.scope.fingerprint.encode(), dumps(asked))
 
     def opening(self, question: Question, path: str, parts: Sequence[str], context_tokens: int) -> Opening:
-        """The first messages, for a model with such a context; `parts` is what was found out about those of `path`."""
+        """The first messages, for a model with such a context; `parts` is what was found out about those of `path`.
+
+        The questions that every target is asked begin with its facts and all of its prompts, a person's own with the
+        facts and what recall finds for it, those about a part of it with what recall finds.
+        """
         case, shown = self._case, Shown()
         most = budget(room(context_tokens))
-        text = excerpts(self._holdings.archive, case, question, path, shown=shown, most=most)
-        asked, about = redact(question.ask), redact(path)
-        facts = _within(case.facts(path), most // 3)
-        messages = (prompt.system(), prompt.opening(asked, about, facts, _within(parts, most // 3), text))
+        pieces = Pieces(self._holdings.archive, shown)
+        facts, entries, evidence, label = "", dict[str, str](), "", _EXCERPTS
+        left = most
+        if path == case.path:
+            facts, entries = facts_block(case.facts, pieces, int(most * _SHARE_OF_FACTS))
+            left -= int(of_text(facts).most)
+        if path == case.path and question.id in _DEFAULT:
+            evidence, label = prompts_block(case.facts.sessions, pieces, left), _PROMPTS
+        if not evidence:
+            evidence, label = excerpts(self._holdings.archive, case, question, path, shown=shown, most=left), _EXCERPTS
+        outline = case.outline(path)
+        if label == _PROMPTS:  # which are not all there is: any newer message is a reason to ask again
+            outline.insert(0, f"state of the records: {case.scope.fingerprint[:12]}")
+        outline, said = _within(outline, most // 3), _within(parts, most // 3)
+        blocks = [(_FACTS, facts), (label, evidence)]
+        first = prompt.opening(redact(question.ask), redact(path), outline, said, blocks)
+        messages = (prompt.system(), first)
         key = digest(dumps([prompt.VERSION, TOOLS_VERSION, list(messages), case.moment]))
-        return Opening(messages, key, self.evidence(question, path), shown, context_tokens)
+        return Opening(messages, key, self.evidence(question, path), shown, context_tokens, entries)
 
     def ask(
         self,
@@ -110,6 +137,7 @@ class Asker:
             taken_up=taken_up,
             notes=self._holdings.notes,
             question_id=question.id,
+            entries=opening.entries,
         )
         about = {"id": question.id + case.suffix, "ask": question.ask}
         trajectory = Trajectory(self._holdings.archive, case.path, about, model.name, self._now)
@@ -127,6 +155,7 @@ class Asker:
             dict(toolbox.descriptions),
             dict(toolbox.recorded),
             tuple(toolbox.notes),
+            dict(toolbox.struck),
             str(limits) if ended in LIMITED else "",
             tuple(toolbox.warnings),
             self._now(),
@@ -141,7 +170,7 @@ def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> A
     note = f"Not answered in the end, because {ended.value}{reason}."
     if toolbox.returned is None:
         return Answer(question.id, (), model=model, note=note)
-    return replace(toolbox.returned.answer(question.id, model), confidence=CONFIDENCE[-1], note=note)
+    return replace(toolbox.returned.answer(question.id, model), note=note)
 
 
 def _within(lines: Sequence[str], most: int) -> list[str]:

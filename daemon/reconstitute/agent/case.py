@@ -10,6 +10,7 @@ from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.recall.search import Recall
 from daemon.reconstitute.agent.blocks import name, utc
+from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.recover import Recovered
@@ -43,9 +44,10 @@ class Case:
     questions: Sequence[Question]
     searches: Searches
     quoted: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By question id: the messages whose passages answer it without a model, best first."""
+    """By question id: the messages whose passages answer a person's own question without a model, best first."""
+    facts: Facts = field(default_factory=Facts)
 
-    def facts(self, path: str) -> list[str]:
+    def outline(self, path: str) -> list[str]:
         """Lines about the files at or beneath `path` and the newest sessions; recorded names among them, cleaned."""
         inside = [file for file in self.files if is_beneath(file.path, path)]
         worked_on = [file for file in inside if file.was_touched or file.path in self.scope.touched]

@@ -22,7 +22,7 @@ from daemon.reconstitute.agent.blocks import clean, name
 from daemon.reconstitute.agent.paths import Paths
 from daemon.reconstitute.agent.quotes import is_enough
 from daemon.reconstitute.agent.shown import Shown
-from daemon.reconstitute.answer import CONFIDENCE, Answer, Source, Statement
+from daemon.reconstitute.answer import Answer, Source, Statement
 
 MOST_STATEMENTS = 30
 LONGEST = 1500
@@ -47,18 +47,17 @@ _BRACKETED = re.compile(r"\s*[\[(]([^\[\]()]{1,400})[\])]")
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What came of a draft: `statements` passed; `problems` say in words for the model what was wrong with the others,
-    `dropped` counts those. `confidence` is one of answer.CONFIDENCE, the lowest where the draft did not say.
+    `dropped` counts those.
     """
 
     statements: tuple[Statement, ...] = ()
     problems: tuple[str, ...] = ()
-    confidence: str = CONFIDENCE[-1]
     note: str = ""
     dropped: int = 0
 
     def answer(self, question_id: str, model: str = "") -> Answer:
         """As it is kept."""
-        return Answer(question_id, self.statements, self.confidence, model, self.note, self.dropped)
+        return Answer(question_id, self.statements, model, self.note, self.dropped)
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ class Checker:
         self._hints = _HINTS
 
     def check(self, draft: Json) -> Checked:
-        """The draft of an answer: ``{statements: [{text, message_ids, quote, reason?, paths?}], confidence?, note?}``.
+        """The draft of an answer: ``{statements: [{text, message_ids, quote, reason?, paths?}], note?}``.
 
         An answer without statements passes where its note says why.
         """
@@ -101,9 +100,7 @@ class Checker:
             problems.append(f"there are {len(entries)} statements; give the {MOST_STATEMENTS} that matter most")
         if not entries and not note:
             problems.append("there is no statement; where the records do not tell, say in `note` what you looked for")
-        confidence = _text(draft.get("confidence")).strip().lower() if passed else ""
-        known = confidence if confidence in CONFIDENCE else CONFIDENCE[-1]
-        return Checked(tuple(passed.values()), tuple(problems), known, note, dropped)
+        return Checked(tuple(passed.values()), tuple(problems), note, dropped)
 
     def statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
         """One statement, or None and what was wrong with it."""

@@ -1,8 +1,7 @@
 """Which recorded messages a model is shown first for a question, within a budget, oldest first.
 
 Recall's order decides, and that of the passages which would be quoted without a model; what touched the path in
-question, and what sessions began with where a question asks for beginnings, is put forward. The same evidence gives the
-same text: the question's key is made of it.
+question is put forward. The same evidence gives the same text: the question's key is made of it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def excerpts(archive: Archive, case: Case, question: Question, path: str, *, sho
     ranks = case.searches.ranks(question)
     blocks: dict[tuple[int, str], str] = {}
     left = float(most)
-    for message_id in _order(case.scope, question, path, ranks, case.quoted.get(question.id, ())):
+    for message_id in _order(case.scope, path, ranks, case.quoted.get(question.id, ())):
         message = archive.message(message_id)
         block = _fitting(archive, message_id, left) if message is not None else None
         if message is None or block is None:
@@ -79,7 +78,7 @@ def _fitting(archive: Archive, message_id: str, left: float) -> Block | None:
     return None
 
 
-def _order(scope: Scope, question: Question, path: str, ranks: Mapping[str, int], quoted: Sequence[str]) -> list[str]:
+def _order(scope: Scope, path: str, ranks: Mapping[str, int], quoted: Sequence[str]) -> list[str]:
     """The messages, most telling first."""
     scores = {message_id: 1 / (_SMOOTHING + place) for message_id, place in ranks.items()}
     for place, message_id in enumerate(quoted):

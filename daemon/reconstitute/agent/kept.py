@@ -30,7 +30,7 @@ class Outcome:
     fingerprint, `read` message id to state hash, `time` when it was asked (epoch ms).
 
     `context` is the size in tokens that the first messages were made for: another one makes others. `descriptions`
-    and `recorded` are by absolute path.
+    and `recorded` are by absolute path, `struck` by the key of the fact.
     """
 
     question_id: str
@@ -44,6 +44,7 @@ class Outcome:
     descriptions: dict[str, Statement] = field(default_factory=dict)
     recorded: dict[str, Source | None] = field(default_factory=dict)
     notes: tuple[Statement, ...] = ()
+    struck: dict[str, Statement] = field(default_factory=dict)
     limits: str = ""
     """Those that ended it, where some did."""
     warnings: tuple[str, ...] = ()
@@ -99,23 +100,31 @@ def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
     descriptions: dict[str, Statement] = {}
     recorded: dict[str, Source | None] = {}
     notes: dict[str, Statement] = {}
+    struck: dict[str, Statement] = {}
     for outcome, is_current in found:
         said = outcome.answer
         if not is_current:
             said = replace(said, note=f"{said.note} {OUTDATED}".strip())
         answers[outcome.question_id] = said
         for path, statement in outcome.descriptions.items():
-            descriptions.setdefault(path, statement if is_current else _outdated(statement))
+            descriptions.setdefault(path, statement if is_current else outdated(statement))
         for path, source in outcome.recorded.items():
             recorded.setdefault(path, source)
         for note in outcome.notes:
-            notes.setdefault(note.text, note if is_current else _outdated(note))
+            notes.setdefault(note.text, note if is_current else outdated(note))
+        for key, reason in outcome.struck.items():
+            struck.setdefault(key, reason if is_current else outdated(reason))
     return Record(
-        answers, descriptions, tuple(sorted(recorded.items(), key=lambda pair: pair[0])), tuple(notes.values())
+        answers,
+        descriptions,
+        tuple(sorted(recorded.items(), key=lambda pair: pair[0])),
+        tuple(notes.values()),
+        struck=struck,
     )
 
 
-def _outdated(statement: Statement) -> Statement:
+def outdated(statement: Statement) -> Statement:
+    """It, saying that newer evidence may have overtaken it."""
     return replace(statement, reason=f"{statement.reason} {OUTDATED_PART}".strip())
 
 
@@ -135,6 +144,7 @@ def _to_json(outcome: Outcome) -> Json:
         "warnings": list(outcome.warnings),
         "time": outcome.time,
         "notes": [answer.to_json(each) for each in outcome.notes],
+        "struck": {key: answer.to_json(each) for key, each in outcome.struck.items()},
     }
 
 
@@ -159,6 +169,7 @@ def _from_json(stored: Json) -> Outcome:
         {path: made for path, each in stored["descriptions"].items() if (made := answer.statement(each)).sources},
         {path: answer.source(each) for path, each in stored["recorded"].items()},
         answer.statements(stored["notes"]),
+        {key: made for key, each in stored.get("struck", {}).items() if (made := answer.statement(each)).sources},
         stored["limits"],
         tuple(stored["warnings"]),
         stored["time"],

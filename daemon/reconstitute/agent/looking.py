@@ -5,7 +5,7 @@ Everything they show is noted in the ledger. Nothing later than the moment in qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
 from daemon.archive import Archive
@@ -17,7 +17,7 @@ from daemon.moments import parse_moment
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted, one_line
 from daemon.reconstitute.agent import file_views, tool_schemas
-from daemon.reconstitute.agent.blocks import Origin, clean, cut, cut_at_space, fenced, name, room, size, utc
+from daemon.reconstitute.agent.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
 from daemon.reconstitute.agent.hits import hit_block
 from daemon.reconstitute.agent.paths import Paths
 from daemon.reconstitute.agent.quoted import message_block, message_page
@@ -152,7 +152,7 @@ class Looking:
             raise BadRequest(f"nothing is recorded of a folder {name(folder, _LONGEST_PATH)!r}")
         if size("\n".join(lines)) > room(heading, sheet.room):
             lines = file_views.overview(self._listed, self._paths, folder)
-        shown = self._lines(heading, lines[asked.offset :], sheet)
+        shown = sheet.lines(heading, lines[asked.offset :])
         if asked.offset + shown < len(lines):
             sheet.say(f"It goes on: call list_files with offset {asked.offset + shown}, or with one of the folders.")
 
@@ -186,22 +186,11 @@ class Looking:
         label = name(self._paths.relative(history.path), _LONGEST_PATH)
         lines = file_views.history_lines(history)[asked.offset :]
         heading = f"history of {label}, now {file_views.state(history)}, newest first"
-        shown = self._lines(heading, [line for _, line in lines], sheet)
+        shown = sheet.lines(heading, [line for _, line in lines])
         for revision, _ in lines[:shown]:
             self._note(revision.message_id)
         if shown < len(lines):
             sheet.say(f"It goes on: call file_history with offset {asked.offset + shown}.")
-
-    def _lines(self, heading: str, lines: Sequence[str], sheet: Sheet) -> int:
-        """Put as many lines as fit, at least one; answers how many."""
-        left, kept = room(heading, sheet.room), list[str]()
-        for line in lines:
-            if size(line) + 1 > left and kept:
-                break
-            kept.append(cut(line, left))
-            left -= size(line) + 1
-        sheet.put(fenced(heading, "\n".join(kept)))
-        return len(kept)
 
     def _history(self, written: str) -> FileHistory:
         """The history of a file of the target, or of another file that is named by its absolute path."""

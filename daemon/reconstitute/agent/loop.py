@@ -160,11 +160,17 @@ class Loop:
 
 def _answer_in(content: str) -> tuple[ToolCall, ...]:
     """The answer that a model wrote as JSON into its text instead of calling the tool."""
+    found = written_call(content, "statements")
+    return () if found is None else (ToolCall(ANSWER, found),)
+
+
+def written_call(content: str, has: str) -> Json | None:
+    """The object with a member `has` that stands as JSON in a text."""
     start, end = content.find("{"), content.rfind("}")
     if start < 0 or end < start:
-        return ()
+        return None
     try:
         found = json.loads(content[start : end + 1])
     except ValueError:
-        return ()
-    return (ToolCall(ANSWER, found),) if isinstance(found, dict) and "statements" in found else ()
+        return None
+    return found if isinstance(found, dict) and has in found else None

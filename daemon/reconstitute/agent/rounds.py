@@ -18,11 +18,16 @@ from daemon.chat import ChatModel, ModelUnavailable
 from daemon.model import Json
 from daemon.recall.snippet import counted
 from daemon.reconstitute.agent import about, trajectory
-from daemon.reconstitute.agent.ask import Asker
+from daemon.reconstitute.agent.ask import Asker, Opening
 from daemon.reconstitute.agent.cached import Cached
 from daemon.reconstitute.agent.case import Case, Holdings
+from daemon.reconstitute.agent.estimate import Estimate
+from daemon.reconstitute.agent.fact_lines import keys
 from daemon.reconstitute.agent.kept import Kept, Outcome, merged
 from daemon.reconstitute.agent.limits import Limits
+from daemon.reconstitute.agent.room import total
+from daemon.reconstitute.agent.summaries import Summaries, size
+from daemon.reconstitute.agent.tool_schemas import schemas
 from daemon.reconstitute.answer import NOTHING, Record
 from daemon.reconstitute.questions import Question
 
@@ -80,14 +85,7 @@ class Rounds:
 
     def ask(self, case: Case) -> Asked:
         """Everything about it. Raises only what `progress` raises to break off."""
-        kept = Kept(self._archive, case.path, case.suffix)
-        asker = Asker(
-            self._holdings,
-            case,
-            result_bytes=self._section.result_kb * 1024,
-            now=self._now,
-            clock=self._clock,
-        )
+        kept, asker = Kept(self._archive, case.path, case.suffix), self._asker(case)
         deadline = self._clock() + self._section.target_minutes * 60
         done: _Done = {}
         unasked: dict[str, str] = {}
@@ -114,11 +112,81 @@ class Rounds:
             if not pending:
                 break
         trajectory.trim(self._archive, case.path, self._section.trajectories)
+        summaries, left = self._summaries(case, merged(done.values()), deadline)
         warnings = list(dict.fromkeys(warning for outcome, _ in done.values() for warning in outcome.warnings))
         if unanswered:
             warnings.append(f"{counted(unanswered, 'question')} left for later: {self._reason}")
+        if left:
+            warnings.append(f"files and sessions left to be described in a later run: {left} (agent.summaries)")
         calls = self._model.asked if self._model is not None else 0
-        return Asked(replace(merged(done.values()), unasked=unasked), calls, unanswered, warnings=warnings)
+        record = merged(done.values())
+        record = replace(record, descriptions=summaries.files | record.descriptions, summaries=summaries.sessions)
+        known = keys(case.facts)
+        struck = {key: reason for key, reason in record.struck.items() if key in known}
+        return Asked(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
+
+    def estimate(self, case: Case) -> Estimate:
+        """What `ask` would cost now; the model is asked nothing.
+
+        Raises:
+            ModelUnavailable: the server must be asked which model it is, and is down.
+        """
+        made, model = Estimate(), self._model
+        if model is None:
+            return made
+        kept, asker = Kept(self._archive, case.path, case.suffix), self._asker(case)
+        done: _Done = {}
+        for question, path in [*self._folders(case), *((question, case.path) for question in case.questions)]:
+            was, ask = kept.get(question.id), _Ask(question, path, _parts(case, path, merged(done.values())))
+            is_same = was is not None and self._is_same(asker, ask, was)
+            found = self._standing(model, asker, ask, was, is_same=is_same)
+            if isinstance(found, Outcome):
+                made.questions.kept += 1
+                done[question.id] = found, True
+            else:
+                made.question(total(found.messages, schemas()), self._limits)
+        summaries = Summaries(self._archive, case)
+        waiting = summaries.waiting(list(merged(done.values()).descriptions), model.fingerprint)
+        for subject in waiting[: self._section.summaries]:
+            made.summary(subject.kind, size(subject, model.context_tokens))
+        made.files.kept, made.sessions.kept = summaries.kept.count("file"), summaries.kept.count("session")
+        made.later = max(0, len(waiting) - self._section.summaries) if self._section.summaries else 0
+        return made
+
+    def _asker(self, case: Case) -> Asker:
+        result_bytes = self._section.result_kb * 1024
+        return Asker(self._holdings, case, result_bytes=result_bytes, now=self._now, clock=self._clock)
+
+    def _is_same(self, asker: Asker, ask: _Ask, was: Outcome) -> bool:
+        """Whether the evidence is what it was."""
+        return was.evidence == asker.evidence(ask.question, ask.path) and was.is_as_read(self._archive)
+
+    def _summaries(self, case: Case, record: Record, deadline: float) -> tuple[Summaries, int]:
+        """What is kept of files and sessions, with as many new ones as one run may ask for; how many are left."""
+        summaries = Summaries(self._archive, case)
+        model, trouble = self._model, self._trouble
+        waiting = summaries.waiting(list(record.descriptions), self._fingerprint())
+        if model is None or trouble:
+            return summaries, len(waiting) if model is not None else 0
+        batch = waiting[: self._section.summaries]
+        for number, subject in enumerate(batch):
+            self._event = {"phase": "describe files and sessions", "done": number, "total": len(batch)}
+            self._progress(self._event)
+            if self._clock() > deadline:
+                return summaries, len(waiting) - number
+            try:
+                summaries.ask(model, subject, self._pulse)
+            except ModelUnavailable as error:
+                self._failed(str(error))
+                return summaries, len(waiting) - number
+        return summaries, len(waiting) - len(batch) if self._section.summaries else 0
+
+    def _fingerprint(self) -> str:
+        """The model's, or nothing where it is away."""
+        try:
+            return self._model.fingerprint if self._model is not None else ""
+        except ModelUnavailable:
+            return ""
 
     def _folders(self, case: Case) -> list[tuple[Question, str]]:
         """The inner folders that sessions worked on most, the deepest first; none that only leads to another."""
@@ -138,9 +206,7 @@ class Rounds:
     def _one(self, asker: Asker, kept: Kept, ask: _Ask, record: Record) -> tuple[Outcome, bool] | None:
         """Its outcome, and whether that is current; None where there is none yet. `record` is what was found so far."""
         was = kept.get(ask.question.id)
-        is_same = (
-            was is not None and was.evidence == asker.evidence(ask.question, ask.path) and was.is_as_read(self._archive)
-        )
+        is_same = was is not None and self._is_same(asker, ask, was)
         if self._model is not None and not self._trouble:
             try:
                 found = self._asked(self._model, asker, ask, record, was, is_same=is_same)
@@ -156,14 +222,23 @@ class Rounds:
         self, model: Cached, asker: Asker, ask: _Ask, record: Record, was: Outcome | None, *, is_same: bool
     ) -> Outcome:
         """What was kept, where it may stand, else what the model says now."""
+        found = self._standing(model, asker, ask, was, is_same=is_same)
+        if isinstance(found, Outcome):
+            return found
+        taken_up = [path for path, _ in record.recorded]
+        return asker.ask(model, ask.question, found, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
+
+    def _standing(
+        self, model: Cached, asker: Asker, ask: _Ask, was: Outcome | None, *, is_same: bool
+    ) -> Outcome | Opening:
+        """What was kept, where it may stand, else how the question is to begin."""
         stands = was is not None and was.may_stand(model.fingerprint, str(self._limits), self._now())
         if was is not None and stands and is_same:
             return was
         opening = asker.opening(ask.question, ask.path, ask.parts, model.context_tokens)
         if was is not None and stands and was.key == opening.key and was.is_as_read(self._archive):
             return replace(was, evidence=opening.evidence)
-        taken_up = [path for path, _ in record.recorded]
-        return asker.ask(model, ask.question, opening, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
+        return opening
 
     def _failed(self, reason: str) -> None:
         """One question may be too much for a server; two in a row, and it is the server."""

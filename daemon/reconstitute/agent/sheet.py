@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.errors import BadRequest
-from daemon.reconstitute.agent.blocks import cut, size
+from daemon.reconstitute.agent.blocks import cut, fenced, room, size
 
 _GAP = "\n\n"
 _RESERVED = 400
@@ -46,6 +46,18 @@ class Sheet:
         said = words if size(words) <= free else cut(words, free - 3) + "…" if free > 3 else ""
         if said:
             self._add(said)
+
+    def lines(self, heading: str, lines: Sequence[str]) -> int:
+        """A block of cleaned lines, as many as fit, at least one; answers how many."""
+        left = room(heading, self.room)
+        kept: list[str] = []
+        for line in lines:
+            if size(line) + 1 > left and kept:
+                break
+            kept.append(cut(line, left))
+            left -= size(line) + 1
+        self.put(fenced(heading, "\n".join(kept)))
+        return len(kept)
 
     def list(self, lines: Sequence[str]) -> None:
         """Lines of ours, as many as fit, and how many did not."""

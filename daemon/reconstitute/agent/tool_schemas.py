@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from daemon.model import Json
 from daemon.records import built
 
-VERSION = "3"
+VERSION = "4"
 
 _IDS = "Ids of the messages it stands on, from those you were shown."
 _QUOTE = "A few words copied exactly from one of these messages, or from a file as one of them left it."
@@ -52,6 +52,26 @@ class ReadContext(Struct, frozen=True):
     message_id: Annotated[str, _a("The message in the middle.")]
     before: Annotated[int, _a("Messages before it.", minimum=0, maximum=10)] = 2
     after: Annotated[int, _a("Messages after it.", minimum=0, maximum=10)] = 2
+
+
+class ListSessions(Struct, frozen=True):
+    """List the sessions of the folder, newest first: id, title, time, and what came of each."""
+
+    offset: Annotated[int, _a(_OFFSET, minimum=0)] = 0
+
+
+class ReadSession(Struct, frozen=True):
+    """Read a session from its start, each message shortened."""
+
+    session_id: Annotated[str, _a("The session.")]
+    offset: Annotated[int, _a(_OFFSET, minimum=0)] = 0
+
+
+class ListCalls(Struct, frozen=True):
+    """List the tool calls of the folder's sessions, newest first, with message ids and how each ended."""
+
+    only: Annotated[Literal["failed", "commands", "all"], _a("Which of them.")] = "failed"
+    offset: Annotated[int, _a(_OFFSET, minimum=0)] = 0
 
 
 class ListFiles(Struct, frozen=True):
@@ -114,7 +134,6 @@ class AnswerQuestion(Struct, frozen=True):
     """Answer the question; this ends it. Without statements when the records do not tell; then `note` says so."""
 
     statements: Annotated[list[Said], _a("Most important first.")]
-    confidence: Annotated[Literal["high", "medium", "low"], _a("How sure you are.")] = "low"
     note: Annotated[str, _a("What is not recorded or not certain.")] = ""
 
 
@@ -122,6 +141,15 @@ class AddNote(Struct, frozen=True):
     """Keep a remark that answers no question but is worth knowing."""
 
     text: Annotated[str, _a("The remark.")]
+    message_ids: Annotated[list[str], _a(_IDS)]
+    quote: Annotated[str, _a(_QUOTE)]
+
+
+class StrikeOut(Struct, frozen=True):
+    """Say that an entry of the facts is wrong or does not hold any more. It stays on the page, struck through."""
+
+    key: Annotated[str, _a("The entry's key, as it stands in brackets before it.")]
+    reason: Annotated[str, _a("What is wrong with it, in one sentence.")]
     message_ids: Annotated[list[str], _a(_IDS)]
     quote: Annotated[str, _a(_QUOTE)]
 
@@ -136,6 +164,9 @@ TOOLS: dict[str, type[Struct]] = {
     "search_sessions": SearchSessions,
     "read_message": ReadMessage,
     "read_context": ReadContext,
+    "list_sessions": ListSessions,
+    "read_session": ReadSession,
+    "list_calls": ListCalls,
     "list_files": ListFiles,
     "read_file": ReadFile,
     "file_history": FileHistory,
@@ -144,6 +175,7 @@ TOOLS: dict[str, type[Struct]] = {
     "describe_path": DescribePath,
     "answer_question": AnswerQuestion,
     "add_note": AddNote,
+    "strike_out": StrikeOut,
     "finish": Finish,
 }
 

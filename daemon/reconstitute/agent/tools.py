@@ -9,7 +9,7 @@ ledger before it is taken.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from daemon.reconstitute.agent.looking import Looking
 from daemon.reconstitute.agent.naming import names
 from daemon.reconstitute.agent.noted import Noted
 from daemon.reconstitute.agent.paths import Paths
+from daemon.reconstitute.agent.session_tools import SessionTools
 from daemon.reconstitute.agent.sheet import Sheet
 from daemon.reconstitute.agent.shown import Shown
 from daemon.reconstitute.agent.tool_schemas import TOOLS, VERSION
@@ -49,12 +50,13 @@ _USUAL = {
     "filepath": "path", "q": "query", "search": "query", "path": "folder", "directory": "folder", "dir": "folder",
 }  # fmt: skip
 """Names that models give to an argument, beside ours."""
-_MOST_RECORDED, _MOST_DESCRIBED, _MOST_NOTES = 200, 500, 50
+_MOST_RECORDED, _MOST_DESCRIBED, _MOST_NOTES, _MOST_STRUCK = 200, 500, 50, 40
 
 
 class Toolbox:
     """The tools for one question about `target` (absolute), with what the model has left in them so far.
 
+    `struck` are the entries of the facts that it struck out, by key, each with the reason and what that stands on;
     `recorded` are the absolute paths that were taken up in this run, each with the line of a message that names it, or
     None if only file records do; `descriptions` are by absolute path;
     `answer` is what was accepted, `returned` what went back to be mended (its statements passed), `finished` why the
@@ -76,11 +78,13 @@ class Toolbox:
         taken_up: Iterable[str] = (),
         notes: Notes | None = None,
         question_id: str = "",
+        entries: Mapping[str, str] | None = None,
     ) -> None:
         """`histories` are those at or beneath the target, up to `moment` (epoch ms; None: now).
 
         `shown` is a ledger that has the opening's excerpts; `taken_up` are paths recorded for other questions;
-        `notes` is what can be searched of what was found out before, but for the question `question_id` itself.
+        `notes` is what can be searched of what was found out before, but for the question `question_id` itself;
+        `entries` are the facts that the model was shown, by key.
         """
         self.shown = Shown() if shown is None else shown
         self._most = result_bytes
@@ -91,10 +95,13 @@ class Toolbox:
         self._sessions = {one.session.id: one.session.directory for one in scope.sessions}
         self._checker = Checker(archive, self.shown, self._paths)
         self._looking = Looking(archive, recall, files, scope, histories, self._paths, self.shown, moment)
+        self._walking = SessionTools(archive, scope.facts, self._paths, self.shown, moment)
+        self._entries = entries or {}
         self._noted = Noted(notes, target, question_id, moment, self._looking.warnings)
         self.recorded: dict[str, Source | None] = {}
         self.descriptions: dict[str, Statement] = {}
         self.notes: list[Statement] = []
+        self.struck: dict[str, Statement] = {}
         self.answer: Checked | None = None
         self.finished: str | None = None
         self.returned: Checked | None = None
@@ -102,6 +109,9 @@ class Toolbox:
             "search_sessions": self._looking.search_sessions,
             "read_message": self._looking.read_message,
             "read_context": self._looking.read_context,
+            "list_sessions": self._walking.list_sessions,
+            "read_session": self._walking.read_session,
+            "list_calls": self._walking.list_calls,
             "list_files": self._looking.list_files,
             "read_file": self._looking.read_file,
             "file_history": self._looking.file_history,
@@ -113,6 +123,7 @@ class Toolbox:
             "describe_path": self._describe_path,
             "answer_question": self._answer_question,
             "add_note": self._add_note,
+            "strike_out": self._strike_out,
         }
 
     def schemas(self) -> list[Json]:
@@ -215,6 +226,22 @@ class Toolbox:
             if all(made.text != note.text for note in self.notes):
                 self.notes.append(made)
             sheet.say("Kept.")
+
+    def _strike_out(self, draft: Json, sheet: Sheet) -> None:
+        """Take a reason against an entry of the facts: it hides nothing, and is checked like any statement."""
+        written = draft.get("key")
+        found = written.strip(" \t\n[]`'\"") if isinstance(written, str) else ""
+        if found not in self._entries:
+            raise BadRequest("there is no such entry; give the key that stands in brackets before it in the facts")
+        reason = draft.get("reason") or draft.get("text")
+        made, problems = self._checker.statement(draft | {"text": reason, "reason": "", "paths": []})
+        if made is None:
+            sheet.list(["Not struck out:", *(f"- {problem}" for problem in problems)])
+        elif len(self.struck) >= _MOST_STRUCK:
+            sheet.say(f"{_MOST_STRUCK} entries are struck out already; that is enough for one question.")
+        else:
+            self.struck[found] = made
+            sheet.say("Struck out; it stays on the page with your reason.")
 
     # -- the end -------------------------------------------------------------------------------------------------
 
