@@ -137,7 +137,7 @@ class Reconstitution:
         case = self._case(target, path, scope, histories, files)
         findings = self._findings(case, progress)
         quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
-        facts = gather(path, scope.facts, files, folder.programs, target.at)
+        facts = gather(path, scope.sessions, files, folder.programs, target.at)
         asked = self._asked(target, replace(case, quoted=quoted, facts=facts), progress)
         material = Material(
             scope,
@@ -145,11 +145,10 @@ class Reconstitution:
             findings,
             target.at,
             tuple(said),
-            _shared_names(self._files.paths("/")),
             asked.record,
             tuple(folder.programs),
             facts,
-            Conversations(self._archive, scope.facts),
+            Conversations(self._archive, scope.sessions),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
         pages = renderer.pages()
@@ -187,7 +186,7 @@ class Reconstitution:
         scope = collect(self._archive, self._recall, path, folder.histories, target.at)
         files = list(recover(folder.histories, path))
         self._emptiness(target, path, scope, files)
-        facts = gather(path, scope.facts, files, folder.programs, target.at)
+        facts = gather(path, scope.sessions, files, folder.programs, target.at)
         case = replace(self._case(target, path, scope, folder.histories, files), facts=facts)
         made = Estimate()
         if self._who.model is not None and self._who.section is not None:
@@ -280,7 +279,7 @@ class Reconstitution:
         if stored is not None and stored["key"] == key and not stored["warnings"]:
             return tuple(_from_json(q, stored["answers"][q.id]) for q in own)
         found: list[Findings] = []
-        extractor = Extractor(extract.passages(case.scope.facts))
+        extractor = Extractor(extract.passages(case.scope.sessions))
         for number, question in enumerate(own):
             progress({"phase": "quote", "done": number, "total": len(own)})
             found.append(extractor.answer(question, case.searches.ranks(question)))
@@ -320,12 +319,6 @@ def _answered(case: Case, asked: Asked) -> int:
     """How many of the target's questions a model has answered with statements."""
     answers = asked.record.answers
     return sum(question.id in answers and bool(answers[question.id].statements) for question in case.questions)
-
-
-def _shared_names(paths: Iterable[str]) -> frozenset[str]:
-    """The file names that several recorded paths end in."""
-    often = Counter(path.rsplit("/", 1)[-1] for path in paths)
-    return frozenset(name for name, number in often.items() if number > 1)
 
 
 def _to_json(found: Findings) -> Json:

@@ -32,26 +32,14 @@ _MOST_DIRECTORIES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Involved:
-    """A session that had to do with the target; `messages` are the ids of those that did, in order."""
-
-    session: Session
-    title: str
-    messages: tuple[str, ...]
-    first_prompt: str
-    deleted: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
     """Everything recorded about a target up to a moment. `touched` maps a path to the messages that touched it."""
 
     target: str
-    sessions: tuple[Involved, ...]
+    sessions: tuple[SessionFacts, ...]
     touched: dict[str, frozenset[str]]
     fingerprint: str
     warnings: tuple[str, ...] = ()
-    facts: tuple[SessionFacts, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,8 +47,7 @@ class _Draft:
     target: str
     left: int
     newest: int
-    involved: list[Involved] = field(default_factory=list)
-    facts: list[SessionFacts] = field(default_factory=list)
+    found: list[SessionFacts] = field(default_factory=list)
     changes: dict[str, tuple[FileChange, ...]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     unread: int = 0
@@ -104,10 +91,9 @@ def collect(
         draft.warnings.append(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
-    involved = tuple(sorted(draft.involved, key=lambda i: (i.session.created, i.session.id)))
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    facts = sessions.finished(draft.facts)
-    return Scope(target, involved, by_path, _fingerprint(archive, involved, facts), tuple(draft.warnings), facts)
+    found = sessions.finished(draft.found)
+    return Scope(target, found, by_path, _fingerprint(archive, found), tuple(draft.warnings))
 
 
 def _touches(
@@ -194,11 +180,8 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     facts = sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
     number = {message_id: place for place, message_id in enumerate(every, start=1)}
     size = {message.id: sizes.size(message) for message in read}
-    ids = facts.message_ids
-    facts = replace(facts, numbers=tuple(number[one] for one in ids), sizes=tuple(size.get(one, 0) for one in ids))
-    draft.facts.append(facts)
-    first = next((turn.prompt for turn in facts.turns if turn.prompt), "")
-    draft.involved.append(Involved(session, facts.title, tuple(kept), first, facts.deleted))
+    numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)
+    draft.found.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
 
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
@@ -207,15 +190,14 @@ def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
     return list(chain.from_iterable(kept))
 
 
-def _fingerprint(archive: Archive, involved: Sequence[Involved], facts: Sequence[SessionFacts]) -> str:
+def _fingerprint(archive: Archive, found: Sequence[SessionFacts]) -> str:
     """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
-    for one in involved:
-        total.update(f"{one.session.id}\0{one.title}\0{one.deleted}\n".encode("utf-8", "replace"))
-        for message_id in one.messages:
+    for one in found:
+        endings = [(turn.ending, turn.taken_back, turn.in_doubt) for turn in one.turns]
+        told = (one.id, one.title, one.deleted, one.todos, one.reverts, endings)
+        total.update(repr(told).encode("utf-8", "replace"))
+        for message_id in one.message_ids:
             state = archive.state(message_id) or {}
             total.update(f"{message_id}\0{state.get('hash')}\0{state.get('deleted')}\n".encode())
-    for told in facts:
-        endings = [(turn.ending, turn.taken_back, turn.in_doubt) for turn in told.turns]
-        total.update(repr((told.id, told.todos, told.reverts, endings)).encode("utf-8", "replace"))
     return total.hexdigest()

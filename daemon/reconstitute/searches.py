@@ -42,7 +42,7 @@ class Searches:
         """
         self._moment, self._is_early = moment, is_early
         self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
-        self._known = {message_id for one in scope.sessions for message_id in one.messages}
+        self._known = {message_id for one in scope.sessions for message_id in one.message_ids}
         self._is_over = False
         self.warnings: list[str] = []
 
@@ -80,7 +80,7 @@ class Searches:
     def _asks(self, question: Question) -> list[tuple[str, Filters]]:
         """Everything beneath the target at once, and the busiest sessions elsewhere one by one."""
         outside = [one for one in self._scope.sessions if not is_beneath(one.session.directory, self._path)]
-        busiest = sorted(outside, key=lambda one: (-len(one.messages), one.session.id))[:_MOST_SESSIONS]
+        busiest = sorted(outside, key=lambda one: (-len(one.message_ids), one.session.id))[:_MOST_SESSIONS]
         end = None if self._moment is None else self._moment + 1
         asks = [
             (query, Filters(session_id=one.session.id, before=end)) for one in busiest for query in question.queries[:1]

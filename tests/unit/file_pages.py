@@ -15,7 +15,7 @@ from daemon.reconstitute.pages.file_page import FilePages
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import Recovered, recover
-from daemon.reconstitute.scope import Involved, Scope
+from daemon.reconstitute.scope import Scope
 
 AT = 1_795_262_400_000
 MINUTE = 60_000
@@ -65,8 +65,7 @@ def session(
 
 def material(files: Sequence[Recovered], facts: Facts | None = None, found: Record | None = None) -> Material:
     facts = facts or Facts()
-    involved = tuple(Involved(one.session, one.title, one.message_ids, "", False) for one in facts.sessions)
-    scope = Scope(ROOT, involved, {}, fingerprint="print")
+    scope = Scope(ROOT, facts.sessions, {}, fingerprint="print")
     return Material(scope, tuple(files), (), record=found or Record({}, {}), facts=facts)
 
 

@@ -13,7 +13,7 @@ from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.recover import Recovered, State
-from daemon.reconstitute.scope import Involved, Scope
+from daemon.reconstitute.scope import Scope
 
 AT = 1_795_262_400_000
 DAY = 86_400_000
@@ -58,9 +58,9 @@ def record(*answers: Answer, **more) -> Record:
     return Record({one.question_id: one for one in answers}, more.pop("descriptions", {}), **more)
 
 
-def session(number: int, title: str = "A session", created: int = AT) -> Involved:
+def session(number: int, title: str = "A session", created: int = AT) -> SessionFacts:
     made = Session(f"ses_{number}", "prj", ROOT, title, created, created, b"{}")
-    return Involved(made, title, (f"msg_{number}",), "Begin.", False)
+    return SessionFacts(made, title, (), (f"msg_{number}",))
 
 
 def passage(text: str) -> Passage:
@@ -71,10 +71,10 @@ def material(
     files=(), found: Record | None = None, said=(), sessions=None, own: tuple[str, ...] = (), **more
 ) -> Material:
     passages, involved = tuple(said), tuple(sessions if sessions is not None else [session(1)])
-    scope = Scope(ROOT, involved, more.pop("touched", {}), passages, "print")
+    scope = Scope(ROOT, involved, more.pop("touched", {}), "print")
     asked = questions.of(Target(ROOT, own), [one.relative for one in files])
     findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in asked)
-    facts = Facts(tuple(SessionFacts(one.session, one.title, (), one.messages) for one in involved))
+    facts = Facts(involved)
     given = {"record": found or Record({}, {}), "facts": facts} | more
     return Material(scope, tuple(files), findings, **given)
 

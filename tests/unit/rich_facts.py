@@ -31,7 +31,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts
-from daemon.reconstitute.scope import Involved, Scope
+from daemon.reconstitute.scope import Scope
 
 MINUTE = 60_000
 
@@ -157,9 +157,8 @@ def files() -> list:
 def rich(made: Facts | None = None, some_files=None, **more) -> Material:
     """Material with these facts, and sessions to match."""
     made = facts() if made is None else made
-    involved = tuple(Involved(one.session, one.title, one.message_ids, "", one.deleted) for one in made.sessions)
     plain = material(files() if some_files is None else some_files, **more)
-    return replace(plain, facts=made, scope=Scope(ROOT, involved, {}, (), "print"))
+    return replace(plain, facts=made, scope=Scope(ROOT, made.sessions, {}, "print"))
 
 
 def many(number: int) -> Facts:

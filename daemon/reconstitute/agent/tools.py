@@ -95,7 +95,7 @@ class Toolbox:
         self._sessions = {one.session.id: one.session.directory for one in scope.sessions}
         self._checker = Checker(archive, self.shown, self._paths)
         self._looking = Looking(archive, recall, files, scope, histories, self._paths, self.shown, moment)
-        self._walking = SessionTools(archive, scope.facts, self._paths, self.shown, moment)
+        self._walking = SessionTools(archive, scope.sessions, self._paths, self.shown, moment)
         self._entries = entries or {}
         self._noted = Noted(notes, target, question_id, moment, self._looking.warnings)
         self.recorded: dict[str, Source | None] = {}

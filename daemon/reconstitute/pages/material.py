@@ -17,11 +17,12 @@ from daemon.exports.said import Said
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
-from daemon.reconstitute.extract import Findings, Passage
+from daemon.reconstitute.extract import Findings
 from daemon.reconstitute.facts import Facts
+from daemon.reconstitute.facts.values import SessionFacts
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import Recovered
-from daemon.reconstitute.scope import Involved, Scope
+from daemon.reconstitute.scope import Scope
 
 PATH = "path"
 """With a path beneath the target after it, the question what that is."""
@@ -53,7 +54,6 @@ class Material:
     findings: tuple[Findings, ...]
     moment: int | None = None
     warnings: tuple[str, ...] = ()
-    shared_names: frozenset[str] = frozenset()  # names that several recorded files have, wherever they are
     record: Record = NOTHING
     programs: tuple[FileEdit, ...] = ()  # what may have written files that no record names, see files.Folder
     facts: Facts = field(default_factory=Facts)
@@ -69,20 +69,19 @@ class Known:
         self.files = {file.relative: file for file in material.files}
         self._by_path = {file.path: file.relative for file in material.files}
         self.titles = {one.session.id: one.title for one in material.scope.sessions}
-        self._session_of = {m: one.session.id for one in material.scope.sessions for m in one.messages}
+        self._session_of = {m: one.session.id for one in material.scope.sessions for m in one.message_ids}
         self._directories = {
             one.session.id: one.session.directory
             for one in material.scope.sessions
             if one.session.directory not in {"", "/"}  # what holds everything tells nothing apart
         }
-        self._quotes: dict[str, tuple[Passage, ...]] = {}
 
     def is_worked_on(self, relative: str) -> bool:
         """Whether a session changed or read it; of the others only snapshots of a whole project tell."""
         file = self.files[relative]
         return file.was_touched or file.path in self.material.scope.touched
 
-    def sessions(self, files: Iterable[Recovered]) -> list[Involved]:
+    def sessions(self, files: Iterable[Recovered]) -> list[SessionFacts]:
         """The sessions that touched one of `files`, oldest first."""
         ids = {i for file in files for i in self._touching(file.path)}
         return [one for one in self.material.scope.sessions if one.session.id in ids]
@@ -130,9 +129,6 @@ class Known:
             return answered
         aside = f" ({described.reason.strip()})" if described.reason.strip() else ""
         return (replace(described, text=described.text.strip() + aside, reason=""),)
-
-    def quotes(self, relative: str) -> tuple[Passage, ...]:
-        return ()
 
     def relative(self, path: str) -> str:
         """An absolute path as pages know it; empty where it is not beneath the target."""
