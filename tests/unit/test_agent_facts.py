@@ -124,7 +124,7 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
     if entries:
         left_out = int(re.search(r"\(and (\d+) more\)", text)[1])  # type: ignore[index]
         assert left_out == 90 - sum("Rule" in entry for entry in entries.values())
-    sessions = _scope(house).facts
+    sessions = _scope(house).sessions
     turn = sessions[0].turns[0]
     long = [type(sessions[0])(sessions[0].session, "T", tuple(
         type(turn)(f"msg_{number:04d}", number, number, f"prompt {number}: " + "word " * 80, turn.ending, ()) for number in range(200)
@@ -141,7 +141,7 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
 
 def test_every_prompt_is_shown_in_order_and_can_be_quoted(house: Recorded) -> None:
     shown = Shown()
-    text = prompts_block(_scope(house).facts, Pieces(house.archive, shown), 2000)
+    text = prompts_block(_scope(house).sessions, Pieces(house.archive, shown), 2000)
     assert (
         text.index('session ses_a "Build the shop"') < text.index("message msg_0001") < text.index("message msg_0003")
     )
