@@ -103,6 +103,7 @@ def hostile(payload: str, **more):
         descriptions={f"{ROOT}/a.py": said, f"{ROOT}/src/b.py": said},
         recorded=((f"{ROOT}/named", source(payload, payload)), (f"~{payload}", source(payload, payload))),
         notes=(said, said),
+        summaries={"ses_1": said},
     )
     sessions = [session(1, payload), session(2, payload, AT + DAY)]
     return material(
