@@ -40,6 +40,7 @@ _KNOWN = {
     State.PARTIAL: "in part",
     State.LOST: "only that it existed",
 }
+_LOST_FOLDER = "a folder, its files unknown"
 _EXACTLY = "“exactly”: every byte follows from the records"
 _LEGEND = "“an older state”: it may have changed since; “in part”: some lines are known."
 
@@ -133,7 +134,8 @@ class FilesTable:
         changed = file.changed
         time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
         is_quiet = not self._known.is_worked_on(file.relative)
-        return _Row(self._name(file.path), self._for(file), _KNOWN[file.state], time, session_id, is_quiet)
+        known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
+        return _Row(self._name(file.path), self._for(file), known, time, session_id, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
