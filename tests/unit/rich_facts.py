@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from found_out import AT, DAY, ROOT, file, material
-
 from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
@@ -32,6 +30,7 @@ from daemon.reconstitute.facts.values import (
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.scope import Scope
+from tests.unit.found_out import AT, DAY, ROOT, file, material
 
 MINUTE = 60_000
 

@@ -101,15 +101,17 @@ class Entries:
         """What the files of the project name, a line for each file."""
         shown = scripts[: self._most]
         rows = [
-            f"- In {self._links.file(path)}: "
-            + "; ".join(
-                _code(one.invocation)
-                + (f" ({_code(one.runs)})" if one.runs.strip() and one.runs != one.invocation else "")
-                for one in group
-            )
+            f"- In {self._links.file(path)}: " + "; ".join(map(self._script, group))
             for path, group in groupby(shown, lambda one: one.path)
         ]
         return markdown.Markdown("\n".join([*rows, *_left_out(len(scripts) - len(shown), "script")]))
+
+    def _script(self, one: Script) -> str:
+        struck = self.strike(one)
+        if struck:
+            return f"~~{markdown.prose(one.invocation, _MOST_COMMAND)}~~ {struck}"
+        runs = f" ({_code(one.runs)})" if one.runs.strip() and one.runs != one.invocation else ""
+        return f"{_code(one.invocation)}{runs}"
 
     def needs(self, needs: Sequence[Need]) -> markdown.Markdown:
         """What the files of the project say must be there, in a line for each file."""
