@@ -11,6 +11,7 @@ from found_out import AT, DAY, ROOT, file, material, pages, record, source, stat
 from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
+from daemon.files.history import LOST_FOLDER
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Ending, Purpose, Script
@@ -18,6 +19,7 @@ from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.timeline import picture
+from daemon.reconstitute.recover import State
 
 
 @pytest.fixture(autouse=True)
@@ -196,6 +198,16 @@ def test_what_a_model_struck_out_stays_with_its_reason():
     )
 
 
+def test_a_script_and_a_files_own_words_can_be_struck_out():
+    script, (path, own) = facts().scripts[0], next(iter(facts().file_purposes.items()))
+    found = record(struck={key(script): statement("It moved."), key(own): statement("It does more now.")})
+    made = pages(rich(found=found))
+    assert f"~~{script.invocation}~~ Struck out by the model: It moved.[^" in made["README.md"]
+    struck = f"~~{own.text}~~ Struck out by the model: It does more now.[^"
+    assert struck in made["README.md"]
+    assert f"> {struck}1]" in made[f"{path.removeprefix(f'{ROOT}/')}.md"]
+
+
 # -- footnotes -------------------------------------------------------------------------------------------------------
 
 
@@ -312,3 +324,9 @@ def form(text: str) -> list[str]:
 def test_hostile_facts_change_nothing_about_the_form_of_the_page(payload: str):
     assert form(payload) == form("plain words")
     assert not kinds(front(rich(hostile(payload)))) & {"image", "code_block", "em_open", "s_open"}
+
+
+def test_a_folder_of_which_nothing_is_kept_is_no_file():
+    shared = file("packages/shared", None, State.LOST, note=f"{LOST_FOLDER} that snapshot tree 5d322bda116a names")
+    [row] = [line for line in section(front(material([shared])), "Files") if "shared" in line]
+    assert "| a folder, its files unknown |" in row

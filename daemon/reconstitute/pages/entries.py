@@ -28,7 +28,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
-from daemon.redact import redact
+from daemon.reconstitute.pages.said import sentence
 
 _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)
 _MOST_TEXT = 300
@@ -188,8 +188,7 @@ class Entries:
         reason = self._struck.get(key(one))
         if reason is None:
             return ""
-        said = markdown.prose(redact(reason.text), _MOST_TEXT)
-        return f"Struck out by the model: {said}{self._notes.mark(*reason.sources)}"
+        return f"Struck out by the model: {sentence(reason, self._notes, _MOST_TEXT)}"
 
     def _mark(self, cited: Citation | None, shown: str = "") -> str:
         return self._notes.mark(cited, shown=shown)
