@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from found_out import AT, DAY, MINUTE, ROOT, file, material
-
 from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
@@ -31,6 +29,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts
+from tests.unit.found_out import AT, DAY, MINUTE, ROOT, file, material
 
 
 class Numbered(Transcripts):
