@@ -1,8 +1,8 @@
 """The one line of an output that says what went wrong, whatever tool printed it.
 
 Known by the forms in which the tools of all ecosystems print a cause. What a wrapper adds counts less than what it
-wraps, a notice ("Node.js v20") or a mere status
-("make: *** … Error 1") for nothing. Pure, never raises.
+wraps, a notice ("Node.js v20") or a mere status ("make: *** …
+Error 1") for nothing. Pure, never raises.
 """
 
 from __future__ import annotations

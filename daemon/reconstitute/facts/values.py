@@ -228,8 +228,9 @@ class Aftermath:
 class Standing:
     """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
 
-    `missing` are the files with a certain content that the disk does not have, `differing` those that it has otherwise;
-    `restore` is the command that brings them back, empty where there is nothing to bring back.
+    `missing` are the files that the disk does not have, `differing` those of a certain content that it has otherwise;
+    `restore` is the command that brings `exact` of both back as they were, empty where there is nothing to bring back.
+    `stale` of those missing it brings back only with ``--grade stale``, as last seen.
     """
 
     last_activity: int = 0
@@ -240,6 +241,8 @@ class Standing:
     missing: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
+    exact: int = 0
+    stale: int = 0
 
 
 @dataclass(frozen=True, slots=True)
