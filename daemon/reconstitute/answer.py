@@ -44,6 +44,16 @@ class Statement:
         """The time of its latest source, epoch ms; 0 without one."""
         return max((source.created for source in self.sources), default=0)
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether there is newer evidence than it has seen."""
+        return self.reason.endswith(OUTDATED)
+
+    @property
+    def why(self) -> str:
+        """The reason alone."""
+        return self.reason.removesuffix(OUTDATED).strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -92,6 +102,8 @@ class Record:
 
 
 NOTHING = Record({}, {})
+OUTDATED = "There is newer evidence than this."
+"""The end of a statement's reason when what it stands on has changed since."""
 
 
 def unchecked(number: int) -> str:

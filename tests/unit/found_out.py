@@ -21,19 +21,22 @@ ROOT = "/home/dev/shop"
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def file(relative: str, content: bytes = b"x = 1\n", state: State = State.PROVEN) -> Recovered:
-    one = Revision(
-        time=AT,
-        grade=Grade(state.value),
-        whole=Content(content),
-        session_id="ses_1",
-        message_id="msg_1",
-        part_id="prt_1",
-        tool="write",
-        operation=Operation.WRITE,
-    )
+def revision(content: bytes | None, grade: Grade = Grade.PROVEN, **more) -> Revision:
+    """A revision that a write made, unless `more` says otherwise."""
+    fields = {
+        "time": AT, "session_id": "ses_1", "message_id": "msg_1", "part_id": "prt_1", "tool": "write",
+        "operation": Operation.WRITE,
+    }  # fmt: skip
+    return Revision(grade=grade, whole=None if content is None else Content(content), **(fields | more))
+
+
+def file(
+    relative: str, content: bytes | None = b"x = 1\n", state: State = State.PROVEN, *, reason: str = "", **more
+) -> Recovered:
+    """A file of one revision, which has `more` of its fields."""
+    one = revision(content, Grade(state.value), **more)
     shown = one if one.proven else None
-    return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), shown, None if shown else one)
+    return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), shown, None if shown else one, reason)
 
 
 def source(
@@ -100,6 +103,7 @@ def hostile(payload: str, **more):
         descriptions={f"{ROOT}/a.py": said, f"{ROOT}/src/b.py": said},
         recorded=((f"{ROOT}/named", source(payload, payload)), (f"~{payload}", source(payload, payload))),
         notes=(said, said),
+        summaries={"ses_1": said},
     )
     sessions = [session(1, payload), session(2, payload, AT + DAY)]
     return material(

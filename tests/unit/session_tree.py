@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from daemon.model import Page
+from daemon.reconstitute.answer import Record, Statement
 from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts import sessions, sizes
 from daemon.reconstitute.facts.values import Facts, SessionFacts
@@ -27,16 +29,23 @@ def facts(house: Recorded, sid: str, only: Sequence[str] = (), **more) -> Sessio
     return replace(made, numbers=numbers, sizes=tuple(map(sizes.size, read)), **more)
 
 
-def tree(house: Recorded, *told: SessionFacts, files: Sequence[Recovered] = (), most: int = 5000) -> list[Page]:
+def tree(
+    house: Recorded,
+    *told: SessionFacts,
+    files: Sequence[Recovered] = (),
+    most: int = 5000,
+    summaries: Mapping[str, Statement] | None = None,
+) -> list[Page]:
     """All pages."""
     conversation = Conversations(house.archive, told)
-    made = material(files, sessions=[], facts=Facts(told), conversation=conversation)
+    found = Record({}, {}, summaries=dict(summaries or {}))
+    made = material(files, found, sessions=[], facts=Facts(told), conversation=conversation)
     return Renderer(made, most).pages()
 
 
-def session_pages(house: Recorded, *told: SessionFacts, files: Sequence[Recovered] = ()) -> dict[str, str]:
+def session_pages(house: Recorded, *told: SessionFacts, **more: Any) -> dict[str, str]:
     """The text of the session pages by path."""
-    return {page.path: page.text for page in tree(house, *told, files=files) if page.path.startswith("sessions/")}
+    return {page.path: page.text for page in tree(house, *told, **more) if page.path.startswith("sessions/")}
 
 
 def hostile_session(house: Recorded, sid: str, payload: str) -> SessionFacts:

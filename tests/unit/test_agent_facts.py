@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from daemon.reconstitute.facts.values import (
     Citation,
     Command,
     Facts,
+    Need,
     OpenKind,
     OpenPoint,
     Purpose,
@@ -84,22 +86,33 @@ RULE = Rule("We take SQLite instead of files", "agent", "decision", 1, _cited("m
 FACTS = Facts(
     purpose=(Purpose("A small shop.", "README.md", _cited("msg_0002", "x = 1", f"{SHOP}/app.py")),),
     standing=Standing(
-        1_795_000_000_000, "ses_b", 1_795_000_000_000, {"proven": 1}, (Aftermath("make dist", "make dist", 1, _cited("msg_0004")),)
+        1_795_000_000_000, "ses_b", 1_795_000_000_000, {"proven": 1}, (Aftermath("a command of unknown effect", "make dist", 1, _cited("msg_0004")),)
     ),
     commands=(Command("test", "pytest -q", "", 2, None, _cited("msg_0004", "AssertionError: no cart"), 1, "no cart"),),
     scripts=(Script("run", "make run", "python3 app.py", f"{SHOP}/Makefile"),),
     setbacks=(Setback(SetbackKind.COMMAND_FAILED, "pytest -q", 1, _cited("msg_0004", "never printed by it")),),
     open=(OpenPoint(OpenKind.FAILING, "The cart test fails", 1, _cited("msg_0004", "The test fails.")),),
     rules=(RULE,),
+    needs=(Need("flask==3.0.0", f"{SHOP}/requirements.txt"),),
+    file_purposes={f"{SHOP}/app.py": Purpose("Draws the cart.", "docstring")},
 )  # fmt: skip
 
 
 def test_facts_are_shown_with_their_keys_and_the_messages_they_stand_on(house: Recorded) -> None:
     text, entries = facts_block(FACTS, Pieces(house.archive, Shown()), 5000)
     assert set(entries) == keys(FACTS)
-    for entry in (*FACTS.purpose, *FACTS.commands, *FACTS.scripts, *FACTS.setbacks, *FACTS.open, *FACTS.rules):
+    for entry in (
+        *FACTS.purpose,
+        *FACTS.commands,
+        *FACTS.scripts,
+        *FACTS.setbacks,
+        *FACTS.open,
+        *FACTS.rules,
+        *FACTS.file_purposes.values(),
+    ):
         assert f"[{key(entry)}] " in text
-    for expected in ("A small shop.", "pytest -q", "make run", "two processes write", "message msg_0002", "make dist"):
+    for expected in ("A small shop.", "pytest -q", "make run", "two processes write", "message msg_0002",
+                     "after that: a command of unknown effect; make dist", "flask==3.0.0", "app.py: Draws the cart."):  # fmt: skip
         assert expected in text
 
 
@@ -124,7 +137,7 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
     if entries:
         left_out = int(re.search(r"\(and (\d+) more\)", text)[1])  # type: ignore[index]
         assert left_out == 90 - sum("Rule" in entry for entry in entries.values())
-    sessions = _scope(house).facts
+    sessions = _scope(house).sessions
     turn = sessions[0].turns[0]
     long = [type(sessions[0])(sessions[0].session, "T", tuple(
         type(turn)(f"msg_{number:04d}", number, number, f"prompt {number}: " + "word " * 80, turn.ending, ()) for number in range(200)
@@ -139,9 +152,21 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
         assert f"{200 - len(found)} prompts left out" in text
 
 
+@pytest.mark.parametrize("most", [150, 400, 1200, 5000])
+def test_what_files_say_of_themselves_takes_no_room_from_other_facts(house: Recorded, most: int) -> None:
+    own = {f"{SHOP}/f{number:03}.py": Purpose(f"Part {number}. " + "word " * 90, "docstring") for number in range(300)}
+    without, _ = facts_block(replace(FACTS, file_purposes={}), Pieces(house.archive, Shown()), most)
+    text, entries = facts_block(replace(FACTS, file_purposes=own), Pieces(house.archive, Shown()), most)
+    assert of_text(text).most <= most
+    assert set(without.splitlines()[1:-1]) <= set(text.splitlines())
+    listed = sum("Part" in entry for entry in entries.values())
+    assert f"(and {300 - listed} more)" in text if listed else "Part" not in text
+    assert listed or most < 1200
+
+
 def test_every_prompt_is_shown_in_order_and_can_be_quoted(house: Recorded) -> None:
     shown = Shown()
-    text = prompts_block(_scope(house).facts, Pieces(house.archive, shown), 2000)
+    text = prompts_block(_scope(house).sessions, Pieces(house.archive, shown), 2000)
     assert (
         text.index('session ses_a "Build the shop"') < text.index("message msg_0001") < text.index("message msg_0003")
     )

@@ -19,8 +19,7 @@ from daemon.chat.tokens import of_chat
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.kept import OUTDATED_PART
+from daemon.reconstitute import Reconstitution, Who, answer
 from daemon.reconstitute.agent.rounds import Rounds
 from daemon.reconstitute.answer import Record
 
@@ -112,12 +111,12 @@ def test_what_was_described_is_asked_about_again_only_when_its_content_changed(h
     house.made.index()
     house.server.down()
     house.run()
-    assert OUTDATED_PART in house.records[-1].summaries["ses_1"].reason
-    assert OUTDATED_PART not in house.records[-1].summaries["ses_0"].reason
+    assert answer.OUTDATED in house.records[-1].summaries["ses_1"].reason
+    assert answer.OUTDATED not in house.records[-1].summaries["ses_0"].reason
     house.server.up()
     house.run()
     assert len(house.summaries()) == 2
-    assert OUTDATED_PART not in house.records[-1].summaries["ses_1"].reason
+    assert answer.OUTDATED not in house.records[-1].summaries["ses_1"].reason
 
 
 def test_so_many_are_described_in_a_run_newest_first(house: House) -> None:

@@ -28,9 +28,10 @@ from found_out import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
+from rich_facts import rich
 
 from daemon import markdown
-from daemon.reconstitute.answer import unchecked
+from daemon.reconstitute.answer import OUTDATED, unchecked
 from daemon.reconstitute.extract import NOTHING
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND, WAITS
@@ -133,7 +134,32 @@ def test_an_inner_folders_purpose_stands_on_its_page_and_on_the_one_above():
     found = record(answer("purpose:src", statement("Holds the program.")))
     made = pages(material([file("src/a.py"), file("src/b.py"), file("c.py")], found))
     assert "- Holds the program.[^1]" in made["src/README.md"]
-    assert "Folders: [src/](src/README.md) (Holds the program.)." in section(made["README.md"], "Files")
+    assert "Folders: [src/](src/README.md) (Holds the program.[^1])." in section(made["README.md"], "Files")
+
+
+def test_what_a_model_says_of_a_session_stands_on_the_front_page_and_its_own():
+    said = statement("A cart was built.", "", source("Built.", message_id="msg_1_2"))
+    older = replace(statement("Ports changed.", "", source("Set.", message_id="msg_3_2")), reason=OUTDATED)
+    made = pages(rich(found=record(summaries={"ses_1": said, "ses_3": older})))
+    happened = section(made["README.md"], "What happened")
+    assert re.search(r"\n  - By the model: A cart was built\.\[\^\d+\]\n  - Asked: ", happened)
+    assert re.search(r"By the model: Ports changed\. \(There is newer evidence than this\)\[\^\d+\]\n", happened)
+    assert re.search(r"\n\[\^\d+\]: [^\n]*: “Built\.”\n", made["README.md"])
+
+
+def test_the_table_of_files_names_the_source_of_what_a_model_says():
+    said = statement("Draws the cart.", "", source("def draw", path=f"{ROOT}/a.py"))
+    made = pages(material([file("a.py")], record(descriptions={f"{ROOT}/a.py": said})))
+    assert "[a.py](a.py.md) | Draws the cart.[^1] | exactly |" in made["README.md"]
+    assert "\n[^1]: 2026-11-21 12:00, [a.py](a.py.md) after A session: “def draw”\n" in made["README.md"]
+    assert "> Draws the cart. (by the model)[^1]\n" in made["a.py.md"]
+
+
+def test_newer_evidence_is_not_told_as_a_reason():
+    said = [statement("So.", OUTDATED), statement("Thus.", f"two write. {OUTDATED}")]
+    text = section(pages(material([], record(answer("decisions", *said))))["README.md"], "Rules and decisions")
+    assert "So. (There is newer evidence than this)[^1]\n" in text
+    assert "Thus. (There is newer evidence than this)[^1] Why: two write.\n" in text
 
 
 def test_a_path_that_was_only_named_is_listed_with_what_is_said_of_it():

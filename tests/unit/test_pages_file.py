@@ -73,7 +73,7 @@ def test_a_models_statement_goes_before_what_the_file_says() -> None:
     found = record(answer("purpose:a.py", statement("It holds the routes.")))
     purpose = {PATH: Purpose("Other.", "docstring")}
     page = page_of(revision(1, b"x\n"), found=found, purposes=purpose)
-    assert "> It holds the routes.[^1]" in page.split("## Content")[0]
+    assert "> It holds the routes. (by the model)[^1]" in page.split("## Content")[0]
     assert "[^1]: 2026-11-21 12:00, A session: “That is so, as it stands.”" in page
     assert "Other." not in page
 

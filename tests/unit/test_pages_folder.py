@@ -196,6 +196,16 @@ def test_what_a_model_struck_out_stays_with_its_reason():
     )
 
 
+def test_a_script_and_a_files_own_words_can_be_struck_out():
+    script, (path, own) = facts().scripts[0], next(iter(facts().file_purposes.items()))
+    found = record(struck={key(script): statement("It moved."), key(own): statement("It does more now.")})
+    made = pages(rich(found=found))
+    assert f"~~{script.invocation}~~ Struck out by the model: It moved.[^" in made["README.md"]
+    struck = f"~~{own.text}~~ Struck out by the model: It does more now.[^"
+    assert struck in made["README.md"]
+    assert f"> {struck}1]" in made[f"{path.removeprefix(f'{ROOT}/')}.md"]
+
+
 # -- footnotes -------------------------------------------------------------------------------------------------------
 
 

@@ -14,8 +14,9 @@ from rich_facts import facts, rich
 
 from daemon.model import Page
 from daemon.publish import MANIFEST, publish
+from daemon.reconstitute.answer import OUTDATED
 from daemon.reconstitute.facts.values import Purpose
-from daemon.reconstitute.pages.changes import Logged, page
+from daemon.reconstitute.pages.changes import Logged, Summary, page
 from daemon.reconstitute.pages.index import Entry, from_json, index, publish_index, to_json
 from daemon.reconstitute.pages.render import Renderer
 
@@ -63,7 +64,8 @@ def test_without_a_target_it_says_so():
 
 def test_an_entry_is_kept_as_json():
     full = replace(SHOP, known="All 3 files are known exactly", open=1, edited=("README.md",), log=(LOGGED,))
-    for entry in (SHOP, full):
+    summed = replace(full, log=(replace(LOGGED, summary=Summary("Built.", AT, "", "Done.")),))
+    for entry in (SHOP, full, summed):
         assert from_json(json.loads(json.dumps(to_json(entry)))) == entry
 
 
@@ -130,6 +132,24 @@ def test_each_day_names_the_sessions_of_every_folder_newest_first():
     ]
 
 
+def test_what_a_model_says_of_a_session_stands_in_place_of_its_prompts():
+    said = Summary("A cart was built.", AT, "sessions/a.md#msg-02", "Done.")
+    lines = page([("home/dev/shop", ROOT, [replace(LOGGED, summary=said)])]).content.splitlines()
+    assert lines[2] == "Newest first; times in UTC. A sentence with a footnote is a model's."
+    assert lines[-3:] == [
+        "- 12:00 [Build](home/dev/shop/sessions/a.md): A cart was built.[^1] → cart.py",
+        "",
+        "[^1]: 2026-11-21 12:00, [Build](home/dev/shop/sessions/a.md#msg-02): “Done.”",
+    ]
+
+
+def test_a_summary_that_newer_evidence_overtook_is_left_out_of_the_days():
+    current = statement("A cart was built.")
+    said = {"ses_1": current, "ses_3": replace(current, reason=OUTDATED)}
+    made = Renderer(rich(found=record(summaries=said)), 10).entry("home/dev/shop")
+    assert [one.summary.text if one.summary else "" for one in made.log] == ["A cart was built.", "", "", "", ""]
+
+
 def test_older_months_are_folded_and_very_old_sessions_counted():
     logs = [replace(LOGGED, time=AT - number * DAY) for number in range(1002)]
     text = page([("home/dev/shop", ROOT, logs)]).content
@@ -140,7 +160,8 @@ def test_older_months_are_folded_and_very_old_sessions_counted():
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_in_what_happened_is_inert(payload: str):
     one = replace(LOGGED, title=payload, asked=payload, came=payload)
-    text = page([("home/dev/shop", payload, [one])]).content
+    two = replace(one, summary=Summary(payload, AT, "sessions/a.md", payload))
+    text = page([("home/dev/shop", payload, [one, two])]).content
     assert not kinds(text) & {"html_block", "html_inline", "image", "fence", "code_block", "hr", "em_open"}
     assert [token.type for token in parse(text)].count("heading_open") == 2
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.reconstitute.answer import Source, Statement
 from daemon.reconstitute.facts.values import FileChange, TakenBack
 from daemon.reconstitute.pages.messages import Messages
 from tests.canaries import SECRETS
@@ -53,6 +54,22 @@ def test_prompts_are_quoted_and_answers_stand_as_they_are(house: Recorded) -> No
         "<details><summary>Reasoning</summary>\n\n> Hm.\n\n</details>\n\nI did:\n\n- **one**\n\n```py\nx = 1\n```\n"
         in text
     )
+
+
+def test_what_a_model_says_of_it_stands_in_its_head_with_its_source(house: Recorded) -> None:
+    sid = talk(house, turns=2)
+    message = house.archive.message_ids(sid)[3]
+    said = Statement("Two things were done.", "", (Source(message, sid, "Build it", 0, "Did 1"),))
+    told = facts(house, sid)
+    text = page(house, told, summaries={sid: said})
+    assert "\n\n> Two things were done.[^1] (by the model)\n\n- When: " in text
+    assert text.endswith(", [Build it](#msg-04): “Did 1”\n")
+    assert broken({one.path: one.text for one in tree(house, told, summaries={sid: said})}) == []
+    (without,), (with_it,) = (
+        [one for one in tree(house, told, summaries=found) if one.path.startswith("sessions/")]
+        for found in ({}, {sid: said})
+    )
+    assert without.basis != with_it.basis
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The facts of a folder as text for a model: a line an entry, with its key and the messages it stands on.
 
 The lines stand in one delimited block; recorded text in them is cleaned and on one line. Where there is no room for
-all, lines are shortened first; then the longest lists lose their ends, and say how many.
+all, lines are shortened first; then the longest lists lose their ends, and say how many. What files say of themselves
+comes last, in the room that is left.
 """
 
 from __future__ import annotations
@@ -14,12 +15,26 @@ from daemon.recall.snippet import one_line
 from daemon.reconstitute.agent.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.pieces import Pieces
 from daemon.reconstitute.facts.keys import Entry, key
-from daemon.reconstitute.facts.values import Citation, Command, Facts, OpenPoint, Purpose, Rule, Script, Setback
+from daemon.reconstitute.facts.values import (
+    Aftermath,
+    Citation,
+    Command,
+    Facts,
+    Need,
+    OpenPoint,
+    Purpose,
+    Rule,
+    Script,
+    Setback,
+)
 
 _WIDTHS = (600, 300, 140)
 """Characters of one text in a line, tried in this order."""
+_SHARE_OF_PURPOSES = 0.25
+"""Of the room for facts, the most that the files' own words may take."""
 _LEAST = 3
 """Lines that a list keeps as long as anything of it is shown."""
+_FILES = "What files are for, in their own words or those of the prompt that made them"
 _HEADING = "facts worked out by code, without a model: [key] entry (where it stands)"
 
 
@@ -55,6 +70,7 @@ def facts_block(facts: Facts, pieces: Pieces, most: int) -> tuple[str, dict[str,
             break
     else:
         _fit(lists, most)
+    lists += _file_purposes(facts, min(most - _tokens(lists), int(most * _SHARE_OF_PURPOSES)))
     if not any(one.lines for one in lists):
         return "", {}
     for line in (line for one in lists for line in one.lines):
@@ -74,6 +90,24 @@ def _fit(lists: Sequence[_List], most: int) -> None:
         totals[place] -= sizes[place].pop()
         lists[place].lines.pop()
         lists[place].left_out += 1
+
+
+def _file_purposes(facts: Facts, most: int) -> list[_List]:
+    """The list of what files are for in at most `most` tokens, or none."""
+    of = _Of(_WIDTHS[-1])
+    made = _List(_FILES, [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())])
+    if not made.lines:
+        return []
+    left = most - _size(made.heading) - _size("(and 99999 more)")
+    shown = 0
+    for line in made.lines:
+        left -= _size(line.text)
+        if left < 0:
+            break
+        shown += 1
+    made.left_out = len(made.lines) - shown
+    del made.lines[shown:]
+    return [made] if shown else []
 
 
 def keys(facts: Facts) -> set[str]:
@@ -108,6 +142,7 @@ def _lists(facts: Facts, width: int) -> list[_List]:
         _List("Taken back, failed, refused, stopped", [of.setback(each) for each in facts.setbacks]),
         _List("Commands that were run", [of.command(each) for each in facts.commands]),
         _List("Scripts and targets that files name", [of.script(each) for each in facts.scripts]),
+        _List("What must be there to run it", [of.need(each) for each in facts.needs]),
     ]
     return [one for one in made if one.lines]
 
@@ -122,8 +157,10 @@ class _Of:
         line = one_line(clean(text))
         return line if len(line) <= self.width else line[: self.width - 1] + "…"
 
-    def purpose(self, entry: Purpose) -> Line:
-        return self._line(entry, self.cut(entry.text), entry.citation, before=f"by {name(entry.origin)}")
+    def purpose(self, entry: Purpose, path: str = "") -> Line:
+        """Of the folder, or of the file at `path`."""
+        said = f"{name(path)}: {self.cut(entry.text)}" if path else self.cut(entry.text)
+        return self._line(entry, said, entry.citation, before=f"by {name(entry.origin)}")
 
     def rule(self, entry: Rule) -> Line:
         said = f"{name(entry.kind)} of the {name(entry.who)}: {self.cut(entry.text)}"
@@ -142,9 +179,8 @@ class _Of:
     def command(self, entry: Command) -> Line:
         folder = f" in {name(entry.folder)}" if entry.folder not in {"", "."} else ""
         failure = f"exit {entry.exit}" if entry.failed is not None and entry.exit is not None else ""
-        said = (
-            f"{name(entry.group)}: {self.cut(entry.command)}{folder}; run {entry.times} times, the last: {entry.last}"
-        )
+        often = f"run {entry.times} times, the last" if entry.times > 1 else "run once"
+        said = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; {often}: {entry.last}"
         said += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
         return self._line(entry, said, None, ("succeeded", entry.succeeded), ("failed", entry.failed))
 
@@ -161,8 +197,14 @@ class _Of:
         counts = ", ".join(f"{number} {name(str(state))}" for state, number in standing.counts.items())
         known = f"; known for certain as of {utc(standing.known_at)}" if standing.known_at else ""
         lines = [Line(f"last activity {utc(standing.last_activity)}{known}{f'; files: {counts}' if counts else ''}")]
-        after = [self._line(None, f"after that: {self.cut(one.text)}", one.citation) for one in standing.aftermath]
-        return lines + after
+        return lines + [self._after(one) for one in standing.aftermath]
+
+    def _after(self, one: Aftermath) -> Line:
+        command = self._more({"": one.command}) if one.command not in one.text else ""
+        return self._line(None, f"after that: {self.cut(one.text)}{command}", one.citation)
+
+    def need(self, entry: Need) -> Line:
+        return Line(f"{self.cut(entry.text)} ({name(entry.path)})")
 
     def _more(self, said: dict[str, str]) -> str:
         return "".join(f"; {label}{': ' if label else ''}{self.cut(text)}" for label, text in said.items() if text)

@@ -20,7 +20,6 @@ from daemon.reconstitute.answer import Answer, Record, Source, Statement
 
 _PREFIX = "question:"
 OUTDATED = "There is newer evidence than this answer has seen."
-OUTDATED_PART = "There is newer evidence than this."
 _TRY_AGAIN_MS = 86_400_000
 
 
@@ -125,7 +124,7 @@ def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
 
 def outdated(statement: Statement) -> Statement:
     """It, saying that newer evidence may have overtaken it."""
-    return replace(statement, reason=f"{statement.reason} {OUTDATED_PART}".strip())
+    return replace(statement, reason=f"{statement.reason} {answer.OUTDATED}".strip())
 
 
 def _to_json(outcome: Outcome) -> Json:

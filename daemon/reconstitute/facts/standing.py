@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from daemon import moments
 from daemon.files import Revision
 from daemon.files.disk import Disk
 from daemon.files.history import REVERTED
@@ -82,7 +83,7 @@ def restore(target: str, moment: int | None) -> str:
     quoted = shlex.quote(target)
     if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
         return ""
-    return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moment}")
+    return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moments.written(moment)}")
 
 
 def _certain(file: Recovered) -> Revision | None:

@@ -13,8 +13,9 @@ from itertools import groupby
 from urllib.parse import quote
 
 from daemon import markdown
-from daemon.model import Page
+from daemon.model import Json, Page
 from daemon.recall.snippet import counted
+from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.values import Ending, SessionFacts
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
@@ -26,15 +27,27 @@ MOST_LOGGED = 300
 """Sessions of one target that are kept for the page."""
 _MOST_LISTED = 1000
 _MOST_TEXT = 120
+_MOST_SUMMARY = 300
 _MOST_FILES = 3
 _ENDINGS = {Ending.STOPPED: "stopped", Ending.FAILED: "failed", Ending.OPEN: "still open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a model says came of a session, and its source: when (epoch ms), where (as `Logged.href`), its words."""
+
+    text: str
+    time: int
+    href: str
+    quote: str
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
     """One session: when it began (epoch ms), its title, where its page is (encoded, relative to the tree; or empty).
 
-    `asked` is its first prompt, with how many `more` there were; `came` what came of it, in words.
+    `asked` is its first prompt, with how many `more` there were; `came` what came of it, in words; `summary` says it in
+    their place where a model was asked.
     """
 
     time: int
@@ -43,21 +56,45 @@ class Logged:
     asked: str
     more: int
     came: str
+    summary: Summary | None = None
+
+    @classmethod
+    def from_json(cls, stored: Json) -> Logged:
+        """The inverse of asdict; also of what was kept before there were summaries."""
+        summary = stored.get("summary")
+        return cls(**stored | {"summary": Summary(**summary) if summary else None})
 
 
-def log(sessions: Sequence[SessionFacts], titles: Mapping[str, str], transcripts: Transcripts) -> tuple[Logged, ...]:
+def log(
+    sessions: Sequence[SessionFacts],
+    titles: Mapping[str, str],
+    transcripts: Transcripts,
+    summaries: Mapping[str, Statement],
+) -> tuple[Logged, ...]:
     """The newest sessions in which something was asked, oldest first; sub-agents belong to those that started them."""
     parents = {one.id: one.session.parent_id or "" for one in sessions}
     tops = [one for one in sessions if own_turns(one) and not parent_of(one.id, parents)]
     tops.sort(key=lambda one: (begun(one), one.id))
-    return tuple(_logged(one, titles.get(one.id, one.title), transcripts) for one in tops[-MOST_LOGGED:])
+    return tuple(
+        _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id)) for one in tops[-MOST_LOGGED:]
+    )
 
 
-def _logged(one: SessionFacts, title: str, transcripts: Transcripts) -> Logged:
+def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Logged:
     prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
     asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
     name = markdown.cut(markdown.bare(title), _MOST_TEXT)
-    return Logged(begun(one), name, str(transcripts.href(README, one.id)), asked, max(0, len(prompts) - 1), _came(one))
+    href, more = str(transcripts.href(README, one.id)), max(0, len(prompts) - 1)
+    return Logged(begun(one), name, href, asked, more, _came(one), _summary(said, transcripts) if said else None)
+
+
+def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
+    source = next(iter(said.sources), None)
+    if source is None or said.is_outdated:
+        return None
+    href = str(transcripts.href(README, source.session_id, source.message_id))
+    quote = "" if source.quote in said.text else markdown.cut(redact(source.quote), _MOST_TEXT)
+    return Summary(markdown.cut(redact(said.text), _MOST_SUMMARY), source.created, href, quote)
 
 
 def _came(one: SessionFacts) -> str:
@@ -81,40 +118,58 @@ def page(logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> Page:
     every = [(one, place) for place, (_, _, sessions) in enumerate(logs) for one in sessions]
     every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
     shown = every[:_MOST_LISTED]
+    notes = list[str]()
     parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
+    if any(one.summary for one, _ in shown):
+        parts[1] += " A sentence with a footnote is a model's."
     if not shown:
         parts.append("Nothing is recorded yet.")
     newest = _month(shown[0][0]) if shown else ""
     for month, group in groupby(shown, lambda pair: _month(pair[0])):
         days = "\n\n".join(
-            _day(day, list(each), logs) for day, each in groupby(group, lambda p: markdown.day(p[0].time))
+            _day(day, list(each), logs, notes) for day, each in groupby(group, lambda p: markdown.day(p[0].time))
         )
         folded = f"<details><summary>{month}</summary>\n\n{days}\n\n</details>"
         parts.append(days if month == newest else folded)
     if len(every) > len(shown):
         parts.append(f"Not listed: {counted(len(every) - len(shown), 'older session')}.")
-    return Page(CHANGES, "\n\n".join(parts) + "\n")
+    return Page(CHANGES, "\n\n".join([*parts, *notes]) + "\n")
 
 
-def _day(day: str, listed: list[tuple[Logged, int]], logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> str:
-    """One day: for each folder its sessions, newest first."""
+def _day(
+    day: str, listed: list[tuple[Logged, int]], logs: Sequence[tuple[str, str, Sequence[Logged]]], notes: list[str]
+) -> str:
+    """One day: for each folder its sessions, newest first. `notes` are the footnotes so far, and take up its own."""
     parts = [f"## {day}"]
     for place in sorted({place for _, place in listed}):
         tree, title, _ = logs[place]
-        lines = [_line(one, tree) for one, owner in listed if owner == place]
+        lines = [_line(one, tree, notes) for one, owner in listed if owner == place]
         head = f"**{markdown.link(redact(title), posixpath.join(tree, README))}**"
         parts.append("\n".join([head, "", *lines]))
     return "\n\n".join(parts)
 
 
-def _line(one: Logged, tree: str) -> str:
+def _line(one: Logged, tree: str, notes: list[str]) -> str:
     time = markdown.moment(one.time).partition(" ")[2] or markdown.moment(one.time)
-    href = posixpath.join(quote(tree, safe="/", errors="replace"), one.href) if one.href else ""
-    title = markdown.Markdown(f"[{markdown.inline(one.title)}]({href})") if href else markdown.inline(one.title)
+    title = _link(one.title, tree, one.href)
+    came = f" → {markdown.inline(one.came)}" if one.came else ""
+    if one.summary is not None:
+        words = f": {markdown.quoted(one.summary.quote)}" if one.summary.quote else ""
+        source = f"{markdown.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
+        notes.append(f"[^{len(notes) + 1}]: {source}{words}")
+        return f"- {time} {title}: {markdown.inline(one.summary.text)}[^{len(notes)}]{came}"
     asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
     more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
-    came = f" → {markdown.inline(one.came)}" if one.came else ""
     return f"- {time} {title}{asked}{more}{came}"
+
+
+def _link(title: str, tree: str, href: str) -> markdown.Markdown:
+    """A session's title; `href` is encoded and relative to the tree."""
+    if not href:
+        return markdown.inline(title)
+    return markdown.Markdown(
+        f"[{markdown.inline(title)}]({posixpath.join(quote(tree, safe='/', errors='replace'), href)})"
+    )
 
 
 def _month(one: Logged) -> str:

@@ -28,7 +28,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
-from daemon.redact import redact
+from daemon.reconstitute.pages.said import sentence
 
 _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)
 _MOST_TEXT = 300
@@ -101,15 +101,17 @@ class Entries:
         """What the files of the project name, a line for each file."""
         shown = scripts[: self._most]
         rows = [
-            f"- In {self._links.file(path)}: "
-            + "; ".join(
-                _code(one.invocation)
-                + (f" ({_code(one.runs)})" if one.runs.strip() and one.runs != one.invocation else "")
-                for one in group
-            )
+            f"- In {self._links.file(path)}: " + "; ".join(map(self._script, group))
             for path, group in groupby(shown, lambda one: one.path)
         ]
         return markdown.Markdown("\n".join([*rows, *_left_out(len(scripts) - len(shown), "script")]))
+
+    def _script(self, one: Script) -> str:
+        struck = self.strike(one)
+        if struck:
+            return f"~~{markdown.prose(one.invocation, _MOST_COMMAND)}~~ {struck}"
+        runs = f" ({_code(one.runs)})" if one.runs.strip() and one.runs != one.invocation else ""
+        return f"{_code(one.invocation)}{runs}"
 
     def needs(self, needs: Sequence[Need]) -> markdown.Markdown:
         """What the files of the project say must be there, in a line for each file."""
@@ -186,8 +188,7 @@ class Entries:
         reason = self._struck.get(key(one))
         if reason is None:
             return ""
-        said = markdown.prose(redact(reason.text), _MOST_TEXT)
-        return f"Struck out by the model: {said}{self._notes.mark(*reason.sources)}"
+        return f"Struck out by the model: {sentence(reason, self._notes, _MOST_TEXT)}"
 
     def _mark(self, cited: Citation | None, shown: str = "") -> str:
         return self._notes.mark(cited, shown=shown)

@@ -12,12 +12,13 @@ from functools import partial
 
 import jinja2
 
-from daemon import markdown
+from daemon import markdown, moments
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.model import Page
-from daemon.reconstitute.answer import Source
-from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.answer import Source, Statement
+from daemon.reconstitute.facts.keys import key
+from daemon.reconstitute.facts.values import Citation, Purpose
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.pages.environment import version
 from daemon.reconstitute.pages.file_entries import Reference, Teller
@@ -28,6 +29,7 @@ from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.prompts import Prompts
+from daemon.reconstitute.pages.said import sentence
 from daemon.reconstitute.recover import MEANING, Recovered, State
 from daemon.records import digest
 from daemon.redact import redact
@@ -62,15 +64,21 @@ class FilePages:
         if beside:
             shown = content.of_revision(file.shown)
             beside = beside if shown.whole is not None else ""
-        origins: list[Source | Citation] = [source for one in statements for source in one.sources]
+        struck = self._strike(purpose)
+        said = [*statements, *([struck] if struck is not None else [])]
+        origins: list[Source | Citation] = [source for one in said for source in one.sources]
         origins += [purpose.citation] if purpose is not None and purpose.citation is not None else []
         sources = {one.message_id for one in (*file.revisions, *origins)}
         hrefs = [self._plan.transcripts.href(page, one.session_id, one.message_id) for one in origins]
-        basis = self._basis(file, page, beside, purpose, statements, hrefs)
+        basis = self._basis(file, page, beside, purpose, said, hrefs)
         made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
         if beside and shown.whole is not None and file.shown is not None:
             made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))
         return made
+
+    def _strike(self, purpose: Purpose | None) -> Statement | None:
+        """Why a model struck out what the file says of itself."""
+        return None if purpose is None else self._known.material.record.struck.get(key(purpose))
 
     def _basis(self, file: Recovered, page: str, *more: object) -> str:
         """A digest of everything that the page is made from, with `more`; the contents by their ids."""
@@ -94,13 +102,17 @@ class FilePages:
         moment = self._known.material.moment
         shown = content.of_revision(file.shown)
         is_there = file.disk is Disk.IDENTICAL
+        purpose = self._known.material.facts.file_purposes.get(file.path)
+        notes = Footnotes(page, self._plan.transcripts, self._known.titles, partial(self._href, page))
+        struck = self._strike(purpose)
         return self._template.render(
             file=file,
             name=posixpath.basename(file.path),
             up=between(page, self._plan.layout.folder(self._plan.folder_of(file.relative))),
-            purpose=self._known.material.facts.file_purposes.get(file.path),
+            purpose=purpose,
+            struck=sentence(struck, notes) if struck is not None else "",
             statements=self._known.statements(file.relative),
-            notes=Footnotes(page, self._plan.transcripts, self._known.titles, partial(self._href, page)),
+            notes=notes,
             standing=standing(file, partial(self._refer, page)),
             meaning=MEANING[file.state],
             on_disk=on_disk(file),
@@ -181,11 +193,11 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
     quoted = _shell_word(file.path)
     if not quoted:
         return ""
-    flags = [] if moment is None else [f"--at {moment}"]
+    flags = [] if moment is None else [f"--at {moments.written(moment)}"]
     if revision is not file.held:
         if FileHistory(file.path, file.revisions).at(revision.time) is not revision:
             return ""  # another one of the same millisecond came after it
-        flags = [f"--at {revision.time}"]
+        flags = [f"--at {moments.written(revision.time)}"]
     elif file.last.deleted:
         flags.append("--deleted")
     if not revision.proven:

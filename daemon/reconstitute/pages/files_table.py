@@ -11,11 +11,15 @@ from dataclasses import dataclass
 
 from daemon import markdown
 from daemon.recall.snippet import counted
+from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.overview import is_moved
 from daemon.reconstitute.pages.plan import Plan
+from daemon.reconstitute.pages.said import sentence
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 
@@ -58,6 +62,7 @@ class FilesTable:
         known: Known,
         plan: Plan,
         links: Links,
+        notes: Footnotes,
         *,
         purposes: Mapping[str, Purpose],
         titles: Mapping[str, str],
@@ -66,6 +71,7 @@ class FilesTable:
         self._known = known
         self._plan = plan
         self._links = links
+        self._notes = notes
         self._purposes = purposes
         self._titles = titles
         self._most = most
@@ -141,7 +147,7 @@ class FilesTable:
         exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
         known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
         said = self._known.statements(folder)
-        about = f"{counted(len(there), 'file')}" + (f": {_cell(said[0].text)}" if said else "")
+        about = f"{counted(len(there), 'file')}" + (f": {self._cell(said[0])}" if said else "")
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
         time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")
@@ -153,7 +159,7 @@ class FilesTable:
         for inner in folders:
             name = self._links.label(f"{self._known.target}/{inner}") + "/"
             said = self._known.statements(inner)
-            about = f" ({_cell(said[0].text)})" if said else ""
+            about = f" ({self._cell(said[0])})" if said else ""
             named.append(f"{markdown.link(name, self._plan.href(self._links.page, inner))}{about}")
         return [f"Folders: {', '.join(named)}."] if named else []
 
@@ -165,12 +171,19 @@ class FilesTable:
         """What a model says of the file; else its own words, or the prompt under which it was written."""
         said = self._known.statements(file.relative)
         if said:
-            return _cell(said[0].text)
+            return self._cell(said[0])
         purpose = self._purposes.get(file.path)
         if purpose is None:
             return ""
         text = markdown.inline(purpose.text, _MOST_FOR)
+        struck = self._known.material.record.struck.get(key(purpose))
+        if struck is not None:
+            return f"~~{text}~~ Struck out by the model: {sentence(struck, self._notes, _MOST_FOR)}"
         return f"“{text}”" if purpose.origin.endswith("prompt") else text
+
+    def _cell(self, one: Statement) -> str:
+        mark = self._notes.mark(*one.sources, shown=one.text)
+        return f"{markdown.inline(redact(one.text), _MOST_FOR)}{mark}"
 
     def _gone(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""
@@ -196,7 +209,3 @@ class FilesTable:
 
 def _is_inside(relative: str, folders: Sequence[str]) -> bool:
     return bool(folders) and relative.startswith(tuple(f"{folder}/" for folder in folders))
-
-
-def _cell(text: str) -> str:
-    return markdown.inline(redact(text), _MOST_FOR)

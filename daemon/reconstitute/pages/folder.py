@@ -79,7 +79,7 @@ class Folders:
         entries = Entries(links, notes, self._known.material.record.struck, part(80, 5))
         purposes = self._known.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
-        files = FilesTable(self._known, self._plan, links, purposes=purposes, titles=self._titles, most=rows)
+        files = FilesTable(self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows)
         bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
         return Parts(links, notes, entries, files, bounds)
 
@@ -116,7 +116,14 @@ class Folders:
             facts=facts,
             files=material.files,
             overview=Overview(facts, self._titles, parts.links, parts.notes, parts.entries),
-            timeline=Timeline(facts.sessions, self._titles, parts.links, parts.notes, parts.bounds),
+            timeline=Timeline(
+                facts.sessions,
+                self._titles,
+                parts.links,
+                parts.notes,
+                bounds=parts.bounds,
+                summaries=material.record.summaries,
+            ),
             entries=parts.entries,
             said=said,
             asked={"run": RUN.id, "dead_ends": DEAD_ENDS.id, "open": OPEN.id, "decisions": DECISIONS.id},

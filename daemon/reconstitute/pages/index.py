@@ -75,7 +75,7 @@ def to_json(one: Entry) -> Json:
 
 def from_json(stored: Json) -> Entry:
     """The inverse of to_json; also of what version 0.1 kept."""
-    log = tuple(Logged(**each) for each in stored.get("log", ()))
+    log = tuple(map(Logged.from_json, stored.get("log", ())))
     return Entry(**stored | {"edited": tuple(stored.get("edited", ())), "log": log})
 
 
@@ -84,7 +84,8 @@ def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
     facts, material = known.material.facts, known.material
     answer = known.answer(PURPOSE.id)
     said = next((one.text for one in answer.statements if one.text.strip() and one.sources), "") if answer else ""
-    first = facts.purpose[0] if facts.purpose else None
+    struck = material.record.struck
+    first = next((one for one in facts.purpose if key(one) not in struck), None)
     times = [revision.time for file in known.files.values() for revision in file.revisions]
     times += [one.last for one in facts.sessions] + [one.session.created for one in material.scope.sessions]
     files = Counter(file.state.value for file in known.files.values())
@@ -99,7 +100,7 @@ def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
         material.moment,
         overview.known(material.files) if material.files else "",
         sum(key(one) not in material.record.struck for one in facts.open),
-        log=changes.log(facts.sessions, known.titles, transcripts),
+        log=changes.log(facts.sessions, known.titles, transcripts, material.record.summaries),
     )
 
 

@@ -29,7 +29,7 @@ class Renderer:
         sizes = {file.relative: content.size_beside(file.shown) for file in material.files}
         facts, self._conversation = material.facts, material.conversation
         told = facts.sessions if self._conversation is not None else ()
-        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, told, cited_sessions(facts))
+        self._plan = Plan(sizes, self._known.is_worked_on, most_pages, told, cited_sessions(facts, material.record))
         self._jinja = environment()
 
     @property

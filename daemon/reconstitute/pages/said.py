@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from daemon import markdown
 from daemon.recall.snippet import counted
-from daemon.reconstitute.answer import Answer, Statement, unchecked
+from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
 from daemon.reconstitute.extract import NOTHING, Passage
 from daemon.reconstitute.facts.values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -71,9 +71,9 @@ class Said:
 
     def _statement(self, one: Statement, *, is_dated: bool) -> str:
         said = f"{markdown.day(one.when)}: " if is_dated and one.when else ""
-        said += markdown.prose(redact(one.text), _MOST_TEXT) + self._notes.mark(*one.sources)
-        if one.reason.strip():
-            said += f" Why: {markdown.prose(redact(one.reason), _MOST_TEXT)}"
+        said += sentence(one, self._notes)
+        if one.why:
+            said += f" Why: {markdown.prose(redact(one.why), _MOST_TEXT)}"
         about = [path for path in dict.fromkeys(one.paths) if self._links.label(path) not in one.text]
         return said + (f" (about {', '.join(self._links.file(path) for path in about)})" if about else "")
 
@@ -115,6 +115,14 @@ class Said:
             if answer is not None and not self.sound(question_id):
                 made.append(markdown.Markdown(f"{markdown.inline(question.heading)}: {_none(answer)}"))
         return made
+
+
+def sentence(one: Statement, notes: Footnotes, most: int = _MOST_TEXT) -> markdown.Markdown:
+    """A statement without its reason, with its footnotes; it says when there is newer evidence."""
+    newer = f" ({OUTDATED.rstrip('.')})" if one.is_outdated else ""
+    return markdown.Markdown(
+        f"{markdown.prose(redact(one.text), most)}{newer}{notes.mark(*one.sources, shown=one.text)}"
+    )
 
 
 def _heading(question: Question) -> str:

@@ -17,12 +17,15 @@ from daemon import markdown, records
 from daemon.markdown import Href, Markdown, code, link, prose
 from daemon.model import Page
 from daemon.recall.snippet import counted
+from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TakenBack, Turn
 from daemon.reconstitute.pages.folder import refs
+from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.material import Conversation, Known
 from daemon.reconstitute.pages.messages import Links, Messages
 from daemon.reconstitute.pages.plan import Plan
+from daemon.reconstitute.pages.said import sentence
 from daemon.reconstitute.pages.transcripts import Chapter, name_of
 
 VERSION = 1
@@ -57,9 +60,18 @@ class SessionPages:
     def pages(self) -> list[Page]:
         """Every page, to be made when it is needed."""
         return [
-            Page(one.path, partial(self._text, one), tuple(sorted(one.messages)), self._basis(one))
+            Page(one.path, partial(self._text, one), self._sources(one), self._basis(one))
             for one in self._transcripts.chapters
         ]
+
+    def _summary(self, chapter: Chapter) -> Statement | None:
+        """What a model says came of the session, on its first page."""
+        return self._known.material.record.summaries.get(chapter.facts.id) if chapter.number == 1 else None
+
+    def _sources(self, chapter: Chapter) -> tuple[str, ...]:
+        summary = self._summary(chapter)
+        cited = {source.message_id for source in summary.sources} if summary is not None else set()
+        return tuple(sorted(cited | set(chapter.messages)))
 
     def _basis(self, chapter: Chapter) -> str:
         facts = chapter.facts
@@ -71,7 +83,8 @@ class SessionPages:
         near += [one.id for one in self._children.get(facts.id, ())]
         near += [call.child for turn in facts.turns for call in turn.calls if call.child]
         leads_to = [str(self._session(chapter.path, one or "")) for one in near]
-        about = (VERSION, chapter.number, chapter.count, self._paths[facts.id], markdown.zone(), self._title)
+        summary = repr(self._summary(chapter))
+        about = (VERSION, chapter.number, chapter.count, self._paths[facts.id], markdown.zone(), self._title, summary)
         return records.digest(
             repr((about, shown, leads_to, links)).encode("utf-8", "replace"),
             self._conversation.digest(list(chapter.messages)).encode(),
@@ -90,9 +103,13 @@ class SessionPages:
         name = name_of(facts) or "A session without a title"
         yield f"# {'Session: ' if _LIKE_ANCHOR.match(name) else ''}{_heading(name)}\n\n"
         yield f"{self._pager(chapter)}\n\n"
+        notes = Footnotes(chapter.path, self._transcripts, self._known.titles)
+        if (summary := self._summary(chapter)) is not None:
+            yield f"> {sentence(summary, notes)} (by the model)\n\n"
         yield from (f"{one}\n\n" for one in (self._head(chapter) if chapter.number == 1 else ()) if one)
         yield from self._conversation_of(chapter)
         yield f"{self._pager(chapter)}\n"
+        yield from (f"\n{definition}\n" for definition in notes.definitions)
 
     # -- the head ------------------------------------------------------------------------------------------------
 

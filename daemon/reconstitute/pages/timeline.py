@@ -13,9 +13,11 @@ from itertools import groupby
 
 from daemon import markdown
 from daemon.recall.snippet import counted
+from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.said import sentence
 
 _FEWEST_FOLDED = 12
 """Sessions up to which a history is not folded by month."""
@@ -93,12 +95,16 @@ class Timeline:
         titles: Mapping[str, str],
         links: Links,
         notes: Footnotes,
+        *,
         bounds: Bounds,
+        summaries: Mapping[str, Statement],
     ) -> None:
+        """`titles` and `summaries`, what a model says came of it, are by session id."""
         self._titles = titles
         self._links = links
         self._notes = notes
         self._bounds = bounds
+        self._summaries = summaries
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
@@ -137,6 +143,8 @@ class Timeline:
 
     def _full(self, one: SessionFacts, indent: str) -> Iterator[str]:
         yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
+        if (summary := self._summaries.get(one.id)) is not None:
+            yield f"{indent}  - By the model: {sentence(summary, self._notes, 2 * self._bounds.text)}"
         asked = self._asked(one)
         if asked:
             yield f"{indent}  - Asked: {asked}"

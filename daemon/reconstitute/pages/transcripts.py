@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from daemon import markdown
 from daemon.markdown import Href
 from daemon.publish import names
+from daemon.reconstitute.answer import Record, Source
 from daemon.reconstitute.facts.values import Citation, Facts, SessionFacts
 from daemon.reconstitute.pages.layout import between
 from daemon.redact import redact
@@ -89,9 +90,9 @@ def divided(sessions: Sequence[SessionFacts]) -> list[Chapter]:
     return made
 
 
-def cited_sessions(facts: Facts) -> frozenset[str]:
-    """The ids of the sessions that any fact beside the sessions' own cites."""
-    return frozenset(_cited(replace(facts, sessions=())))
+def cited_sessions(facts: Facts, record: Record) -> frozenset[str]:
+    """The ids of the sessions that any fact beside the sessions' own cites, or any statement beside their summaries."""
+    return frozenset(_cited((replace(facts, sessions=()), replace(record, summaries={}))))
 
 
 def slug(text: str) -> str:
@@ -106,7 +107,7 @@ def slug(text: str) -> str:
 
 
 def _cited(value: object) -> Iterator[str]:
-    if isinstance(value, Citation):
+    if isinstance(value, Citation | Source):
         yield value.session_id
     elif isinstance(value, tuple):
         for item in value:
