@@ -64,7 +64,7 @@ class Overview:
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         said += unlisted([one for one in programs if one.time < standing.known_at], self._notes)
-        said += list(_on_disk(standing))
+        said += _on_disk(standing, sum(file.state is not State.DELETED for file in files))
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
@@ -159,11 +159,21 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing) -> Iterator[str]:
+def _on_disk(standing: Standing, there: int) -> Iterator[str]:
+    """How many of `there` files the disk lacks or has otherwise, and how many of these can be brought back."""
     missing, differing = len(standing.missing), len(standing.differing)
-    if missing:
+    if missing == there > 1:
+        yield f"None of the {there} files is on this disk."
+    elif missing:
         yield f"{counted(missing, 'file')} {'is' if missing == 1 else 'are'} not on this disk."
     if differing:
         yield f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk."
-    if standing.restore and (missing or differing):
-        yield f"To bring {'it' if missing + differing == 1 else 'them'} back: {markdown.code(standing.restore)}."
+    if not standing.restore:
+        return
+    count, exact, stale = missing + differing, standing.exact, standing.stale
+    which = ("it" if count == 1 else "them") if count in (exact, stale) else f"{exact or stale} of them"
+    if not exact:
+        yield f"To bring {which} back as last seen: {markdown.code(f'{standing.restore} --grade stale')}."
+        return
+    more = f"; with {markdown.code('--grade stale')} {stale} more, as last seen" if stale else ""
+    yield f"To bring {which} back: {markdown.code(standing.restore)}{more}."
