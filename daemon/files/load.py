@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from daemon.archive import Archive
 from daemon.files.reverts import Reverts
+from daemon.files.session_summaries import is_accounted_for
 from daemon.files.trees import above, is_beneath
 from daemon.model import FileEdit, Operation
 from daemon.transcript.diffs import AFTER_SESSION, AFTER_TURN
@@ -55,8 +56,10 @@ class Loader:
             # Also for what was asked before: an alias may have brought carriers to light that concern it.
             for asked in list(self._asked):
                 waiting += self._came_from(asked)
+        retold = self._retold()
         found = Reverts(self._archive).applied(ordered(self._found.values()))
-        return sorted((self._timed(edit) for edit in found if not self._is_retold(edit)), key=_order)
+        kept = (edit for edit in found if not (_is_reverts(edit) and edit.session_id in retold))
+        return sorted(map(self._timed, kept), key=_order)
 
     @property
     def prefixes_read(self) -> tuple[str, ...]:
@@ -152,10 +155,17 @@ class Loader:
         following = self._archive.state(order[start]) if start < len(order) else None
         return min(latest, following["created"]) if following is not None else latest
 
-    def _is_retold(self, edit: FileEdit) -> bool:
-        """Whether it tells less exactly what the journal of reverts tells: session_diff as a revert wrote it."""
-        is_diff = edit.tool == "summary" and not edit.message_id and not edit.note.startswith(AFTER_SESSION)
-        return is_diff and any(self._archive.files.session_extra(edit.session_id).get("reverts", {}).values())
+    def _retold(self) -> set[str]:
+        """The sessions whose session_diff file tells nothing more than their trees or the journal of reverts."""
+        asked = {edit.session_id for edit in self._found.values() if _is_reverts(edit)}
+        trees: dict[str, list[FileEdit]] = {session_id: [] for session_id in asked}
+        for edit in self._found.values():
+            if edit.operation is Operation.SNAPSHOT and edit.session_id in asked:
+                trees[edit.session_id].append(edit)
+        return {one for one in asked if self._is_journaled(one) or is_accounted_for(self._archive, one, trees[one])}
+
+    def _is_journaled(self, session_id: str) -> bool:
+        return any(self._archive.files.session_extra(session_id).get("reverts", {}).values())
 
     def _turn_end(self, edit: FileEdit) -> int:
         """When the last step of the answer to a prompt had ended, epoch ms; what came later, its diff does not hold."""
@@ -178,6 +188,11 @@ class Loader:
             ends = (last_finish(message) for message in messages if message is not None)
             self._ends[session_id] = next(filter(None, ends), 0)
         return self._ends[session_id]
+
+
+def _is_reverts(edit: FileEdit) -> bool:
+    """Whether it is of a session_diff file that a revert may have written."""
+    return edit.tool == "summary" and not edit.message_id and not edit.note.startswith(AFTER_SESSION)
 
 
 def _brings(edit: FileEdit) -> bool:
