@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from daemon.archive import Archive
 from daemon.files.reverts import Reverts
-from daemon.files.session_summaries import is_accounted_for
+from daemon.files.session_summaries import Account, account
 from daemon.files.trees import above, is_beneath
 from daemon.model import FileEdit, Operation
-from daemon.transcript.diffs import AFTER_SESSION, AFTER_TURN
+from daemon.transcript.diffs import AFTER_SESSION, AFTER_TURN, BEFORE_REVERT, MAYBE_REVERTED
 from daemon.transcript.edits import NEVER_ENDED
 from daemon.transcript.steps import last_finish
 
@@ -56,10 +56,10 @@ class Loader:
             # Also for what was asked before: an alias may have brought carriers to light that concern it.
             for asked in list(self._asked):
                 waiting += self._came_from(asked)
-        retold = self._retold()
+        accounts = self._accounts()
         found = Reverts(self._archive).applied(ordered(self._found.values()))
-        kept = (edit for edit in found if not (_is_reverts(edit) and edit.session_id in retold))
-        return sorted(map(self._timed, kept), key=_order)
+        weighed = (one for edit in found for one in self._weighed(edit, accounts))
+        return sorted(map(self._timed, weighed), key=_order)
 
     @property
     def prefixes_read(self) -> tuple[str, ...]:
@@ -155,14 +155,34 @@ class Loader:
         following = self._archive.state(order[start]) if start < len(order) else None
         return min(latest, following["created"]) if following is not None else latest
 
-    def _retold(self) -> set[str]:
-        """The sessions whose session_diff file tells nothing more than their trees or the journal of reverts."""
-        asked = {edit.session_id for edit in self._found.values() if _is_reverts(edit)}
-        trees: dict[str, list[FileEdit]] = {session_id: [] for session_id in asked}
+    def _accounts(self) -> dict[str, Account]:
+        """Of each session with a session_diff file what its trees tell of that."""
+        trees: dict[str, list[FileEdit]] = {e.session_id: [] for e in self._found.values() if _is_session_diff(e)}
         for edit in self._found.values():
-            if edit.operation is Operation.SNAPSHOT and edit.session_id in asked:
+            if edit.operation is Operation.SNAPSHOT and edit.session_id in trees:
                 trees[edit.session_id].append(edit)
-        return {one for one in asked if self._is_journaled(one) or is_accounted_for(self._archive, one, trees[one])}
+        for session_id, known in trees.items():
+            session = self._archive.session(session_id)
+            if not known and session is not None:  # taken in another folder than that of the file
+                edits = self._archive.files.edits(session.directory)
+                known += [edit for edit in edits if edit.session_id == session_id]
+        return {session_id: account(self._archive, session_id, known) for session_id, known in trees.items()}
+
+    def _weighed(self, edit: FileEdit, accounts: dict[str, Account]) -> Iterator[FileEdit]:
+        """An edit; of a session_diff file only what a revert that came unseen leaves of it."""
+        told = accounts.get(edit.session_id)
+        if told is None or not _is_session_diff(edit):
+            yield edit
+            return
+        is_journaled = self._is_journaled(edit.session_id)
+        if not edit.note.startswith(AFTER_SESSION):
+            if not is_journaled and (told.is_prompted or not told.is_shown):
+                yield edit
+        elif is_journaled or told.is_shown or not (told.is_prompted or told.is_kept):
+            yield edit
+        else:
+            yield replace(edit, time=edit.time - 1, note=BEFORE_REVERT)
+            yield replace(edit, operation=Operation.UNCLEAR, note=MAYBE_REVERTED, content=None)
 
     def _is_journaled(self, session_id: str) -> bool:
         return any(self._archive.files.session_extra(session_id).get("reverts", {}).values())
@@ -190,9 +210,8 @@ class Loader:
         return self._ends[session_id]
 
 
-def _is_reverts(edit: FileEdit) -> bool:
-    """Whether it is of a session_diff file that a revert may have written."""
-    return edit.tool == "summary" and not edit.message_id and not edit.note.startswith(AFTER_SESSION)
+def _is_session_diff(edit: FileEdit) -> bool:
+    return edit.tool == "summary" and not edit.message_id
 
 
 def _brings(edit: FileEdit) -> bool:

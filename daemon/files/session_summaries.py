@@ -1,6 +1,6 @@
 """Whether a session_diff file leaves open that a revert came unseen.
 
-Up to 1.15 OpenCode writes the file at the end of every step, as a summary of the session: the diff from its first tree
+Up to 1.15 OpenCode writes the file at the end of every turn, as a summary of the session: the diff from its first tree
 to its last. In every version a revert writes it, with the diff from the first tree of what it takes back to the last.
 If trees of messages that are still there show both sides, no revert has removed those messages, and one that removed
 others would have written another file. What removes messages is the next prompt: after one that no tree follows, the
@@ -10,6 +10,7 @@ doubt stays.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from daemon.archive import Archive
 from daemon.files.trees import UNKNOWN, Objects
@@ -23,24 +24,39 @@ _MARK = b"\xef\xbb\xbf"
 _LOSSY = "\ufffd"
 
 
-def is_accounted_for(archive: Archive, session_id: str, edits: Iterable[FileEdit]) -> bool:
-    """Whether the session's trees, out of `edits`, account for its session_diff file, so that no revert need have.
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What is left of a session against its session_diff file.
 
-    False for a session that is deleted: what came after our last look, nobody knows.
+    `is_shown`: its trees hold both sides of every diff. `is_prompted`: something but an answer follows the last of
+    them, or none is left. `is_kept`: the last one is in the archive.
+    """
+
+    is_shown: bool = False
+    is_prompted: bool = False
+    is_kept: bool = False
+
+
+def account(archive: Archive, session_id: str, edits: Iterable[FileEdit]) -> Account:
+    """The account of a session; its trees are among `edits`.
+
+    Nothing holds for a session that is deleted: what came after our last look, nobody knows.
     """
     state = archive.session_state(session_id)
     if state is None or state["deleted"] is not None:
-        return False
+        return Account()
     order = archive.message_ids(session_id)
     trees = _trees_left(archive, order, edits)
-    if not trees or archive.objects.tree(trees[-1].blob) is None or _is_prompted_after(archive, order, trees[-1]):
-        return False
+    if not trees:
+        return Account(is_prompted=True)
+    is_prompted = _is_prompted_after(archive, order, trees[-1])
+    if archive.objects.tree(trees[-1].blob) is None:
+        return Account(is_prompted=is_prompted)
     diffs = archive.files.session_extra(session_id).get("diffs", [])
     shown = {unquoted(text(diff.get("file"))): sides for diff in diffs if (sides := recorded_sides(diff)) is not None}
-    if not shown:
-        return False  # binaries, for one, of which nothing can be compared
     before, after = ({name: sides[which] for name, sides in shown.items()} for which in (0, 1))
-    return _is_shown(archive.objects, trees, START, before) and _is_shown(archive.objects, trees, FINISH, after)
+    is_shown = _is_shown(archive.objects, trees, START, before) and _is_shown(archive.objects, trees, FINISH, after)
+    return Account(is_shown and shown != {}, is_prompted, is_kept=True)
 
 
 def _trees_left(archive: Archive, order: list[str], edits: Iterable[FileEdit]) -> list[FileEdit]:

@@ -21,6 +21,7 @@ from daemon.transcript.shapes import absolute, valid_text
 BEFORE_TURN, AFTER_TURN, AFTER_SESSION = "before the turn", "after the turn", "after the session"
 BEFORE_REVERT = "before a revert"
 """Begin the notes of the STATE edits made here."""
+MAYBE_REVERTED = "reverted, as far as it was"
 NO_MARK = "; a byte order mark would not show in it"
 """Ends the note of a state that was decoded as 1.15 and later do."""
 MOST_DIFFS = 20_000
@@ -84,7 +85,7 @@ def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str
         found += made.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
         if reverted:
             later = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
-            found.append(later.edit(path, Operation.UNCLEAR, "reverted, as far as it was"))
+            found.append(later.edit(path, Operation.UNCLEAR, MAYBE_REVERTED))
     if len(diffs) > MOST_DIFFS:
         made = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
         found.append(made.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
@@ -97,7 +98,7 @@ def recorded_sides(diff: Json) -> tuple[str | None, str | None] | None:
     For a comparison with what has a hash: unlike a STATE they need not prove anything by themselves.
     """
     texts = _texts(diff, complete=True)
-    if texts is None:
+    if texts is None or not _adds_up(diff, *texts):
         return None
     status = records.text(diff.get("status"))
     return None if status == "added" else texts[0], None if status == "deleted" else texts[1]

@@ -371,7 +371,7 @@ class Story(Calls):
     def _write_session_diff(self, session: str, first: str = "") -> None:
         """From the first to the last tree of the messages that are left, or of those that are reverted.
 
-        Up to 1.15 the file is written at the end of every step, and in every version by a revert.
+        Up to 1.15 the file is written when a step or its turn ends, and in every version by a revert.
         """
         if "session_diff" in self.data:
             return
