@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from found_out import AT, DAY, MINUTE, ROOT, file, material
-
 from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
@@ -31,6 +29,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts
+from tests.unit.found_out import AT, DAY, MINUTE, ROOT, file, material
 
 
 class Numbered(Transcripts):
@@ -109,7 +108,7 @@ def facts() -> Facts:
         standing=Standing(
             AT + 2 * DAY + MINUTE, "ses_5", AT + DAY, {"proven": 5, "stale": 1},
             (Aftermath("one command of unknown effect ran", "make dist", AT + 2 * DAY, cite(5, 3)),),
-            (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (f"{ROOT}/README.md",), "reconstitute restore ~/shop --to NEW",
+            (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (f"{ROOT}/README.md",), "reconstitute restore ~/shop --to NEW", 3,
         ),
         commands=(
             Command("install", "pip install -r requirements.txt", "", 1, cite(1, 3), last=CallStatus.OK),

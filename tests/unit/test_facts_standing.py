@@ -102,6 +102,13 @@ def test_what_is_missing_or_differs_can_be_brought_back():
     assert found.restore == f"reconstitute restore {TARGET} --to DIR --at {written(START)}"
 
 
+def test_all_that_is_missing_is_counted_also_what_cannot_be_brought_back():
+    lost = file("c", None, revision(None, grade=Grade.LOST), state=State.LOST)
+    found = _find([file("a"), _stale("b", revision("x\n", grade=Grade.STALE)), lost, file("d", state=State.DELETED)])
+    assert found.missing == tuple(f"{TARGET}/{name}" for name in "abc")
+    assert (found.exact, found.stale) == (1, 1)
+
+
 @pytest.mark.parametrize(
     "files", [[], [file("a", disk=Disk.IDENTICAL)], [_stale("a", _doubt())], [file("a", state=State.DELETED)]]
 )
