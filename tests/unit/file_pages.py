@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from daemon.files import FileHistory, Grade, Revision
 from daemon.model import Operation, Page, Session
 from daemon.reconstitute.facts.values import Call, Ending, Facts, Purpose, SessionFacts, Turn
-from daemon.reconstitute.pages.content import MOST_SHOWN
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file_page import FilePages
 from daemon.reconstitute.pages.material import Known, Material
@@ -61,10 +60,7 @@ def session(
 
 def made(given: Material, most: int = 100) -> list[Page]:
     known = Known(given)
-    sizes = {
-        file.relative: 300_000 * (len((file.shown and file.shown.content) or b"") > MOST_SHOWN) for file in given.files
-    }
-    plan = Plan(sizes, lambda _: True, most, given.facts.sessions)
+    plan = Plan(dict.fromkeys(known.files, 0), lambda _: True, most, given.facts.sessions)
     files = FilePages(known, plan, environment())
     return [page for relative in plan.files for page in files.pages(known.files[relative])]
 

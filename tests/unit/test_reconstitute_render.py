@@ -17,7 +17,6 @@ from daemon.files.partial import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.extract import NOTHING
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.pages.content import shown
 from daemon.reconstitute.pages.files_table import MOST_ROWS
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND
@@ -70,13 +69,6 @@ def test_headings_are_ours_alone(payload: str):
     tokens = parse(made["README.md"])
     headings = [tokens[n + 1].content for n, token in enumerate(tokens) if token.type == "heading_open"]
     assert headings == ["shop", "What happened", "Files"]
-
-
-# -- content -------------------------------------------------------------------------------------------------------
-
-
-def test_an_unchanged_text_has_no_note():
-    assert shown(b"plain\n").notes == ()
 
 
 # -- the set -------------------------------------------------------------------------------------------------------
