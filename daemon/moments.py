@@ -38,6 +38,17 @@ def parse_moment(text: str) -> int | None:
     return _absolute(wanted, "at", _FORM, is_end=True) if wanted else None
 
 
+def written(milliseconds: int) -> str:
+    """Epoch ms as `parse_moment` reads them: ``2026-11-22T20:05:30.237Z``; without a fraction where there is none.
+
+    >>> written(1_795_377_930_237), written(1_795_377_930_000)
+    ('2026-11-22T20:05:30.237Z', '2026-11-22T20:05:30Z')
+    """
+    moment = dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
+    return f"{moment}{fraction}Z"
+
+
 def parse_span(text: str, name: str = "last") -> int | None:
     """Milliseconds of a while such as ``2h``, ``7d``, ``3 weeks``, ``90 min``; None for an empty text.
 
@@ -97,7 +108,8 @@ def _absolute(wanted: str, name: str, form: str, *, is_end: bool) -> int:
         else:
             day = dt.date.fromisoformat(wanted)
             moment = dt.datetime.combine(day, dt.time(23, 59, 59, 999_000) if is_end else dt.time())
-        return _checked(int(moment.timestamp() * 1000), name, wanted, form)
+        seconds = int(moment.replace(microsecond=0).timestamp())  # a float of all of it would lose a millisecond
+        return _checked(seconds * 1000 + moment.microsecond // 1000, name, wanted, form)
     except (ValueError, OverflowError, OSError):
         raise BadRequest(f"{name} {wanted!r}: not a date or time; {form}") from None
 

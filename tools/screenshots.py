@@ -15,8 +15,9 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-PAGES = CHECKOUT / "examples" / "pages"
+SAMPLE = CHECKOUT / "examples" / "pages" / "home" / "dev" / "code" / "todo-api"
 IMAGES = CHECKOUT / "docs" / "images"
+OF_README = {"front": "README.md", "session": "sessions/2026-11-21-settings-revert-story-renamed.md"}
 WIDTHS = {"wide": 1100, "narrow": 420}
 HEIGHT = 1300
 _OPTIONS = Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_UNSAFE  # our own <details> is HTML
@@ -76,17 +77,19 @@ def photograph(page: Path, image: Path, width: int, height: int = HEIGHT) -> Non
 
 
 def main() -> int:
-    """Photograph the pages named, relative to examples/pages, or with ``--root DIR`` to another tree."""
+    """Photograph the pages of README; or those named, in the tree ``--root DIR``, at both widths into ./screenshots."""
     arguments = sys.argv[1:]
-    root = PAGES
-    if arguments[:1] == ["--root"]:
-        root, arguments = Path(arguments[1]), arguments[2:]
-    target = IMAGES if root == PAGES else Path("screenshots")
-    target.mkdir(parents=True, exist_ok=True)
-    for name in arguments or ["README.md"]:
+    if arguments[:1] != ["--root"]:
+        IMAGES.mkdir(parents=True, exist_ok=True)
+        for name, page in OF_README.items():
+            photograph(SAMPLE / page, IMAGES / f"{name}.png", 900, 1000)
+        return 0
+    target = Path("screenshots").resolve()
+    target.mkdir(exist_ok=True)
+    for name in arguments[2:]:
         for kind, width in WIDTHS.items():
-            image = target.resolve() / f"{name.removesuffix('.md').replace('/', '-')}-{kind}.png"
-            photograph(root / name, image, width)
+            image = target / f"{name.removesuffix('.md').replace('/', '-')}-{kind}.png"
+            photograph(Path(arguments[1]) / name, image, width)
             print(image)
     return 0
 

@@ -35,7 +35,7 @@ class AnswerCalls:
     def answerer(self) -> Iterator[Who]:
         """The model for one run, picked anew each time: a server may have come up, or gone."""
         if self.config.chat.provider == "none":
-            self._picked("no chat model: the best passages are quoted instead: chat.provider is none")
+            self._picked("no chat model: the pages are made from facts alone: chat.provider is none")
             yield Who(why=self.answering)
             return
         # Late: the clients take half a second to import, which no other command needs.

@@ -17,7 +17,7 @@ PROBE_S = 1.0
 _LOOK_S = 5.0
 """For looking at what else a server has; whatever is found by then is chosen from."""
 
-_NONE = "no chat model: the best passages are quoted instead"
+_NONE = "no chat model: the pages are made from facts alone"
 
 
 def choose(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel | None, str]:

@@ -126,7 +126,7 @@ def _who_answered(answer: dict[str, Any]) -> str:
     """How far a model has answered, and why no further."""
     calls, left = answer.get("model_calls") or 0, answer.get("unanswered") or 0
     answered = f"{answer.get('answered') or 0} of {terminal.count(answer.get('questions') or 0, 'question')}"
-    why = terminal.line(answer.get("who") or "no chat model: the best passages are quoted instead")
+    why = terminal.line(answer.get("who") or "no chat model: the pages are made from facts alone")
     if not answer.get("model"):
         kept = f"; {answered} answered earlier, and kept" if answer.get("answered") else ""
         return why[:1].upper() + why[1:] + kept

@@ -88,7 +88,7 @@ class Chat(Section, frozen=True):
         Literal["auto", "ollama", "opencode", "none"],
         Meta(
             description="auto uses Ollama when it answers and has a chat model; opencode asks an OpenCode server, "
-            "whose models may cost money, so auto never picks it; none quotes the best passages"
+            "whose models may cost money, so auto never picks it; none makes the pages from facts alone"
         ),
     ] = "auto"
     model: Annotated[str, Meta(min_length=1, description="Ollama's chat model")] = "qwen3-vl:8b-instruct"

@@ -17,6 +17,8 @@ from daemon.transcript.steps import START
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""
+LOST_FOLDER = "a folder"
+"""How the note of a path begins that is a folder of which nothing is kept, not even the names in it."""
 SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was undone"
 """The evidence of what a revert made of a file, and of what its undoing did."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from daemon.files import changes, formatters, observe, trees
 from daemon.files.content import Content
 from daemon.files.grade import SNAPSHOT, Grade
-from daemon.files.history import Revision
+from daemon.files.history import LOST_FOLDER, Revision
 from daemon.files.track import Track, started
 from daemon.files.tracks import Tracks
 from daemon.model import FileEdit, Operation
@@ -76,7 +76,7 @@ class Snapshots:
 
     def _lose(self, root: trees.Root, edit: FileEdit, folder: str, tree: str) -> None:
         """A folder is named, and what it held is not to be had: pruned, or only in a project that is gone."""
-        note = f"a folder that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} is not kept"
+        note = f"{LOST_FOLDER} that snapshot tree {edit.blob[:12]} names; its own tree {tree[:12]} is not kept"
         origin = edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation
         self._lost[folder] = root, Revision(edit.time, Grade.LOST, None, *origin, note=note)
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk, compare
 from daemon.files.grade import DIFF, SNAPSHOT
+from daemon.files.history import LOST_FOLDER
 from daemon.files.partial import Fragments
 from daemon.files.trees import above
 from daemon.model import Operation
@@ -84,6 +85,11 @@ class Recovered:
     def best(self) -> Revision | None:
         """The revision that its page shows first."""
         return self.shown if self.shown is not None else self.guess
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of which not even the names in it are kept."""
+        return self.state is State.LOST and self.last.note.startswith(LOST_FOLDER)
 
     @property
     def was_touched(self) -> bool:

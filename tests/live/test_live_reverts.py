@@ -22,7 +22,7 @@ from tests.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
-WITHOUT_JOURNAL = "1.15.13"
+WITHOUT_JOURNAL = ("1.3.2", "1.15.13")
 
 
 @dataclass
@@ -40,13 +40,13 @@ class Run:
     """Whether something is left of reverted messages, in a journal or as orphaned parts."""
 
 
-@pytest.fixture(scope="module", params=[JSON_TREE, WITHOUT_JOURNAL, SQLITE])
+@pytest.fixture(scope="module", params=[JSON_TREE, *WITHOUT_JOURNAL, SQLITE])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     try:
         binary = install(request.param)
     except NotAvailableError as reason:
         pytest.skip(str(reason))
-    root, run = tmp_path_factory.mktemp("reverts"), Run(is_told=request.param != WITHOUT_JOURNAL)
+    root, run = tmp_path_factory.mktemp("reverts"), Run(is_told=request.param not in WITHOUT_JOURNAL)
     folder = make_project(root / "work" / "shop", {"README.md": "# Shop\n"})
     with ScriptedModel(chunk=64) as model, Workshop(binary, root / "oc", model.url) as opencode:
         bench = Bench(opencode, model, run.notes, run.unexpected)

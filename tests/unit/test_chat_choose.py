@@ -198,7 +198,7 @@ def test_a_model_that_the_server_says_nothing_of_is_taken_when_it_is_the_one_nam
 def test_auto_without_a_server_says_what_was_tried_and_how_to_get_a_model():
     model, why = chosen()
     assert model is None
-    for part in (NOWHERE, "nothing answers", "ollama serve", "ollama pull chat:8b", "quoted"):
+    for part in (NOWHERE, "nothing answers", "ollama serve", "ollama pull chat:8b", "from facts"):
         assert part in why
     assert "OpenCode" not in why
 

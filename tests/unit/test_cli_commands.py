@@ -179,7 +179,7 @@ def test_the_options_of_a_path_reach_the_service(cli: Cli) -> None:
     assert cli.service.calls == [("reconstitute", "/gone/shop", ["Why?", "Who?"], "2026-05-31", f"{cli.home}/pages")]
     assert done.stdout == (
         f"/gone/shop: 2 files proven, 1 not proven\n4 pages: 3 written, 1 unchanged\n"
-        "No chat model: the best passages are quoted instead\n"
+        "No chat model: the pages are made from facts alone\n"
         f"Read {cli.home}/pages\n"
     )
 

@@ -9,6 +9,7 @@ from daemon.files import Grade
 from daemon.files.disk import Disk
 from daemon.files.history import REVERTED
 from daemon.model import FileEdit, Operation
+from daemon.moments import written
 from daemon.reconstitute.facts import standing
 from daemon.reconstitute.facts.values import CallStatus
 from daemon.reconstitute.recover import State
@@ -98,7 +99,14 @@ def test_a_program_counts_unless_something_later_is_known(time, count):
 def test_what_is_missing_or_differs_can_be_brought_back():
     found = _find([file("a"), file("b", disk=Disk.DIFFERS), file("c", disk=Disk.IDENTICAL)], moment=START)
     assert (found.missing, found.differing) == ((f"{TARGET}/a",), (f"{TARGET}/b",))
-    assert found.restore == f"reconstitute restore {TARGET} --to DIR --at {START}"
+    assert found.restore == f"reconstitute restore {TARGET} --to DIR --at {written(START)}"
+
+
+def test_all_that_is_missing_is_counted_also_what_cannot_be_brought_back():
+    lost = file("c", None, revision(None, grade=Grade.LOST), state=State.LOST)
+    found = _find([file("a"), _stale("b", revision("x\n", grade=Grade.STALE)), lost, file("d", state=State.DELETED)])
+    assert found.missing == tuple(f"{TARGET}/{name}" for name in "abc")
+    assert (found.exact, found.stale) == (1, 1)
 
 
 @pytest.mark.parametrize(

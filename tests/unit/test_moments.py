@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
-from daemon.moments import parse_moment, parse_span, parse_time
+from daemon.moments import parse_moment, parse_span, parse_time, written
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 HOUR = 3600 * 1000
@@ -108,3 +108,8 @@ def test_any_text_is_a_time_or_a_bad_request(text):
     except BadRequest:
         return
     assert found is None or found >= 0
+
+
+@given(st.integers(946_684_800_000, 4_102_444_800_000))
+def test_a_written_moment_is_read_back_to_the_millisecond(milliseconds: int):
+    assert parse_moment(written(milliseconds)) == milliseconds

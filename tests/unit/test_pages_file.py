@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from file_pages import AT, PATH, ROOT, doubt, gone, hostile_pages, made, material, recovered, revision, seen, session
-from found_out import SECRET, answer, record, statement
+from file_pages import PATH, doubt, gone, hostile_pages, made, recovered, revision, seen, session
+from found_out import AT, ROOT, SECRET, answer, material, record, statement
 from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, foreign_html, kinds, links, parse, words

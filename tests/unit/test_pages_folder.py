@@ -11,6 +11,7 @@ from found_out import AT, DAY, ROOT, file, material, pages, record, source, stat
 from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
+from daemon.files.history import LOST_FOLDER
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Ending, Purpose, Script
@@ -18,6 +19,7 @@ from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.timeline import picture
+from daemon.reconstitute.recover import State
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +48,7 @@ def test_the_sections_stand_in_the_order_in_which_a_person_asks():
 
 
 def test_a_section_of_which_nothing_is_known_is_left_out():
-    top = front(material(sessions=[]))
+    top = front(material(facts=Facts()))
     assert "##" not in top
     assert "**Run it**" not in top
     assert "**Left open**" not in top
@@ -85,7 +87,7 @@ def test_nothing_open_is_only_said_of_the_records():
     ],
 )  # fmt: skip
 def test_what_nobody_ran_is_said_to_be_only_named(given: Facts, said: str):
-    assert f"**Run it**: {said}" in front(replace(material([file("a.py")]), facts=given))
+    assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
 
 
 # -- what happened ---------------------------------------------------------------------------------------------------
@@ -322,3 +324,9 @@ def form(text: str) -> list[str]:
 def test_hostile_facts_change_nothing_about_the_form_of_the_page(payload: str):
     assert form(payload) == form("plain words")
     assert not kinds(front(rich(hostile(payload)))) & {"image", "code_block", "em_open", "s_open"}
+
+
+def test_a_folder_of_which_nothing_is_kept_is_no_file():
+    shared = file("packages/shared", None, State.LOST, note=f"{LOST_FOLDER} that snapshot tree 5d322bda116a names")
+    [row] = [line for line in section(front(material([shared])), "Files") if "shared" in line]
+    assert "| a folder, its files unknown |" in row

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.model import Kind, Session, Target
+from daemon.model import Kind, Session
 from daemon.reconstitute import questions
 from daemon.reconstitute.extract import CLOSEST, NOTHING, Extractor, Passage, passages, split
 from daemon.reconstitute.facts.values import Ending, Reply, SessionFacts, Turn
@@ -123,11 +123,3 @@ def test_the_order_passages_come_in_does_not_matter(texts: list[str], chance):
     chance.shuffle(shuffled)
     question = questions.own("what about this")
     assert Extractor(pool).answer(question, {}) == Extractor(shuffled).answer(question, {})
-
-
-def test_a_targets_own_questions_follow_the_default_ones_each_once():
-    target = Target("/x", questions=("Why?", " Why? ", "", "How long?"))
-    asked = questions.of(target)
-    assert [question.heading for question in asked[-2:]] == ["Why?", "How long?"]
-    assert len(asked) == len(questions.CODE) + 2
-    assert len({question.id for question in asked}) == len(asked)

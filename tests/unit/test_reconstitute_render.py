@@ -6,71 +6,25 @@ import posixpath
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
+from found_out import AT, ROOT, SECRET, file, material, pages, passage, revision, session
 from markup import PAYLOADS, kinds, links, parse, words
 
-from daemon.files import Grade, Revision
-from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.files.partial import Fragments, Run
-from daemon.model import Kind, Operation, Session, Target
-from daemon.reconstitute import questions
-from daemon.reconstitute.extract import NOTHING, Findings, Passage
-from daemon.reconstitute.facts.values import Facts, SessionFacts
+from daemon.model import Operation
+from daemon.reconstitute.extract import NOTHING
+from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages.content import shown
 from daemon.reconstitute.pages.files_table import MOST_ROWS
-from daemon.reconstitute.pages.render import Material, Renderer
+from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND
 from daemon.reconstitute.recover import Recovered, State
-from daemon.reconstitute.scope import Involved, Scope
 
-AT = 1_795_262_400_000
-ROOT = "/home/dev/shop"
 OURS = re.compile(r"(?:</?details>|<summary>[^<]*</summary>|\s)+")
 """The HTML that pages may have."""
-SECRET = "ghp_" + "a1B2" * 9
-
-
-def revision(content: bytes | None, grade: Grade = Grade.PROVEN, **more) -> Revision:
-    fields = {
-        "time": AT,
-        "evidence": ("write",),
-        "session_id": "ses_1",
-        "message_id": "msg_1",
-        "part_id": "prt_1",
-        "tool": "write",
-        "operation": Operation.WRITE,
-    }
-    return Revision(grade=grade, whole=None if content is None else Content(content), **(fields | more))
-
-
-def file(relative: str, content: bytes | None = b"x = 1\n", state: State = State.PROVEN, **more) -> Recovered:
-    reason = more.pop("reason", "")
-    one = revision(content, Grade(state.value), **more)
-    seen = one if one.proven else None
-    return Recovered(f"{ROOT}/{relative}", relative, state, Disk.MISSING, (one,), seen, None if seen else one, reason)
-
-
-def material(
-    files=(), said=(), title: str = "A session", first: str = "Begin.", own: tuple[str, ...] = (), warnings=()
-) -> Material:
-    passages = tuple(said)
-    session = Session("ses_1", "prj", ROOT, title, AT, AT, b"{}")
-    scope = Scope(ROOT, (Involved(session, title, ("msg_1",), first, False),), {}, passages, "print")
-    findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in questions.of(Target(ROOT, own)))
-    facts = Facts((SessionFacts(session, title, (), ("msg_1",)),))
-    return Material(scope, tuple(files), findings, None, tuple(warnings), facts=facts)
-
-
-def pages(made: Material, most: int = 5000) -> dict[str, str]:
-    return {page.path: page.text for page in Renderer(made, most).pages()}
-
-
-def passage(text: str) -> Passage:
-    return Passage(text, Kind.ANSWER, "msg_1", "ses_1", "A session", AT)
 
 
 # -- hostile text (T1) ---------------------------------------------------------------------------------------------
@@ -100,8 +54,7 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
                 file("lost.py", None, State.LOST, reason=payload, note=payload),
             ],
             said=[passage(" ".join(payload.split()) or "x"), passage(payload)],
-            title=payload,
-            first=payload,
+            facts=Facts((session(1, payload),)),
             own=(payload,),
             warnings=(payload,),
         )
@@ -113,29 +66,13 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_headings_are_ours_alone(payload: str):
     said = [passage(" ".join(payload.split()) or "x")]
-    tokens = parse(
-        pages(material([file("a.py")], said, title=payload, first=payload, warnings=(payload,)))["README.md"]
-    )
+    made = pages(material([file("a.py")], said=said, facts=Facts((session(1, payload),)), warnings=(payload,)))
+    tokens = parse(made["README.md"])
     headings = [tokens[n + 1].content for n, token in enumerate(tokens) if token.type == "heading_open"]
     assert headings == ["shop", "What happened", "Files"]
 
 
 # -- content -------------------------------------------------------------------------------------------------------
-
-
-def test_a_short_name_that_several_files_have_means_this_one_only_in_sessions_near_it():
-    near = passage("app.py holds the routes of the shop.")
-    far = replace(passage("Please rewrite app.py of the blog."), session_id="ses_2", message_id="msg_2")
-    made = material([file("app.py")], (near, far))
-    there = Session("ses_2", "prj", "/home/dev/blog", "Blog", AT, AT, b"{}")
-    scope = replace(made.scope, sessions=(*made.scope.sessions, Involved(there, "Blog", ("msg_2",), "", False)))
-    shared = replace(made, scope=scope, shared_names=frozenset({"app.py"}))
-    page = pages(shared)["app.py.md"]
-    assert "routes of the shop" in page
-    assert "of the blog" not in page
-    assert "of the blog" in pages(replace(shared, shared_names=frozenset()))["app.py.md"]
-    touched = replace(scope, touched={f"{ROOT}/app.py": frozenset({"msg_2"})})
-    assert "of the blog" in pages(replace(shared, scope=touched))["app.py.md"]
 
 
 def test_an_unchanged_text_has_no_note():
@@ -187,12 +124,12 @@ def test_the_limit_of_pages_holds_and_is_said():
 
 
 def test_pages_name_the_messages_they_draw_on():
-    made = Renderer(material([file("a.py")], [passage("We decided on it.")]), 100).pages()
+    made = Renderer(material([file("a.py")]), 100).pages()
     assert all(page.sources == ("msg_1",) for page in made)
 
 
 def test_no_secret_from_a_title_a_name_or_a_passage_reaches_a_page():
-    made = material([file(f"{SECRET}.py")], title="t", warnings=(f"see {SECRET}",), own=(f"where is {SECRET}?",))
+    made = material([file(f"{SECRET}.py")], warnings=(f"see {SECRET}",), own=(f"where is {SECRET}?",))
     assert all(SECRET not in text for text in pages(made).values())
 
 
@@ -207,7 +144,7 @@ def test_the_same_material_gives_the_same_bytes_in_another_process():
         "import sys; sys.path.insert(0, 'tests/unit'); sys.path.insert(0, '.')\n"
         "from test_reconstitute_render import *\n"
         "import hashlib\n"
-        "made = pages(material([file('b/a.py'), file('z.py'), file('b/c.py')], [passage('We decided on a.py.')]))\n"
+        "made = pages(material([file('b/a.py'), file('z.py'), file('b/c.py')], said=[passage('We decided on a.py.')]))\n"
         "print(hashlib.sha256(repr(sorted(made.items())).encode()).hexdigest())\n"
     )
     runs = {

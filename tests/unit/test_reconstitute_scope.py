@@ -11,8 +11,6 @@ from recorded_sessions import FailingLexical, Recorded, call, read, recorded
 from daemon.errors import IndexBroken
 from daemon.files import Files
 from daemon.files.trees import is_beneath
-from daemon.model import Kind
-from daemon.reconstitute.extract import COMMAND
 from daemon.reconstitute.scope import Scope, collect
 from daemon.records import dumps
 
@@ -31,7 +29,9 @@ def _scope(made: Recorded, target: str = SHOP, until: int | None = None) -> Scop
 
 
 def _said(scope: Scope) -> list[str]:
-    return [passage.text for passage in scope.passages]
+    """Every prompt and every text of the agent, in order."""
+    turns = [turn for one in scope.sessions for turn in one.turns]
+    return [text for turn in turns for text in (turn.prompt, *(reply.text for reply in turn.replies)) if text]
 
 
 @pytest.mark.parametrize(
@@ -92,33 +92,6 @@ def test_of_a_session_beneath_everything_belongs_and_of_another_the_whole_turn(h
     ]  # fmt: skip
 
 
-def test_tool_output_and_attachments_are_no_passages_but_commands_that_ended_well_are(house: Recorded):
-    house.session("ses_in", SHOP)
-    house.say("ses_in", "user", {"type": "text", "text": "Called the Read tool with this and that", "synthetic": True})
-    house.say(
-        "ses_in", "user", {"type": "file", "mime": "text/plain", "filename": "spec of the shop.txt", "url": "file:///x"}
-    )
-    house.say(
-        "ses_in", "assistant", call("bash", output="a long dump of things", metadata={"exit": 0}, command="make test")
-    )
-    house.say(
-        "ses_in", "assistant", call("bash", output="it broke in the end", metadata={"exit": 2}, command="make broken")
-    )
-    house.say("ses_in", "assistant", call("bash", status="error", command="make aborted"))
-    assert [(passage.kind, passage.text) for passage in _scope(house).passages] == [(COMMAND, "make test")]
-
-
-def test_what_a_session_began_with_is_marked_unless_the_session_was_about_a_part(house: Recorded):
-    house.session("ses_top", SHOP)
-    house.say("ses_top", "user", "Build a shop for me.")
-    house.say("ses_top", "user", "And then some more.")
-    house.session("ses_part", f"{SHOP}/docs")
-    house.say("ses_part", "user", "Write a page for me.")
-    found = _scope(house)
-    assert [passage.text for passage in found.passages if passage.opening] == ["Build a shop for me."]
-    assert [one.first_prompt for one in found.sessions] == ["Build a shop for me.", "Write a page for me."]
-
-
 def test_the_fingerprint_changes_with_the_evidence_and_only_with_it(house: Recorded):
     house.session("ses_in", SHOP)
     mid = house.say("ses_in", "user", "Build a shop for me.")
@@ -154,7 +127,7 @@ def test_a_turn_of_a_session_elsewhere_is_taken_whole(house: Recorded):
     house.say("ses_out", "assistant", call("task", description="Change it"))
     house.say("ses_out", "user", {"type": "text", "text": "Summarize the task tool output above.", "synthetic": True})
     house.say("ses_out", "assistant", "Done.", call("write", filePath=f"{SHOP}/a.css", content="a"))
-    (told,) = _scope(house).facts
+    (told,) = _scope(house).sessions
     assert [(turn.prompt, len(turn.message_ids)) for turn in told.turns] == [("Change the colour please.", 4)]
     assert [(one.path, one.what, one.added) for one in told.changes] == [(f"{SHOP}/a.css", "added", 1)]
     assert not told.is_whole
@@ -166,10 +139,10 @@ def test_reading_is_bounded_and_what_was_left_unread_is_said(house: Recorded):
         house.say(f"ses_{number}", "user", f"The wish number {number} of many.")
         house.say(f"ses_{number}", "user", f"The second wish number {number}.")
     found = collect(house.archive, house.recall(), SHOP, [], None, most=3)
-    assert len(found.passages) == 3
+    assert len(_said(found)) == 3
     assert [one.session.id for one in found.sessions] == ["ses_0", "ses_1", "ses_2"]
     assert "number 2" in " ".join(_said(found))
-    assert any("not read for passages: 3 messages of older sessions" in warning for warning in found.warnings)
+    assert any("not read: 3 messages of older sessions" in warning for warning in found.warnings)
 
 
 def test_without_the_lexical_index_the_rest_is_found_and_the_gap_is_said(house: Recorded):
@@ -179,15 +152,6 @@ def test_without_the_lexical_index_the_rest_is_found_and_the_gap_is_said(house: 
     found = collect(house.archive, house.recall(lexical=FailingLexical(IndexBroken("torn"))), SHOP, [], None)
     assert _said(found) == ["Build a shop for me."]
     assert any("were not looked for" in warning for warning in found.warnings)
-
-
-def test_passages_know_what_they_were(house: Recorded):
-    house.session("ses_in", SHOP)
-    house.say("ses_in", "user", "Please do this for me.")
-    house.say(
-        "ses_in", "assistant", {"type": "reasoning", "text": "They want this done soon."}, "It has been done now."
-    )
-    assert [passage.kind for passage in _scope(house).passages] == [Kind.PROMPT, Kind.REASONING, Kind.ANSWER]
 
 
 def test_what_touched_a_path_are_the_messages_that_changed_or_read_it_and_no_snapshot(house: Recorded):

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.reconstitute.facts import cues, looks, sentences
+from daemon.reconstitute.facts import changed_again, cues, looks, sentences
 from daemon.reconstitute.facts.cues import Cues
 from daemon.reconstitute.facts.sentences import Sentence
 from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
+from daemon.reconstitute.recover import Recovered
 
 MOST = 40
 """Statements of one folder; those that still hold come first, then the newest."""
@@ -40,6 +41,7 @@ class Statement:
     reason: str = ""
     replaces: str = ""
     forbids: bool = False
+    if_done: bool = False  # a task as much as a decision: it is one where it was carried out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,16 @@ class _Said:
     forbids: bool
 
 
-def find(sessions: Sequence[SessionFacts]) -> tuple[Rule, ...]:
-    """Few and right: those that state one beyond doubt, oldest first."""
+def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> tuple[Rule, ...]:
+    """Few and right: those that state one beyond doubt, oldest first; `files` tell what became of what they changed."""
     said = sorted(
         (one for facts in sessions for turn in facts.turns[facts.copied :] for one in _of_turn(facts, turn)),
         key=lambda one: (one.rule.time, one.rule.citation.message_id),
     )
     changes = [change for facts in sessions for change in _changes(facts)]
-    rules = _with_later_ones(_without_repetitions([_with_standing(one, changes) for one in said]))
+    kept_apart = _without_repetitions([_with_standing(one, changes) for one in said])
+    rules = _with_later_ones(kept_apart)
+    rules = [_as_of_now(one, rule, files) for one, rule in zip(kept_apart, rules, strict=True)]
     kept = sorted(rules, key=lambda rule: (bool(rule.standing), -rule.time))[:MOST]
     return tuple(rule for rule in rules if rule in kept)
 
@@ -75,7 +79,21 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
             reason = _stretch(language, "reason", "r", sentence)
             forbids = kind == "rule" and language.find("never", sentence.bare) is not None
             return Statement(kind, reason, _stretch(language, "contrast", "y", sentence), forbids)
+        if who == "user" and _is_reasoned_task(language, sentence.bare):
+            reason, replaced = (
+                _stretch(language, "reason", "r", sentence),
+                _stretch(language, "contrast", "y", sentence),
+            )
+            return Statement("decision", reason, replaced, if_done=True)
     return None
+
+
+def _is_reasoned_task(language: Cues, bare: str) -> bool:
+    """Whether it asks for one thing in place of another and says why."""
+    contrast, reason = language.find("contrast", bare), language.find("reason", bare)
+    if contrast is None or reason is None or reason.start("r") <= contrast.start("y") < reason.end("r"):
+        return False
+    return language.find("task", bare) is not None and language.find("condition", bare) is None
 
 
 def _of_user(language: Cues, bare: str) -> str:
@@ -121,7 +139,8 @@ def _of_turn(facts: SessionFacts, turn: Turn) -> Iterator[_Said]:
 def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply) -> Iterator[_Said]:
     pieces = sentences.split(said.text)
     for number, sentence in enumerate(pieces):
-        if (statement := stated(sentence, who, said.text)) is None:
+        statement = stated(sentence, who, said.text)
+        if statement is None or (statement.if_done and not _was_carried_out(turn)):
             continue
         reason = statement.reason or (_reason_after(pieces[number + 1], said.text) if number + 1 < len(pieces) else "")
         citation = Citation(facts.id, said.message_id, said.time, sentence.text)
@@ -136,6 +155,10 @@ def _reason_after(following: Sentence, context: str) -> str:
         if match and match.start() <= 10:
             return following.text.strip(" .。")
     return ""
+
+
+def _was_carried_out(turn: Turn) -> bool:
+    return turn.ending is Ending.ANSWERED and any(call.changed for call in turn.calls)
 
 
 def _did_something(turn: Turn) -> bool:
@@ -164,6 +187,12 @@ def _taken_back(one: _Said) -> str:
     changed = {path for call in one.turn.calls for path in call.changed}
     undone = {change.path for change in one.session.changes if change.undone}
     return "what it changed was undone" if changed and changed <= undone and one.rule.kind == "decision" else ""
+
+
+def _as_of_now(one: _Said, rule: Rule, files: Sequence[Recovered]) -> Rule:
+    """A decision whose changes are gone from the files, though nobody said in so many words what replaces it."""
+    is_changed = not rule.standing and rule.kind == "decision" and changed_again.since(one.turn, files)
+    return replace(rule, standing="what it changed was changed again later") if is_changed else rule
 
 
 def _disregarded(one: _Said, changes: Sequence[tuple[int, str]]) -> str:

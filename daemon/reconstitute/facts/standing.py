@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from daemon import moments
 from daemon.files import Revision
 from daemon.files.disk import Disk
 from daemon.files.history import REVERTED
@@ -56,8 +57,12 @@ def find(
     """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
     counts = Counter(str(file.state) for file in files)
     known = [file for file in files if file.state in _KNOWN and file.shown is not None]
-    missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
+    absent = [file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED]
     differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)
+    exact = len(differing) + sum(file.state in _KNOWN and file.shown is not None for file in absent)
+    stale = sum(
+        file.state is State.STALE and (held := file.held) is not None and held.whole is not None for file in absent
+    )
     last = max(sessions, key=lambda one: (one.last, one.id), default=None)
     return Standing(
         last_activity=0 if last is None else last.last,
@@ -65,9 +70,11 @@ def find(
         known_at=max((one.time for file in files if (one := _certain(file)) is not None), default=0),
         counts={str(state): counts[state] for state in State if counts[state]},
         aftermath=_aftermath(sessions, files, programs),
-        missing=missing,
+        missing=tuple(file.path for file in absent),
         differing=differing,
-        restore=restore(target, moment) if missing or differing else "",
+        restore=restore(target, moment) if exact or stale else "",
+        exact=exact,
+        stale=stale,
     )
 
 
@@ -76,7 +83,7 @@ def restore(target: str, moment: int | None) -> str:
     quoted = shlex.quote(target)
     if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
         return ""
-    return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moment}")
+    return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moments.written(moment)}")
 
 
 def _certain(file: Recovered) -> Revision | None:

@@ -41,7 +41,8 @@ class Call:
     """One tool call. `title` is its input in one line.
 
     Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
-    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong; both are bounded.
+    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong, of a
+    shell call the one line that says it; all are bounded.
     `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
     """
 
@@ -227,8 +228,9 @@ class Aftermath:
 class Standing:
     """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
 
-    `missing` are the files with a certain content that the disk does not have, `differing` those that it has otherwise;
-    `restore` is the command that brings them back, empty where there is nothing to bring back.
+    `missing` are the files that the disk does not have, `differing` those of a certain content that it has otherwise;
+    `restore` is the command that brings `exact` of both back as they were, empty where there is nothing to bring back.
+    `stale` of those missing it brings back only with ``--grade stale``, as last seen.
     """
 
     last_activity: int = 0
@@ -239,6 +241,8 @@ class Standing:
     missing: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
+    exact: int = 0
+    stale: int = 0
 
 
 @dataclass(frozen=True, slots=True)

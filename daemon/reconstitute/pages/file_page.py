@@ -12,7 +12,7 @@ from functools import partial
 
 import jinja2
 
-from daemon import markdown
+from daemon import markdown, moments
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.model import Page
@@ -193,11 +193,11 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
     quoted = _shell_word(file.path)
     if not quoted:
         return ""
-    flags = [] if moment is None else [f"--at {moment}"]
+    flags = [] if moment is None else [f"--at {moments.written(moment)}"]
     if revision is not file.held:
         if FileHistory(file.path, file.revisions).at(revision.time) is not revision:
             return ""  # another one of the same millisecond came after it
-        flags = [f"--at {revision.time}"]
+        flags = [f"--at {moments.written(revision.time)}"]
     elif file.last.deleted:
         flags.append("--deleted")
     if not revision.proven:

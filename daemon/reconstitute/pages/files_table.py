@@ -28,7 +28,7 @@ MOST_ROWS = 200
 _MOST_FLAT = 60
 """Files up to which those of inner folders stand in the same table."""
 _MOST_QUIET = 20
-"""Files of one folder that only snapshots tell of, above which they come after all others."""
+"""Rows of one table that only snapshots tell of, above which they come after all others."""
 _MOST_FOR = 90
 _MOST_TITLE = 24
 _MOST_GONE = 30
@@ -40,6 +40,7 @@ _KNOWN = {
     State.PARTIAL: "in part",
     State.LOST: "only that it existed",
 }
+_LOST_FOLDER = "a folder, its files unknown"
 _EXACTLY = "“exactly”: every byte follows from the records"
 _LEGEND = "“an older state”: it may have changed since; “in part”: some lines are known."
 
@@ -82,11 +83,9 @@ class FilesTable:
         there = [file for file in files if file.state is not State.DELETED]
         folders = self._folded(folder)
         rows = [row for inner in folders if (row := self._folder(inner))]
-        direct = [self._file(file) for file in there if not _is_inside(file.relative, folders)]
-        quiet = sum(row.is_quiet for row in direct)
-        if quiet > _MOST_QUIET:  # a snapshot of a whole project must not drown what sessions worked on
-            direct.sort(key=lambda row: row.is_quiet)
-        rows += direct
+        rows += [self._file(file) for file in there if not _is_inside(file.relative, folders)]
+        if sum(row.is_quiet for row in rows) > _MOST_QUIET:
+            rows.sort(key=lambda row: row.is_quiet)  # a snapshot must not drown what sessions worked on
         parts = self._table(rows[: self._most])
         if len(rows) > self._most:
             parts.append(f"Not listed: {counted(len(rows) - self._most, 'more file')}.")
@@ -135,7 +134,8 @@ class FilesTable:
         changed = file.changed
         time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
         is_quiet = not self._known.is_worked_on(file.relative)
-        return _Row(self._name(file.path), self._for(file), _KNOWN[file.state], time, session_id, is_quiet)
+        known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
+        return _Row(self._name(file.path), self._for(file), known, time, session_id, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
@@ -151,7 +151,8 @@ class FilesTable:
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
         time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")
-        return _Row(label, about, known, time, session_id)
+        is_quiet = not any(self._known.is_worked_on(file.relative) for file in files)
+        return _Row(label, about, known, time, session_id, is_quiet)
 
     def _inner(self, folders: Sequence[str]) -> list[str]:
         """The folders whose files stand in the same table, in a line."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from daemon import markdown
-from daemon.model import Operation
+from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, Standing
@@ -50,8 +50,11 @@ class Overview:
         text = markdown.prose(one.text, _MOST_PURPOSE)
         return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
 
-    def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
-        """The last activity, how much is known, what came after, and what is missing on this disk."""
+    def standing(self, files: Sequence[Recovered], programs: Sequence[FileEdit]) -> markdown.Markdown:
+        """The last activity, how much is known, what came after, and what is missing on this disk.
+
+        Of the `programs` that ran there, those that are not part of what came after may have left unlisted files.
+        """
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
         last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
@@ -60,7 +63,8 @@ class Overview:
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
-        said += list(_on_disk(standing))
+        said += unlisted([one for one in programs if one.time < standing.known_at], self._notes)
+        said += _on_disk(standing, sum(file.state is not State.DELETED for file in files))
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
@@ -73,10 +77,13 @@ class Overview:
 
     def run(self) -> markdown.Markdown:
         """The command that runs it, else the script of that name; empty where nothing is known."""
-        commands = [one for one in self._facts.commands if not (one.taken_back or self._entries.is_struck(one))]
+        lasting = [one for one in self._facts.commands if not one.taken_back]
+        commands = [one for one in lasting if not self._entries.is_struck(one)]
         ran = next((one for one in commands if one.group == _RUN), None)
         if ran is not None:
             return markdown.Markdown(self._entries.command(ran) + ".")
+        if any(one.group == _RUN for one in lasting):
+            return markdown.Markdown("the model struck out what the records name, see below.")
         named = next(
             (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
         )
@@ -92,14 +99,32 @@ class Overview:
     def left_open(self) -> markdown.Markdown:
         """How many points are open, and the first of them."""
         points = [one for one in self._facts.open if not self._entries.is_struck(one)]
-        if not points:
+        if not self._facts.open:
             return markdown.Markdown("the records name no open todo, question or failure.")
-        first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "")
+        if not points:
+            return markdown.Markdown("the model struck out all that the records name, see below.")
+        # Only our own bold goes: the text may have stars in code.
+        first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
         more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
         return markdown.Markdown(f"{first}.{more}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)
+
+
+def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Markdown]:
+    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any."""
+    commands: dict[str, FileEdit] = {}
+    for one in programs:
+        commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
+    commands.pop("", None)
+    if not commands:
+        return []
+    command, ran = next(iter(commands.items()))
+    more = f", and {counted(len(commands) - 1, 'more command')}" if len(commands) > 1 else ""
+    mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
+    shown = markdown.code(markdown.cut(command, _MOST_TEXT))
+    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{mark}{more}.")]
 
 
 def known(files: Sequence[Recovered]) -> str:
@@ -134,11 +159,21 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing) -> Iterator[str]:
+def _on_disk(standing: Standing, there: int) -> Iterator[str]:
+    """How many of `there` files the disk lacks or has otherwise, and how many of these can be brought back."""
     missing, differing = len(standing.missing), len(standing.differing)
-    if missing:
+    if missing == there > 1:
+        yield f"None of the {there} files is on this disk."
+    elif missing:
         yield f"{counted(missing, 'file')} {'is' if missing == 1 else 'are'} not on this disk."
     if differing:
         yield f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk."
-    if standing.restore and (missing or differing):
-        yield f"To bring {'it' if missing + differing == 1 else 'them'} back: {markdown.code(standing.restore)}."
+    if not standing.restore:
+        return
+    count, exact, stale = missing + differing, standing.exact, standing.stale
+    which = ("it" if count == 1 else "them") if count in (exact, stale) else f"{exact or stale} of them"
+    if not exact:
+        yield f"To bring {which} back as last seen: {markdown.code(f'{standing.restore} --grade stale')}."
+        return
+    more = f"; with {markdown.code('--grade stale')} {stale} more, as last seen" if stale else ""
+    yield f"To bring {which} back: {markdown.code(standing.restore)}{more}."
