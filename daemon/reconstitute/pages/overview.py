@@ -155,7 +155,7 @@ def _absent(absent: int, there: int) -> str:
 
 
 def _brought_back(standing: Standing) -> str:
-    """``8 can be brought back exactly: `reconstitute restore … --to DIR`, 3 more as last known with `--grade stale```."""
+    """How many of the absent files come back exactly, how many only as last known, and the commands that do it."""
     absent, exact, likely = len(standing.absent), len(standing.missing), len(standing.likely)
     if not exact + likely:
         return "what it held is not known whole" if absent == 1 else "of none of these a whole content is known"
