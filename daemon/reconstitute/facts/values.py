@@ -228,9 +228,10 @@ class Aftermath:
 class Standing:
     """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
 
-    `missing` are the files that the disk does not have, `differing` those of a certain content that it has otherwise;
-    `restore` is the command that brings `exact` of both back as they were, empty where there is nothing to bring back.
-    `stale` of those missing it brings back only with ``--grade stale``, as last seen.
+    `absent` are all files that the disk does not have, `missing` those of them with a certain content, `likely` those
+    of which a whole, but no certain content is known; `differing` have a certain content that the disk has otherwise.
+    `restore` is the command that brings back what is certain, empty where there is nothing to bring back; with
+    ``--grade stale`` it brings back the likely ones, too.
     """
 
     last_activity: int = 0
@@ -238,7 +239,9 @@ class Standing:
     known_at: int = 0
     counts: Json = field(default_factory=dict)
     aftermath: tuple[Aftermath, ...] = ()
+    absent: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
     exact: int = 0
