@@ -86,6 +86,14 @@ def test_the_command_for_an_earlier_moment_names_it():
     assert restore_command(file, file.shown, 1_795_000_000_000).endswith("--to DIR --at 2026-11-18T11:06:40Z")
 
 
+@pytest.mark.parametrize("time", [-1, 1, 10**15, 10**17])
+def test_an_impossible_time_of_a_record_is_in_no_command(time: int):
+    known = Revision(time, Grade.PROVEN, Content(b"x\n"), "s", "msg_1", "p", "write", Operation.WRITE)
+    doubt = Revision(time + 1, Grade.STALE, Content(b"x\n"), "s", "msg_2", "p", "bash", Operation.RUN)
+    file = Recovered(PATH, "a.py", State.STALE, Disk.MISSING, (known, doubt), known, doubt)
+    assert restore_command(file, known, None) == ""
+
+
 def test_the_command_quotes_a_path_with_spaces(house: Recorded):
     path = f"{ROOT}/my shop's plan.md"
     house.say("ses_1", "assistant", _write("x\n", path))
