@@ -604,3 +604,53 @@ u ru Мы получаем 500 вместо 200, потому что токен 
 u zh 列表把名字显示在左边而不是右边，因为样式是新的。
 u ja スタイルが新しいため、名前が右ではなく左に表示されます。
 """
+
+UNDONE = """\
+Je n'ai pas publié le paquet : il faut d'abord un compte npm.
+The configuration does not let me edit packages/shared, so the kind was not added.
+Nous ne l'avons pas encore déployé sur le serveur.
+La traduction n'a pas été terminée.
+I have not uploaded the video, because the account is missing.
+The second page has not been translated.
+Das Paket habe ich nicht veröffentlicht, dazu fehlt ein Konto.
+Ich habe die Mails nicht verschickt.
+No lo he publicado: hace falta una cuenta.
+No envié el informe porque falta la dirección.
+Non l'ho pubblicato, serve prima un account.
+Non ho ancora inviato il rapporto.
+Não o publiquei: é preciso uma conta.
+Ainda não enviei o relatório.
+Ik heb het pakket niet gepubliceerd, daar is een account voor nodig.
+Ik heb de mails nog niet verstuurd.
+Nie opublikowałem paczki, bo potrzebne jest konto.
+Raportu jeszcze nie wysłałem.
+Я не опубликовал пакет: нужна учётная запись.
+Отчёт я ещё не отправил.
+我没有发布这个包，因为需要账号。
+报告还没发送。
+アカウントが必要なので、パッケージは公開していません。
+レポートはまだ送信していません。
+"""
+
+NEEDED_NO_DOING = """\
+Je n'ai pas modifié les autres fichiers.
+Je n'ai pas trouvé d'erreur.
+Je n'ai pas touché à la configuration, comme demandé.
+Le fichier n'a pas changé.
+I have not touched the other files.
+The old name was not found anywhere.
+The value was not None, so the test passed.
+Ich habe die anderen Dateien nicht angefasst.
+Die alte Funktion wird nicht mehr gebraucht.
+No he tocado los demás archivos.
+No hace falta publicarlo.
+Non ho toccato gli altri file.
+Não alterei os outros arquivos.
+Ik heb de andere bestanden niet aangeraakt.
+Nie zmieniłem innych plików.
+Я не менял другие файлы.
+我没有修改其他文件。
+他のファイルは変更していません。
+If it was not published, the call fails.
+Si le paquet n'a pas été publié, la commande échoue.
+"""

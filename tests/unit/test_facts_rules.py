@@ -145,6 +145,28 @@ def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
     assert undone.standing == "taken back with its turn"
 
 
+@pytest.mark.parametrize(
+    ("stated", "following"),
+    [
+        ("From now on, answer in German.", "Forget that, English again please."),
+        ("We use a table instead of a queue.", "No. Go back to the queue after all."),
+        ("Ab jetzt antworte auf Englisch.", "Doch lieber wieder Deutsch."),
+        ("On utilise SQLite pour l'index.", "Oublie ça, on revient aux fichiers."),
+        ("今後はコメントを英語で書いてください。", "やっぱり日本語に戻してください。"),
+    ],
+)
+def test_what_the_next_prompt_takes_back_says_so(stated: str, following: str) -> None:
+    taken, *_ = rules.find([session(asked(stated, edited("a.py")), asked(following, edited("a.py")))])
+    assert taken.standing.startswith("taken back by the next prompt: “")
+    kept, *_ = rules.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
+    assert kept.standing == ""
+
+
+def test_what_it_replaces_is_left_out_where_its_end_is_not_sure() -> None:
+    (rule,) = rules.find([session(asked("Zamiast MariaDB bierzemy PostgreSQL.", edited("a.py")))])
+    assert rule.replaces == ""
+
+
 def _file(*contents: tuple[str, str]) -> Recovered:
     """A file after each of these (message, content)."""
     return folder_facts.file("a.py", None, *(revision(text, message_id=message) for message, text in contents))

@@ -25,6 +25,9 @@ _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
+_ENDS = frozenset(",;，；、で")
+_OPENING = 60
+"""Characters of a prompt in which it says that the one before no longer holds."""
 _ALIKE = 0.6
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
@@ -123,6 +126,9 @@ def _of_agent(language: Cues, bare: str) -> str:
 
 def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
     match = language.find(kind, sentence.bare)
+    is_cut = match is not None and match.start() == 0 and match.end() == match.end(group) and group == "y"
+    if match and is_cut and sentence.bare[match.end() :].lstrip()[:1] not in _ENDS:
+        return ""  # it begins the sentence, and nothing tells where it ends
     return sentence.text[slice(*match.span(group))].strip(" .。!！,，、;") if match else ""
 
 
@@ -173,7 +179,7 @@ def _changes(facts: SessionFacts) -> Iterator[tuple[int, str]]:
 
 
 def _with_standing(one: _Said, changes: Sequence[tuple[int, str]]) -> _Said:
-    standing = _taken_back(one) or _disregarded(one, changes)
+    standing = _taken_back(one) or _retracted(one) or _disregarded(one, changes)
     if not standing and one.rule.kind == "decision" and one.rule.who == "user" and not _did_something(one.turn):
         later = [turn for turn in one.session.turns if turn.time > one.turn.time and not turn.taken_back]
         if not any(_did_something(turn) for turn in later):
@@ -187,6 +193,18 @@ def _taken_back(one: _Said) -> str:
     changed = {path for call in one.turn.calls for path in call.changed}
     undone = {change.path for change in one.session.changes if change.undone}
     return "what it changed was undone" if changed and changed <= undone and one.rule.kind == "decision" else ""
+
+
+def _retracted(one: _Said) -> str:
+    """What the next prompt of the session says, where it begins by taking back the one before."""
+    later = (turn for turn in one.session.turns if turn.time > one.turn.time and turn.prompt and not turn.taken_back)
+    following = next(later, None)
+    if following is None or one.rule.who != "user":
+        return ""
+    opening = following.prompt[:_OPENING]
+    if not any(language.find("retract", opening) for language in cues.of(following.prompt, one.turn.prompt)):
+        return ""
+    return f"taken back by the next prompt: “{sentences.shorten(following.prompt, 120)}”"
 
 
 def _as_of_now(one: _Said, rule: Rule, files: Sequence[Recovered]) -> Rule:

@@ -184,7 +184,7 @@ class FilesTable:
 
     def _cell(self, one: Statement) -> str:
         mark = self._notes.mark(*one.sources, shown=one.text)
-        return f"{markdown.inline(redact(one.text), _MOST_FOR)}{mark}"
+        return f"{markdown.inline(redact(one.text).replace('`', ''), _MOST_FOR)}{mark}"
 
     def _gone(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""
