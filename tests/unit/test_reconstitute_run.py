@@ -14,6 +14,7 @@ from recorded_sessions import MINUTE, START, FailingLexical, Recorded, call, rec
 from daemon.errors import BadRequest, IndexBroken, OutputRefused
 from daemon.files import Files
 from daemon.model import Json, Target
+from daemon.moments import written
 from daemon.opencode.discover import Sources
 from daemon.reconstitute import Reconstitution
 from daemon.reconstitute.moment import tree_suffix
@@ -175,7 +176,7 @@ def test_an_earlier_moment_grades_a_file_as_it_was_then(run, house: Recorded):
     then = tree(Path(run(at=str(before))["output"]))["theme.py.md"]
     assert "Known exactly" in then
     assert "Proven: every byte is known" in then
-    assert f"--to DIR --at {before}`" in then
+    assert f"--to DIR --at {written(before)}`" in then
     assert "deleted" not in then
 
 

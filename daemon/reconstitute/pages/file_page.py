@@ -187,9 +187,10 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
         return ""
     flags = [] if moment is None else [f"--at {moments.written(moment)}"]
     if revision is not file.held:
-        if FileHistory(file.path, file.revisions).at(revision.time) is not revision:
-            return ""  # another one of the same millisecond came after it
-        flags = [f"--at {moments.written(revision.time)}"]
+        at = moments.written(revision.time)
+        if not at or FileHistory(file.path, file.revisions).at(revision.time) is not revision:
+            return ""  # no time that --at takes, or another one of the same millisecond came after it
+        flags = [f"--at {at}"]
     elif file.last.deleted:
         flags.append("--deleted")
     if not revision.proven:
