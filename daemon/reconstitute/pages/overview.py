@@ -50,11 +50,8 @@ class Overview:
         text = markdown.prose(one.text, _MOST_PURPOSE)
         return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
 
-    def standing(self, files: Sequence[Recovered], programs: Sequence[FileEdit]) -> markdown.Markdown:
-        """The last activity, how much is known, what came after, and what is missing on this disk.
-
-        Of the `programs` that ran there, those that are not part of what came after may have left unlisted files.
-        """
+    def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
+        """The last activity, how much is known, what came after, and what is missing on this disk."""
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
         last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
@@ -63,7 +60,6 @@ class Overview:
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
-        said += unlisted([one for one in programs if one.time < standing.known_at], self._notes)
         there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
         said += list(_on_disk(standing, there))
         return markdown.Markdown(" ".join(said))
