@@ -12,6 +12,7 @@ from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
 from daemon.files.history import LOST_FOLDER
+from daemon.model import Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Ending, Purpose, Script, Standing
@@ -358,3 +359,11 @@ def test_a_folder_of_which_nothing_is_kept_is_no_file():
     shared = file("packages/shared", None, State.LOST, note=f"{LOST_FOLDER} that snapshot tree 5d322bda116a names")
     [row] = [line for line in section(front(material([shared])), "Files") if "shared" in line]
     assert "| a folder, its files unknown |" in row
+
+
+def test_a_file_that_only_a_command_may_have_written_is_not_counted():
+    maybe = file("tea.db", None, State.LOST, operation=Operation.UNCLEAR, tool="bash", note="shell: sqlite3x tea.db")
+    page = front(material([file("a.py"), maybe]))
+    [row] = [line for line in section(page, "Files") if "tea.db" in line]
+    assert "| perhaps never made |" in row
+    assert "Its only file is known exactly" in page

@@ -54,11 +54,10 @@ def find(
     moment: int | None,
 ) -> Standing:
     """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
+    files = [file for file in files if file.is_counted]
     counts = Counter(str(file.state) for file in files)
     known = [file for file in files if file.state in _KNOWN and file.shown is not None and _is_restored(file)]
-    absent = [
-        file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED and not file.is_folder
-    ]
+    absent = [file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED]
     likely = tuple(file.path for file in absent if _is_likely(file))
     missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
     differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)

@@ -60,7 +60,7 @@ class Overview:
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
-        there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
+        there = sum(file.state is not State.DELETED and file.is_counted for file in files)
         said += list(_on_disk(standing, there))
         return markdown.Markdown(" ".join(said))
 
@@ -127,7 +127,7 @@ def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Ma
 def known(files: Sequence[Recovered]) -> str:
     """``14 of 16 files are known exactly, 2 are not; 1 was deleted``."""
     exact = sum(file.state in _EXACT for file in files)
-    files = [file for file in files if not file.is_folder]
+    files = [file for file in files if file.is_counted]
     gone = [file for file in files if file.state is State.DELETED]
     moved = sum(is_moved(file) for file in gone)
     there = len(files) - len(gone)
