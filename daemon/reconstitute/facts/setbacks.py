@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from daemon.reconstitute.facts import telling
+from daemon.reconstitute.facts import commands, telling
 from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
@@ -131,7 +131,8 @@ def _does_more(later: _Made, failed: _Made) -> bool:
         return False
     if _INLINE.search(failed.call.command):
         wanted, done = set(re.findall(r"\w+", failed.call.command)), set(re.findall(r"\w+", later.call.command))
-        return len(wanted) >= _FEWEST_WORDS and wanted <= done
+        is_again = failed.facts.id == later.facts.id and commands.repeats(failed.call.command, later.call.command)
+        return is_again or (len(wanted) >= _FEWEST_WORDS and wanted <= done)
     return len(failed.key) > _WORDS_OF_A_TARGET and set(failed.key) <= set(later.key) and ASKS.isdisjoint(later.key)
 
 
