@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
 _ALIKE = 0.6
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
+    Ending.REFUSED: "not done: a permission for it was refused",
     Ending.FAILED: "not done: the answer failed",
     Ending.OPEN: "not done: no answer is recorded",
 }

@@ -75,6 +75,7 @@ class Ending(StrEnum):
 
     ANSWERED = "answered"
     STOPPED = "stopped"  # the user aborted it, or the process ended in the middle
+    REFUSED = "refused"  # a call in its last step was not permitted, and OpenCode ended it there
     FAILED = "failed"  # the model or the provider returned an error, kept in Turn.error
     OPEN = "open"  # nothing followed the prompt, or it is still being answered
 

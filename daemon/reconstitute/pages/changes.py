@@ -29,7 +29,7 @@ _MOST_LISTED = 1000
 _MOST_TEXT = 120
 _MOST_SUMMARY = 300
 _MOST_FILES = 3
-_ENDINGS = {Ending.STOPPED: "stopped", Ending.FAILED: "failed", Ending.OPEN: "still open"}
+_ENDINGS = {Ending.STOPPED: "stopped", Ending.REFUSED: "refused", Ending.FAILED: "failed", Ending.OPEN: "still open"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _MOST_FILES = 6
 _ENDINGS = {
     Ending.ANSWERED: "answered",
     Ending.STOPPED: "**stopped**",
+    Ending.REFUSED: "**refused**",
     Ending.FAILED: "**failed**",
     Ending.OPEN: "**still open**",
 }
