@@ -18,7 +18,11 @@ PACKAGES = (
     "marked@18.2.1", "remark-gfm@4.0.1", "remark-parse@11.0.0", "remark-rehype@11.1.2", "rehype-stringify@10.0.1",
     "unified@11.0.5",
 )  # fmt: skip
+RENDERERS = ("markdown-it", "cmark-gfm", "marked", "remark")
 SCRIPT = Path(__file__).with_name("render.mjs")
+_AS_GITHUB = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
+WITH_FOOTNOTES = frozenset({"cmark-gfm", "remark"})
+"""The renderers that know footnotes; the others show their marks and definitions as text."""
 _CACHE = os.environ.get("RECONSTITUTE_TEST_CACHE") or Path(__file__).resolve().parents[2] / ".cache"
 
 
@@ -33,7 +37,7 @@ def rendered(texts: Sequence[str]) -> dict[str, list[str]]:
     plain.linkify.set({"fuzzy_link": False})  # type: ignore[union-attr]
     made = {
         "markdown-it": [str(plain.render(text)) for text in texts],
-        "cmark-gfm": [cmarkgfm.github_flavored_markdown_to_html(text, Options.CMARK_OPT_UNSAFE) for text in texts],
+        "cmark-gfm": [cmarkgfm.github_flavored_markdown_to_html(text, _AS_GITHUB) for text in texts],
     }
     place = _installed()
     # Node resolves packages from where the script lies, so the script goes to the packages.

@@ -9,15 +9,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _OURS = re.compile(r"(?:msg|ses)_\w+|reconstitute \w+")
-_QUOTED = (
-    (re.compile(r"(?:\. )?“.*”", re.DOTALL), ""),
-    (re.compile(r", session .* \((?=`|\[)"), ", session … ("),
-    (re.compile(r"^(\S+Z): .* \((?=`ses_)"), r"\1: … ("),
-    (re.compile(r"\. Began with: *$"), ""),
-)
-"""Quotations, the titles of sessions, and a remark that only stands before a quotation."""
+_QUOTED = ((re.compile(r"(?:\. )?“.*”", re.DOTALL), ""), (re.compile(r" \+\d+(?: −\d+)?"), " +N"))
+"""Quotations, and how many lines were written."""
 _OF_CONTENT = (
-    "Secrets in it were", "Characters that cannot be seen", "It has no newline", "Only the first",
+    "Secrets in it were", "Of the diff", "Characters that cannot be seen", "It has no newline", "Only the first",
     "The whole text", "Its lines end", "Nothing:",
     "The content (",
 )  # fmt: skip

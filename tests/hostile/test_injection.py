@@ -32,6 +32,7 @@ from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
 from tests.hostile.payloads import SECRET
 from tests.hostile.planted import FOLDERS
 from tests.hostile.skeleton import skeleton
+from tests.page_links import broken
 from tests.unit.markup import foreign_html, kinds, links
 
 TEMPLATE_MARKS = (
@@ -256,12 +257,15 @@ def test_no_page_has_markup_of_others_or_a_link_that_leaves(world: World, folder
 def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder: str):
     archive = world.made["planted"].archive
     for ran in world.ran("planted", folder, "gullible"):
-        text = "\n".join(ran.pages().values())
-        sources = re.findall(r"Source: .*message `(\w+)`", text)
+        pages = ran.pages()
+        text = "\n".join(pages.values())
+        assert broken(pages, frozenset(name for name in pages if name.endswith(".txt"))) == []
+        answers = re.findall(r"((?:^- .*\n)+)\nAnswered by ", pages["README.md"], re.MULTILINE)
         # Of names of files one statement at most stands, and only if Chroma's graph, which chance builds, finds its file:
         # in 4 of 25 runs none did.
-        assert sources or folder == "path"
-        assert all(archive.state(each) is not None for each in sources)
+        assert answers or folder == "path"
+        for line in "".join(answers).splitlines():
+            assert re.search(r"(?<!\\)\[\^\d+\]", line), line
         for said in ("It cites a message that is not there", "It cites nothing", "It quotes nobody", "a path outside."):
             assert said not in text.replace("\\", "")
         assert "/etc/passwd](" not in text
@@ -269,6 +273,7 @@ def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder
             kept = archive.target_get(ran.target, name)
             said = [*kept["answer"]["statements"], *kept["descriptions"].values(), *kept["notes"]]
             assert all(one["sources"] for one in said)
+            assert all(archive.state(source["message_id"]) for one in said for source in one["sources"])
             assert not any(UNSEEN.search(path) or "\n" in path for path in kept["recorded"])
             for path in [*kept["recorded"], *kept["descriptions"], *(p for one in said for p in one["paths"])]:
                 assert path == ran.target or path.startswith(f"{ran.target}/")
@@ -284,7 +289,7 @@ def test_nothing_of_one_targets_run_is_left_in_another(world: World):
             assert again.chats == []
             assert again.result["written"] == 0
             assert again.pages() == pages
-            others = [f"ses_{other}0" for other in FOLDERS if other != folder]
-            assert not any(f"({other}" in page or f"`{other}`" in page for page in pages.values() for other in others)
+            elsewhere = [f"{world.outside}/{other}/src" for other in FOLDERS if other != folder]
+            assert not any(path in page for page in pages.values() for path in elsewhere)
     known = {target for folder in FOLDERS for target in world.planted["planted"].targets(folder)}
     assert set(world.made["planted"].archive.targets()) == known

@@ -58,12 +58,11 @@ def test_a_page_names_what_may_have_written_files_in_no_list(kind: str, tmp_path
     Story(Case(kind, BUILT), tmp_path / "data", tmp_path / "scratch").play()
     assert cli.main([*configured(tmp_path), APP]) == 0
     page = (tmp_path / "out" / APP.strip("/") / "README.md").read_text()
-    proven = page[page.index("## What could not be proven") :]
-    assert "Nothing: every recorded" not in page
-    assert "the last state is proven" in proven
-    assert "./build.sh" in proven
+    standing = next(line for line in page.splitlines() if line.startswith("**Where it stands**"))
+    assert "All 5 files are known exactly" in standing
+    assert "Files that no record lists may have been written by `./build.sh`[^" in page.partition("## Files")[2]
     row = next(line for line in page.splitlines() if "read.lua" in line and line.startswith("|"))
-    assert "none recorded" in row
+    assert row.endswith("| exactly | seen only |")
 
 
 @pytest.mark.parametrize("kind", ["json", "sqlite"])
@@ -72,4 +71,7 @@ def test_a_page_says_that_all_is_proven_where_all_is(kind: str, tmp_path: Path) 
     Story(Case(kind, quiet), tmp_path / "data", tmp_path / "scratch").play()
     assert cli.main([*configured(tmp_path), APP]) == 0
     page = (tmp_path / "out" / APP.strip("/") / "README.md").read_text()
-    assert "Nothing: every recorded file's last state is proven." in page
+    standing = next(line for line in page.splitlines() if line.startswith("**Where it stands**"))
+    assert "All 4 files are known exactly" in standing
+    assert "no record lists" not in page
+    assert "What came after" not in page

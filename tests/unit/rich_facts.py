@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from found_out import AT, DAY, ROOT, file, material
-
 from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
@@ -31,9 +29,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts
-from daemon.reconstitute.scope import Scope
-
-MINUTE = 60_000
+from tests.unit.found_out import AT, DAY, MINUTE, ROOT, file, material
 
 
 class Numbered(Transcripts):
@@ -157,9 +153,7 @@ def files() -> list:
 
 def rich(made: Facts | None = None, some_files=None, **more) -> Material:
     """Material with these facts, and sessions to match."""
-    made = facts() if made is None else made
-    plain = material(files() if some_files is None else some_files, **more)
-    return replace(plain, facts=made, scope=Scope(ROOT, made.sessions, {}, "print"))
+    return material(files() if some_files is None else some_files, facts=facts() if made is None else made, **more)
 
 
 def many(number: int) -> Facts:

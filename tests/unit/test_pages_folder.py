@@ -48,7 +48,7 @@ def test_the_sections_stand_in_the_order_in_which_a_person_asks():
 
 
 def test_a_section_of_which_nothing_is_known_is_left_out():
-    top = front(material(sessions=[]))
+    top = front(material(facts=Facts()))
     assert "##" not in top
     assert "**Run it**" not in top
     assert "**Left open**" not in top
@@ -115,7 +115,7 @@ def test_nothing_open_is_only_said_of_the_records():
     ],
 )  # fmt: skip
 def test_what_nobody_ran_is_said_to_be_only_named(given: Facts, said: str):
-    assert f"**Run it**: {said}" in front(replace(material([file("a.py")]), facts=given))
+    assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
 
 
 # -- what happened ---------------------------------------------------------------------------------------------------

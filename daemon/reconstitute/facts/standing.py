@@ -6,7 +6,6 @@ is only named where it gives something back, and can be shown as it is.
 
 from __future__ import annotations
 
-import shlex
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,9 +18,8 @@ from daemon.files.history import REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts.contents import cut
 from daemon.reconstitute.facts.values import Aftermath, Call, CallStatus, Citation, SessionFacts, Standing
-from daemon.reconstitute.recover import CERTAIN, Recovered, State
+from daemon.reconstitute.recover import CERTAIN, Recovered, State, shell_word
 from daemon.redact import redact
-from daemon.visible import visible
 
 _MOST = 200
 _SHELL = "shell: "
@@ -91,8 +89,8 @@ def _is_likely(file: Recovered) -> bool:
 
 def restore(target: str, moment: int | None) -> str:
     """The command that writes what is known exactly of `target` into a new folder; empty where it cannot be shown."""
-    quoted = shlex.quote(target)
-    if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
+    quoted = shell_word(target)
+    if not quoted:
         return ""
     return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moments.written(moment)}")
 

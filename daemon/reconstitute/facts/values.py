@@ -41,7 +41,8 @@ class Call:
     """One tool call. `title` is its input in one line.
 
     Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
-    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong; both are bounded.
+    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong, of a
+    shell call the one line that says it; all are bounded.
     `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
     """
 
@@ -246,6 +247,8 @@ class Standing:
     likely: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
+    exact: int = 0
+    stale: int = 0
 
 
 @dataclass(frozen=True, slots=True)

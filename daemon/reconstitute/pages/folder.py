@@ -22,7 +22,7 @@ from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.pages.overview import Overview, known
+from daemon.reconstitute.pages.overview import Overview, known, unlisted
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.said import Said
 from daemon.reconstitute.pages.timeline import Bounds, Timeline
@@ -115,6 +115,7 @@ class Folders:
             warnings=material.warnings,
             facts=facts,
             files=material.files,
+            unlisted=lambda: self._unlisted(parts),
             overview=Overview(facts, self._titles, parts.links, parts.notes, parts.entries),
             timeline=Timeline(
                 facts.sessions,
@@ -136,6 +137,11 @@ class Folders:
             notes=parts.notes,
         )
 
+    def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
+        """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
+        known_at = self._known.material.facts.standing.known_at
+        return unlisted([one for one in self._known.programs("") if one.time < known_at], parts.notes)
+
     def _named(self, parts: Parts, said: Said) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""
         made = []
@@ -153,13 +159,14 @@ class Folders:
     def _inner(self, page: str, folder: str) -> tuple[str, Footnotes]:
         parts = self._parts(page, folder)
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
+        programs = self._known.programs(folder)
         sessions = self._known.sessions(files)
         shown = list(reversed(sessions))[:_MOST_SESSIONS]
         text = self._environment.get_template("inner.md.j2").render(
             title=folder,
             up=between(page, self._plan.layout.folder(self._plan.parent(folder))),
             moment=self._known.material.moment,
-            known=markdown.Markdown(known(files)),
+            known=markdown.Markdown(" ".join([f"{known(files)}.", *unlisted(programs, parts.notes)])),
             purpose=Said(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
             files_table=parts.files.text(folder),
             sessions=[(one, parts.links.session(one.session.id, one.title)) for one in shown],

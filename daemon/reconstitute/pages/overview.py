@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from daemon import markdown
-from daemon.model import Operation
+from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, Standing
@@ -74,10 +74,13 @@ class Overview:
 
     def run(self) -> markdown.Markdown:
         """The command that runs it, else the script of that name; empty where nothing is known."""
-        commands = [one for one in self._facts.commands if not (one.taken_back or self._entries.is_struck(one))]
+        lasting = [one for one in self._facts.commands if not one.taken_back]
+        commands = [one for one in lasting if not self._entries.is_struck(one)]
         ran = next((one for one in commands if one.group == _RUN), None)
         if ran is not None:
             return markdown.Markdown(self._entries.command(ran) + ".")
+        if any(one.group == _RUN for one in lasting):
+            return markdown.Markdown("the model struck out what the records name, see below.")
         named = next(
             (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
         )
@@ -93,14 +96,32 @@ class Overview:
     def left_open(self) -> markdown.Markdown:
         """How many points are open, and the first of them."""
         points = [one for one in self._facts.open if not self._entries.is_struck(one)]
-        if not points:
+        if not self._facts.open:
             return markdown.Markdown("the records name no open todo, question or failure.")
-        first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "")
+        if not points:
+            return markdown.Markdown("the model struck out all that the records name, see below.")
+        # Only our own bold goes: the text may have stars in code.
+        first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
         more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
         return markdown.Markdown(f"{first}.{more}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)
+
+
+def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Markdown]:
+    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any."""
+    commands: dict[str, FileEdit] = {}
+    for one in programs:
+        commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
+    commands.pop("", None)
+    if not commands:
+        return []
+    command, ran = next(iter(commands.items()))
+    more = f", and {counted(len(commands) - 1, 'more command')}" if len(commands) > 1 else ""
+    mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
+    shown = markdown.code(markdown.cut(command, _MOST_TEXT))
+    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{mark}{more}.")]
 
 
 def known(files: Sequence[Recovered]) -> str:
