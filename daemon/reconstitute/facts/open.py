@@ -191,7 +191,7 @@ def _unanswered(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
         if not turns:
             continue
         turn = turns[-1]
-        if not turn.prompt or turn.taken_back or turn.ending is Ending.ANSWERED:
+        if not turn.prompt or turn.taken_back or turn.ending in {Ending.ANSWERED, Ending.REFUSED}:
             continue
         if facts.session.parent_id or answered.get(prompt_key(turn), -1) > turn.time:
             continue

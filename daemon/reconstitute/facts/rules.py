@@ -33,6 +33,7 @@ _ALIKE = 0.6
 _MOST_KEPT = 16_384
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
+    Ending.REFUSED: "not done: a permission for it was refused",
     Ending.FAILED: "not done: the answer failed",
     Ending.OPEN: "not done: no answer is recorded",
 }
