@@ -95,6 +95,16 @@ class Recovered:
         return self.state is State.LOST and self.last.note.startswith(LOST_FOLDER)
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether nothing shows that it was ever there: only commands name it that may have written it."""
+        return all(r.operation in _DOUBTS and r.whole is None and r.fragments is None for r in self.revisions)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it surely was a file, as far as is known: no lost folder, and not only named by a command."""
+        return not (self.is_folder or self.is_doubtful)
+
+    @property
     def was_touched(self) -> bool:
         """Whether a session worked on it or read it: more is known than snapshots and doubts about a folder tell."""
         return any(

@@ -108,7 +108,8 @@ def facts() -> Facts:
         standing=Standing(
             AT + 2 * DAY + MINUTE, "ses_5", AT + DAY, {"proven": 5, "stale": 1},
             (Aftermath("one command of unknown effect ran", "make dist", AT + 2 * DAY, cite(5, 3)),),
-            (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (f"{ROOT}/README.md",), "reconstitute restore ~/shop --to NEW", 3,
+            (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (),
+            (f"{ROOT}/README.md",), "reconstitute restore ~/shop --to NEW",
         ),
         commands=(
             Command("install", "pip install -r requirements.txt", "", 1, cite(1, 3), last=CallStatus.OK),

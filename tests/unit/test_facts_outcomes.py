@@ -1,4 +1,4 @@
-"""Test runs and commits, as the commands and their own words tell them."""
+"""Test runs, as the commands and their own words tell them."""
 
 from __future__ import annotations
 
@@ -65,28 +65,3 @@ def test_only_the_last_run_of_a_command_counts() -> None:
     assert [(one.command, one.passed, one.citation.message_id) for one in found] == [
         ("npm test", True, "msg_1"), ("pytest", True, "msg_0"),
     ]  # fmt: skip
-
-
-COMMITS: list[tuple[str, int, str, list[str]]] = [
-    ("git add -A && git commit -m 'Add the store'", 0, "[main (root-commit) 1a2b3c4] Add the store\n 1 file changed",
-     ["Add the store"]),
-    ("git commit -qm 'Add the store'", 0, "", ["Add the store"]),
-    ("git -C api commit --message='Add it\n\nBecause.'", 0, "", ["Add it"]),
-    ('git commit -m "$(cat <<\'E\'\nAdd it\nE\n)"', 0, "[main 1a2b3c4] Add it", ["Add it"]),
-    ("git commit -m one; git push", 1, "[main 1a2b3c4] one\nrejected", ["one"]),
-    ("git commit -m one", 1, "nothing to commit", []),
-    ("git commit -m one || true", 0, "nothing to commit", []),
-    ("git commit --dry-run -m one", 0, "", []),
-    ("git log --grep commit", 0, "[main 1a2b3c4] old", []),
-    ("echo git commit -m one", 0, "", []),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("command", "status", "output", "expected"), COMMITS)
-def test_a_commit_is_told_by_git_or_by_its_command(command: str, status: int, output: str, expected: list[str]) -> None:
-    assert list(outcomes.commits([turn((command, status, output))])) == expected
-
-
-def test_an_amended_commit_has_its_last_subject() -> None:
-    runs = turn(("git commit -m one", 0, ""), ("git commit --amend -m two", 0, "[main 1a2b3c4] two"))
-    assert outcomes.commits([runs]) == ("two",)

@@ -150,7 +150,7 @@ ENDINGS: list[tuple[tuple[dict[str, Any], ...], dict[str, Any], bool, Ending, st
     ((), {"error": {"name": "APIError", "data": {"message": "overloaded"}}}, False, Ending.FAILED,
      "APIError: overloaded"),
     ((), {"error": {"type": "unknown", "message": "no model"}}, False, Ending.FAILED, "unknown: no model"),
-    ((REJECTED,), {"finish": "tool-calls"}, False, Ending.STOPPED, ""),
+    ((REJECTED,), {"finish": "tool-calls"}, False, Ending.REFUSED, ""),
     ((), {"finish": "tool-calls"}, False, Ending.OPEN, ""),
     ((), {"finish": "tool-calls"}, True, Ending.STOPPED, ""),
     ((RUNNING,), {"completed": False}, False, Ending.OPEN, ""),

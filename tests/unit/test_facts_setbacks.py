@@ -36,6 +36,8 @@ def test_a_command_that_failed_often_is_one_entry() -> None:
         ("cd api && npm test", "cd web && npm test", "did not succeed later"),
         ("pytest tests/a.py", "pytest tests/a.py tests/b.py", "succeeded later as `pytest tests/a.py tests/b.py`"),
         ("python3 -c 'import a; a.run(1)'", "python3 -c 'import a; print(a.run(1))'", "succeeded later as `python3 -c 'import a; print(a.run(1))'`"),
+        ("python3 -c 'from s import S; S().remove(1)'", "python3 -c 'from s import S; S().delete(1)'", "succeeded later as `python3 -c 'from s import S; S().delete(1)'`"),
+        ("python3 -c 'import a; a.run(1)'", "python3 -c 'print(2 ** 10)'", "did not succeed later"),
         ("pytest tests/a.py", "pytest tests/b.py", "did not succeed later"),
         ("make", "make clean", "did not succeed later"),
         ("app serve", "app serve --help", "did not succeed later"),

@@ -7,7 +7,7 @@ from folder_facts import START, TARGET, call, file, revision, session, turn
 
 from daemon.files import Grade
 from daemon.files.disk import Disk
-from daemon.files.history import REVERTED
+from daemon.files.history import LOST_FOLDER, REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.moments import written
 from daemon.reconstitute.facts import standing
@@ -102,11 +102,27 @@ def test_what_is_missing_or_differs_can_be_brought_back():
     assert found.restore == f"reconstitute restore {TARGET} --to DIR --at {written(START)}"
 
 
-def test_all_that_is_missing_is_counted_also_what_cannot_be_brought_back():
-    lost = file("c", None, revision(None, grade=Grade.LOST), state=State.LOST)
-    found = _find([file("a"), _stale("b", revision("x\n", grade=Grade.STALE)), lost, file("d", state=State.DELETED)])
-    assert found.missing == tuple(f"{TARGET}/{name}" for name in "abc")
-    assert (found.exact, found.stale) == (1, 1)
+MAYBE = revision("x", grade=Grade.STALE, operation=Operation.UNCLEAR)
+
+
+def test_what_is_not_on_the_disk_is_counted_whole_and_a_likely_content_told_apart():
+    files = [
+        file("exact"),
+        _stale("likely", MAYBE),
+        _stale("doubtful", _doubt()),
+        file("there", disk=Disk.PRESENT, state=State.STALE),
+        file("lost", None, state=State.LOST),
+        file("deleted", state=State.DELETED),
+        file("folder", None, revision(None, grade=Grade.LOST, note=LOST_FOLDER), state=State.LOST),
+        file("link", "exact", revision("exact", mode=0o120000)),
+    ]
+    found = _find(files)
+    assert [path.removeprefix(f"{TARGET}/") for path in found.absent] == ["exact", "likely", "doubtful", "lost", "link"]
+    assert (found.missing, found.likely) == ((f"{TARGET}/exact",), (f"{TARGET}/likely",))
+
+
+def test_a_folder_of_likely_contents_names_the_command():
+    assert _find([_stale("a", MAYBE)]).restore == f"reconstitute restore {TARGET} --to DIR"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
 from daemon.files.history import LOST_FOLDER
+from daemon.model import Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Ending, Purpose, Script
+from daemon.reconstitute.facts.values import Ending, Purpose, Script, Standing
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
@@ -63,8 +64,8 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         (
             "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
             "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-            "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
-            "`reconstitute restore ~/shop --to NEW`."
+            "`make dist`[^2]. 2 of its 7 files are not on this disk; all can be brought back exactly: "
+            "`reconstitute restore ~/shop --to NEW`. 1 file differs on this disk."
         ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
@@ -73,6 +74,34 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         "`/home/dev/shop`, times in UTC.",
     ]
+
+
+P, COMMAND = (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"), "reconstitute restore /p --to DIR"
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (Standing(absent=P, missing=P, restore=COMMAND),
+         f"None of its 3 files is on this disk; all can be brought back exactly: `{COMMAND}`."),
+        (Standing(absent=P, missing=P[:1], likely=P[1:], restore=COMMAND),
+         f"exactly: `{COMMAND}`, 2 more as last known with `--grade stale`."),
+        (Standing(absent=P[:2], missing=P[:1], restore=COMMAND),
+         f"2 of its 3 files are not on this disk; 1 can be brought back exactly: `{COMMAND}`."),
+        (Standing(absent=P[:2], likely=P[:2], restore=COMMAND),
+         f"all can be brought back as last known, perhaps changed since: `{COMMAND} --grade stale`."),
+        (Standing(absent=P[:1]), "1 of its 3 files is not on this disk; what it held is not known whole."),
+        (Standing(absent=P), "None of its 3 files is on this disk; of none of these a whole content is known."),
+        (Standing(absent=P[:1], missing=P[:1], differing=P[1:], restore=COMMAND),
+         f"1 of its 3 files is not on this disk; it can be brought back exactly: `{COMMAND}`. 2 files differ on this disk."),
+        (Standing(differing=P[1:2], restore=COMMAND),
+         f"1 file differs on this disk; what is known exactly comes back with `{COMMAND}`."),
+        (Standing(), "All 3 files are known exactly."),
+    ],
+)  # fmt: skip
+def test_what_the_disk_lacks_is_told_with_what_comes_back(standing: Standing, said: str):
+    page = front(replace(material([file("a"), file("b"), file("c")]), facts=Facts(standing=standing)))
+    assert page.split("**Where it stands**: ")[1].partition("\n")[0].endswith(said)
 
 
 def test_nothing_open_is_only_said_of_the_records():
@@ -330,3 +359,11 @@ def test_a_folder_of_which_nothing_is_kept_is_no_file():
     shared = file("packages/shared", None, State.LOST, note=f"{LOST_FOLDER} that snapshot tree 5d322bda116a names")
     [row] = [line for line in section(front(material([shared])), "Files") if "shared" in line]
     assert "| a folder, its files unknown |" in row
+
+
+def test_a_file_that_only_a_command_may_have_written_is_not_counted():
+    maybe = file("tea.db", None, State.LOST, operation=Operation.UNCLEAR, tool="bash", note="shell: sqlite3x tea.db")
+    page = front(material([file("a.py"), maybe]))
+    [row] = [line for line in section(page, "Files") if "tea.db" in line]
+    assert "| perhaps never made |" in row
+    assert "Its only file is known exactly" in page

@@ -29,6 +29,7 @@ _MOST = 300
 _LONGEST = 20_000
 _ALIKE = 0.85
 """Of two one-offs: from here on the second is the first one, mended."""
+_LONGEST_ONE_OFF = 2000
 _QUIET = word_set(
     "cd echo printf export set unset source . true : pwd sleep mkdir date which clear env umask ulimit ls cat touch "
     "pushd popd shopt alias trap wait type command"
@@ -79,17 +80,18 @@ def _check(seen: dict[tuple[str, str], _Seen], run: Run, session: SessionFacts) 
     """The key of a one-off: that of a nearly equal one of the same session, which it repeats in other words."""
     for (text, folder), known in seen.items():
         first, *_, owner = known.runs[0]
-        if (
-            folder != run.folder
-            or first.group != "check"
-            or owner.id != session.id
-            or max(len(text), len(run.text)) > 2000
-        ):
-            continue
-        likeness = difflib.SequenceMatcher(None, text, run.text, autojunk=False)
-        if likeness.quick_ratio() >= _ALIKE and likeness.ratio() >= _ALIKE:
+        is_other = folder != run.folder or first.group != "check" or owner.id != session.id
+        if not is_other and repeats(text, run.text):
             return text, folder
     return run.text, run.folder
+
+
+def repeats(one: str, other: str) -> bool:
+    """Whether a one-off (``python3 -c …``) is another one of the same session, mended or in slightly other words."""
+    if max(len(one), len(other)) > _LONGEST_ONE_OFF:
+        return one == other
+    likeness = difflib.SequenceMatcher(None, one, other, autojunk=False)
+    return likeness.quick_ratio() >= _ALIKE and likeness.ratio() >= _ALIKE
 
 
 def of_call(call: Call, session: SessionFacts) -> list[Run]:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 _KINDS = (
@@ -65,6 +65,11 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
     return Cues(code, frozenset(str(table["words"]).split()), patterns)
 
 
+def named(code: str) -> Cues:
+    """The cues of one language of the table."""
+    return _languages()[code]
+
+
 def of(text: str, context: str = "") -> Sequence[Cues]:
     """The cues for `text`, by its script and its small words; where these leave it open, also by its `context`.
 
@@ -78,19 +83,24 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
     if _CYRILLIC.search(text):
         return (languages["ru"],)
     spaced = [cues for code, cues in languages.items() if code not in {"ja", "zh", "ru"}]
-    own = _counts(text, spaced)
+    said = _words(text)
+    own = _counts(said, spaced)
     best = max(own)
     if best > _FEW and own.count(best) == 1:
         return (spaced[own.index(best)],)
-    around = _counts(f"{text} {context[:_CONTEXT]}", spaced)
+    around = _counts(said | _words(context[:_CONTEXT]), spaced)
     likely = max(around) if max(around) > _FEW else max(around) - 1
     return [
         cues
-        for cues, said, besides in zip(spaced, own, around, strict=True)
-        if besides >= likely or (said and said >= best - 1)
+        for cues, alone, besides in zip(spaced, own, around, strict=True)
+        if besides >= likely or (alone and alone >= best - 1)
     ]
 
 
-def _counts(text: str, languages: Sequence[Cues]) -> list[int]:
-    said = {word.casefold() for word in _WORD.findall(text)}
+@lru_cache(maxsize=256)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text))
+
+
+def _counts(said: frozenset[str], languages: Sequence[Cues]) -> list[int]:
     return [len(said & cues.words) for cues in languages]

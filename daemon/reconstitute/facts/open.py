@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from daemon.reconstitute.facts import cues, sentences
@@ -38,6 +39,8 @@ _SHORTEST_QUESTION = 3
 _LAST_SENTENCES = 3
 """A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""
 _STEM = 5
+_MOST_KEPT = 16_384
+"""Sentences whose reading is kept: a service reads the same ones again with every message."""
 _OPENING = re.compile(r"[.!,;:\n。！，、；：–—]")
 
 
@@ -162,11 +165,14 @@ def is_real_question(sentence: sentences.Sentence, context: str = "") -> bool:
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
     if sentence.is_question:
         return False
+    return _undone(sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context)))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _undone(bare: str, codes: tuple[str, ...]) -> bool:
     return any(
-        language.find("undone", sentence.bare)
-        and not language.find("undone_not", sentence.bare)
-        and not language.find("condition", sentence.bare)
-        for language in cues.of(sentence.bare, context)
+        language.find("undone", bare) and not language.find("undone_not", bare) and not language.find("condition", bare)
+        for language in map(cues.named, codes)
     )
 
 
@@ -185,7 +191,7 @@ def _unanswered(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
         if not turns:
             continue
         turn = turns[-1]
-        if not turn.prompt or turn.taken_back or turn.ending is Ending.ANSWERED:
+        if not turn.prompt or turn.taken_back or turn.ending in {Ending.ANSWERED, Ending.REFUSED}:
             continue
         if facts.session.parent_id or answered.get(prompt_key(turn), -1) > turn.time:
             continue

@@ -1,17 +1,16 @@
-"""The tests that were run in a session, with how they ended, and the commits that were made in it.
+"""The tests that were run in a session, with how they ended.
 
-Both are told by a shell command and what it printed. An exit status says how the last command ended, and with 0 every
+They are told by a shell command and what it printed. An exit status says how the last command ended, and with 0 every
 one of a chain of ``&&``; where it does not tell, the output's own words must, or nothing is said.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from daemon.reconstitute.facts.values import Call, Citation, TestRun, Turn
-from daemon.redact import redact
 from daemon.transcript.shell import words
 from daemon.transcript.shell.heredocs import NotUnderstood
 from daemon.transcript.shell.names import words as names
@@ -57,9 +56,6 @@ _BAD = re.compile(
     re.IGNORECASE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_COMMITTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (\S.*)$", re.MULTILINE)
-_GIT_VALUES = names("-C -c --git-dir --work-tree --exec-path --namespace")
-_MESSAGE = re.compile(r"-[a-zA-Z]*m|--message")
 
 
 def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:
@@ -71,34 +67,13 @@ def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:
                 continue
             lines = _summaries(call.output)
             bad = [line for line in lines if _BAD.search(line)]
-            for command, program, is_good in _run(call):
+            for command, program, is_good in programs(call):
                 passed = False if bad else True if lines and is_good is None else is_good
                 if passed is not None and _is_test(program):
                     found.pop(command, None)
                     citation = Citation(session_id, call.message_id, call.ended)
                     found[command] = TestRun(command, passed, (bad or lines or [""])[-1], citation)
     return tuple(found.values())
-
-
-def commits(turns: Iterable[Turn]) -> tuple[str, ...]:
-    """The subjects of the commits, in order; one that was amended has its last one."""
-    found: list[str] = []
-    for turn in turns:
-        for call in turn.calls:
-            if "commit" not in call.command:
-                continue
-            printed = [match[2] for match in _COMMITTED.finditer(call.output)]
-            for _, program, is_good in _run(call):
-                given = _git_words(program)
-                if given[:1] != ["commit"] or "--dry-run" in given:
-                    continue
-                said = _message(given)
-                subject = printed.pop(0) if printed else said if is_good else ""
-                if subject and "--amend" in given and found:
-                    found.pop()
-                if subject:
-                    found.append(redact(subject.strip())[:_LONGEST])
-    return tuple(found)
 
 
 def _summaries(output: str) -> list[str]:
@@ -110,7 +85,7 @@ def _summaries(output: str) -> list[str]:
 # -- commands ----------------------------------------------------------------------------------------------------
 
 
-def _run(call: Call) -> tuple[tuple[str, Program, bool | None], ...]:
+def programs(call: Call) -> tuple[tuple[str, Program, bool | None], ...]:
     """The programs that a shell call ran, each as written, and whether it succeeded; None where that is not known."""
     if call.exit is None or len(call.command) > _LONGEST_COMMAND:
         return ()
@@ -154,33 +129,16 @@ def _statement(statement: Statement, *, is_good: bool | None) -> Iterator[tuple[
 
 def _is_test(program: Program) -> bool:
     if program.name in _RUNNERS:
-        return "--version" not in _plain(program) and "--help" not in _plain(program)
-    operands = [text for text in _plain(program) if not text.startswith("-")]
+        return "--version" not in plain(program) and "--help" not in plain(program)
+    operands = [text for text in plain(program) if not text.startswith("-")]
     if program.name in _TASKS:
         goals = operands[1:] if operands[:1] == ["run"] else operands
         goals = goals if program.name in _OF_MANY_GOALS else goals[:1]
         return any(goal.partition(":")[0] in _TASKS[program.name] for goal in goals)
     script = operands[0] if program.name in _INTERPRETERS and operands else program.field.text
-    return _TEST_FILE.fullmatch(script) is not None and "-c" not in _plain(program)
+    return _TEST_FILE.fullmatch(script) is not None and "-c" not in plain(program)
 
 
-def _plain(program: Program) -> list[str]:
+def plain(program: Program) -> list[str]:
+    """The words given to a program."""
     return [field.text for field in program.arguments]
-
-
-def _git_words(program: Program) -> list[str]:
-    """What is given to git, from its command on."""
-    given = _plain(program) if program.name == "git" else []
-    while given and given[0].startswith("-"):
-        given = given[2:] if given[0] in _GIT_VALUES else given[1:]
-    return given
-
-
-def _message(given: Sequence[str]) -> str:
-    """The first line of a commit's message as its command gives it."""
-    for option, value in zip(given, [*given[1:], ""], strict=True):
-        if _MESSAGE.fullmatch(option):
-            return value.strip().partition("\n")[0]
-        if option.startswith("--message="):
-            return option.partition("=")[2].strip().partition("\n")[0]
-    return ""

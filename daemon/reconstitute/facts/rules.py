@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from daemon.reconstitute.facts import changed_again, cues, looks, sentences
 from daemon.reconstitute.facts.cues import Cues
@@ -29,8 +30,10 @@ _ENDS = frozenset(",;，；、で")
 _OPENING = 60
 """Characters of a prompt in which it says that the one before no longer holds."""
 _ALIKE = 0.6
+_MOST_KEPT = 16_384
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
+    Ending.REFUSED: "not done: a permission for it was refused",
     Ending.FAILED: "not done: the answer failed",
     Ending.OPEN: "not done: no answer is recorded",
 }
@@ -73,7 +76,13 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
     """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
     if sentence.is_question or not 8 <= len(sentence.text) <= _LONGEST or len(sentences.words(sentence.text)) < 2:
         return None
-    languages = cues.of(sentence.bare, context)
+    return _stated(sentence, who, tuple(one.code for one in cues.of(sentence.bare, context)))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _stated(sentence: Sentence, who: str, codes: tuple[str, ...]) -> Statement | None:
+    """What it states in these languages; kept, for a service reads the same sentences again with every message."""
+    languages = [cues.named(code) for code in codes]
     if any(language.find("veto", sentence.bare) or language.find("explain", sentence.bare) for language in languages):
         return None
     for language in languages:

@@ -33,6 +33,7 @@ _QUOTED = re.compile(
     r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|‹[^›]*›|‘[^’]*’(?!\w)|(?<!\w)'[^']+'(?!\w)"
 )
 _LINK = re.compile(r"\bhttps?://\S+")
+_GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")
 _MASK = "\ufffc"
 _WORD = re.compile(r"[^\W_]+(?:[_./-][^\W_]+)*/?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -49,8 +50,11 @@ class Sentence:
     def is_question(self) -> bool:
         """Whether its form asks, in whatever script."""
         end = self.text.rstrip(" \"'’”»)]*_")
-        greek = any("GREEK" in unicodedata.name(letter, "") for letter in end[-40:])
-        return end.endswith(("?", "？", "؟", "\u037e", "⸮", "?!")) or "՞" in end or (greek and end.endswith(";"))
+        return (
+            end.endswith(("?", "？", "؟", "\u037e", "⸮", "?!"))
+            or "՞" in end
+            or (end.endswith(";") and _GREEK.search(end[-40:]) is not None)
+        )
 
 
 def split(text: str) -> list[Sentence]:
@@ -93,7 +97,7 @@ def _goes_on(line: str) -> bool:
 
 def _cut(line: str) -> list[str]:
     pieces, start = [], 0
-    is_greek = bool(re.search(r"[\u0370-\u03ff\u1f00-\u1fff]", line))
+    is_greek = _GREEK.search(line) is not None
     masked = _QUOTED.sub(lambda match: _MASK * (len(match[0]) - 1) + _last(match[0]), line)
     for end in _END.finditer(masked):
         mark, following = end[0][0], line[end.end() : end.end() + 2].strip()

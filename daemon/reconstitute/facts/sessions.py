@@ -8,7 +8,7 @@ from dataclasses import replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.model import Json, Message, Session
-from daemon.reconstitute.facts import forks, outcomes, taken_back, turns
+from daemon.reconstitute.facts import commits, forks, outcomes, taken_back, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts, Todo, Turn
 from daemon.redact import redact
 from daemon.transcript.calls import listed
@@ -53,14 +53,13 @@ def finished(sessions: Iterable[SessionFacts]) -> tuple[SessionFacts, ...]:
     of it again, and so neither tests nor commits of these turns.
     """
     ordered = forks.marked(sorted(sessions, key=lambda one: (one.session.created, one.id)))
-    return tuple(
-        replace(
-            one,
-            tests=outcomes.tests(one.id, one.turns[one.copied :]),
-            commits=outcomes.commits(one.turns[one.copied :]),
-        )
-        for one in ordered
-    )
+    return tuple(map(_with_outcomes, ordered))
+
+
+def _with_outcomes(one: SessionFacts) -> SessionFacts:
+    own = one.turns[one.copied :]
+    made, undone = commits.of(own)
+    return replace(one, tests=outcomes.tests(one.id, own), commits=made, undone_commits=undone)
 
 
 def _todos(

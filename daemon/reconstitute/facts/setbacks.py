@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from daemon.reconstitute.facts import telling
+from daemon.reconstitute.facts import commands, telling
 from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
@@ -131,7 +131,8 @@ def _does_more(later: _Made, failed: _Made) -> bool:
         return False
     if _INLINE.search(failed.call.command):
         wanted, done = set(re.findall(r"\w+", failed.call.command)), set(re.findall(r"\w+", later.call.command))
-        return len(wanted) >= _FEWEST_WORDS and wanted <= done
+        is_again = failed.facts.id == later.facts.id and commands.repeats(failed.call.command, later.call.command)
+        return is_again or (len(wanted) >= _FEWEST_WORDS and wanted <= done)
     return len(failed.key) > _WORDS_OF_A_TARGET and set(failed.key) <= set(later.key) and ASKS.isdisjoint(later.key)
 
 
@@ -144,7 +145,7 @@ def _is_noise(one: _Made) -> bool:
     if call.status is CallStatus.REFUSED:
         return False
     is_last = call == one.turn.calls[-1]
-    return call.tool in _MERE_LOOKS or (is_last and one.turn.ending in {Ending.STOPPED, Ending.OPEN, Ending.FAILED})
+    return call.tool in _MERE_LOOKS or (is_last and one.turn.ending is not Ending.ANSWERED)
 
 
 def _of_group(group: _Group, edited: dict[str, list[_Made]]) -> Setback:
@@ -212,7 +213,7 @@ def _of_turns(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
     for turns in asked.values():
         turns.sort(key=lambda pair: pair[1].time)
         broken = [pair for pair in turns if pair[1].ending in {Ending.STOPPED, Ending.FAILED}]
-        if broken and not (len(broken) == 1 and _ended_by_refusal(broken[0][1])):
+        if broken:
             answered = [pair for pair in turns if pair[1].ending is Ending.ANSWERED and not pair[1].taken_back]
             yield _of_broken(broken, [pair for pair in answered if pair[1].time > broken[-1][1].time])
 
@@ -220,10 +221,6 @@ def _of_turns(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
 def prompt_key(turn: Turn) -> str:
     """The same for prompts in the same words."""
     return " ".join(turn.prompt.casefold().split())
-
-
-def _ended_by_refusal(turn: Turn) -> bool:
-    return bool(turn.calls) and turn.calls[-1].status is CallStatus.REFUSED
 
 
 def _of_broken(broken: list[tuple[SessionFacts, Turn]], answered: list[tuple[SessionFacts, Turn]]) -> Setback:

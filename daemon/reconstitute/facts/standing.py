@@ -6,6 +6,7 @@ is only named where it gives something back, and can be shown as it is.
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -53,14 +54,13 @@ def find(
     moment: int | None,
 ) -> Standing:
     """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
+    files = [file for file in files if file.is_counted]
     counts = Counter(str(file.state) for file in files)
-    known = [file for file in files if file.state in _KNOWN and file.shown is not None]
+    known = [file for file in files if file.state in _KNOWN and file.shown is not None and _is_restored(file)]
     absent = [file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED]
+    likely = tuple(file.path for file in absent if _is_likely(file))
+    missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
     differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)
-    exact = len(differing) + sum(file.state in _KNOWN and file.shown is not None for file in absent)
-    stale = sum(
-        file.state is State.STALE and (held := file.held) is not None and held.whole is not None for file in absent
-    )
     last = max(sessions, key=lambda one: (one.last, one.id), default=None)
     return Standing(
         last_activity=0 if last is None else last.last,
@@ -68,12 +68,22 @@ def find(
         known_at=max((one.time for file in files if (one := _certain(file)) is not None), default=0),
         counts={str(state): counts[state] for state in State if counts[state]},
         aftermath=_aftermath(sessions, files, programs),
-        missing=tuple(file.path for file in absent),
+        absent=tuple(file.path for file in absent),
+        missing=missing,
+        likely=likely,
         differing=differing,
-        restore=restore(target, moment) if exact or stale else "",
-        exact=exact,
-        stale=stale,
+        restore=restore(target, moment) if missing or differing or likely else "",
     )
+
+
+def _is_restored(file: Recovered) -> bool:
+    """Whether `restore` writes it; it makes no links."""
+    return not stat.S_ISLNK(file.last.mode)
+
+
+def _is_likely(file: Recovered) -> bool:
+    """Whether ``restore --grade stale`` writes it, and nothing less does."""
+    return file.state is State.STALE and file.last.whole is not None and not file.last.deleted and _is_restored(file)
 
 
 def restore(target: str, moment: int | None) -> str:

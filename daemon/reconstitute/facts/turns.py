@@ -199,7 +199,7 @@ def _ending(
     if last.is_complete and after is not None and after.created <= (last.completed or last.created):
         return Ending.ANSWERED, ""  # the user wrote meanwhile, and the next step answers both
     was_refused = any(call.status is CallStatus.REFUSED for call in made if call.message_id == last.id)
-    return (Ending.STOPPED if is_over or was_refused else Ending.OPEN), ""
+    return (Ending.REFUSED if was_refused else Ending.STOPPED if is_over else Ending.OPEN), ""
 
 
 def _goes_on(last: Message) -> bool:

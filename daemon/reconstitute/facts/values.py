@@ -76,6 +76,7 @@ class Ending(StrEnum):
 
     ANSWERED = "answered"
     STOPPED = "stopped"  # the user aborted it, or the process ended in the middle
+    REFUSED = "refused"  # a call in its last step was not permitted, and OpenCode ended it there
     FAILED = "failed"  # the model or the provider returned an error, kept in Turn.error
     OPEN = "open"  # nothing followed the prompt, or it is still being answered
 
@@ -169,7 +170,8 @@ class SessionFacts:
     """A session as a page tells of it; `message_ids` are those that have to do with the folder, in order.
 
     `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
-    are that session's. `commits` are subjects of commits made in it. `deleted`: OpenCode deleted it.
+    are that session's. `commits` are subjects of commits made in it, `undone_commits` of those that a later
+    ``git reset`` or ``git revert`` of the session undid. `deleted`: OpenCode deleted it.
     `numbers` are the places of the `message_ids` among all messages of the session, from 1 (empty: it `is_whole`), and
     `sizes` about the bytes that each takes up on a page (empty: unknown).
     """
@@ -184,6 +186,7 @@ class SessionFacts:
     changes: tuple[FileChange, ...] = ()
     tests: tuple[TestRun, ...] = ()
     commits: tuple[str, ...] = ()
+    undone_commits: tuple[str, ...] = ()
     forked_from: str = ""
     copied: int = 0
     deleted: bool = False
@@ -228,9 +231,10 @@ class Aftermath:
 class Standing:
     """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
 
-    `missing` are the files that the disk does not have, `differing` those of a certain content that it has otherwise;
-    `restore` is the command that brings `exact` of both back as they were, empty where there is nothing to bring back.
-    `stale` of those missing it brings back only with ``--grade stale``, as last seen.
+    `absent` are all files that the disk does not have, `missing` those of them with a certain content, `likely` those
+    of which a whole, but no certain content is known; `differing` have a certain content that the disk has otherwise.
+    `restore` is the command that brings back what is certain, empty where there is nothing to bring back; with
+    ``--grade stale`` it brings back the likely ones, too.
     """
 
     last_activity: int = 0
@@ -238,7 +242,9 @@ class Standing:
     known_at: int = 0
     counts: Json = field(default_factory=dict)
     aftermath: tuple[Aftermath, ...] = ()
+    absent: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
     exact: int = 0

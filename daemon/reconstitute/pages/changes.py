@@ -16,7 +16,7 @@ from daemon import markdown
 from daemon.model import Json, Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import Ending, SessionFacts
+from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
@@ -29,7 +29,7 @@ _MOST_LISTED = 1000
 _MOST_TEXT = 120
 _MOST_SUMMARY = 300
 _MOST_FILES = 3
-_ENDINGS = {Ending.STOPPED: "stopped", Ending.FAILED: "failed", Ending.OPEN: "still open"}
+_ENDINGS = {Ending.STOPPED: "stopped", Ending.REFUSED: "refused", Ending.FAILED: "failed", Ending.OPEN: "still open"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +99,31 @@ def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
 
 def _came(one: SessionFacts) -> str:
     kept = [change for change in one.changes if not change.undone]
-    names = [markdown.cut(redact(posixpath.basename(change.path)), 60) for change in kept[:_MOST_FILES]]
+    names = [_file(change) for change in kept[:_MOST_FILES]]
     more = f" and {len(kept) - len(names)} more" if len(kept) > len(names) else ""
-    failed = sum(not run.passed for run in one.tests)
     turns = own_turns(one)
     parts = [
         ", ".join(names) + more,
-        "tests failed" if failed else "tests passed" if one.tests else "",
+        _tests(one.tests),
         counted(len(one.commits), "commit") if one.commits else "",
+        f"{counted(len(one.undone_commits), 'commit')} undone again" if one.undone_commits else "",
         "in part taken back" if any(turn.taken_back for turn in turns) else "",
         _ENDINGS.get(turns[-1].ending, "") if turns else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _file(change: FileChange) -> str:
+    name = markdown.cut(redact(posixpath.basename(change.path)), 60)
+    return f"{name} (deleted)" if change.what == "deleted" else name
+
+
+def _tests(runs: Sequence[TestRun]) -> str:
+    """How the last of them ended: an earlier failure of another command may be what it mended."""
+    if not runs:
+        return ""
+    is_mixed = len({run.passed for run in runs}) > 1
+    return f"{'the last ' if is_mixed else ''}tests {'passed' if runs[-1].passed else 'failed'}"
 
 
 def page(logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> Page:

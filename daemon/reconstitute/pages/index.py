@@ -37,7 +37,8 @@ class Entry:
 
     `summary` is the first sentence of its purpose, or with `is_quoted` what a session said; `newest` the time of the
     last activity, `moment` that of an earlier state (both epoch ms); `known` tells how much is known, in words; `open`
-    counts what is left open; `edited` are pages that a person edited, `retired` former pages kept for what a person wrote in them; `log` are its newest sessions, oldest first.
+    counts what is left open; `edited` are pages that a person edited, `retired` former pages kept for
+    what a person wrote in them; `log` are its newest sessions, oldest first.
     """
 
     folder: str

@@ -269,6 +269,7 @@ def _ended(facts: SessionFacts) -> str:
     words = {
         Ending.ANSWERED: "with an answer",
         Ending.STOPPED: "the last answer was stopped",
+        Ending.REFUSED: "a permission was refused, and the answer ended there",
         Ending.FAILED: f"the last answer failed: {prose(last.error, _MOST_HEADING)}"
         if last.error
         else "the last answer failed",

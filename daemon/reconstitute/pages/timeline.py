@@ -30,6 +30,7 @@ _MOST_FILES = 6
 _ENDINGS = {
     Ending.ANSWERED: "answered",
     Ending.STOPPED: "**stopped**",
+    Ending.REFUSED: "**refused**",
     Ending.FAILED: "**failed**",
     Ending.OPEN: "**still open**",
 }
@@ -186,10 +187,11 @@ class Timeline:
             summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
             yield f"tests {how}: {command}{summary}{self._notes.mark(run.citation)}"
-        if one.commits:
-            named = [markdown.quoted(subject, 80) for subject in one.commits[:_MOST_COMMITS]]
-            more = len(one.commits) - len(named)
-            yield f"committed {', '.join(named)}" + (f" and {more} more" if more else "")
+        for how, subjects in (("committed", one.commits), ("undone again by git: committed", one.undone_commits)):
+            named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
+            more = len(subjects) - len(named)
+            if named:
+                yield f"{how} {', '.join(named)}" + (f" and {more} more" if more else "")
 
 
 def parent_of(session_id: str, parents: Mapping[str, str]) -> str:

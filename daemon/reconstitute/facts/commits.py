@@ -1,0 +1,162 @@
+"""The commits that were made in a session, and those that a later git command of the session undid again.
+
+They are told by the commands and what these printed. Where it is not certain whether a commit stands, it is not told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from daemon.reconstitute.facts.outcomes import plain, programs
+from daemon.reconstitute.facts.values import Call, Turn
+from daemon.redact import redact
+from daemon.transcript.shell.names import words as names
+from daemon.transcript.shell.wrappers import Program
+
+_LONGEST = 300
+"""Characters of a subject."""
+_COMMITTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (\S.*)$", re.MULTILINE)
+_GIT_VALUES = names("-C -c --git-dir --work-tree --exec-path --namespace")
+_MESSAGE = re.compile(r"-[a-zA-Z]*m|--message")
+_MAY_COUNT = re.compile(r"commit|reset|revert|\b(?:merge|pull|rebase|cherry-pick|am|checkout|switch)\b")
+_ELSEWHERE = names("merge pull rebase cherry-pick am checkout switch")
+"""After these the commits before the last one may be others than those that were made here."""
+_BACK = re.compile(r"(?:HEAD|@)(?:~(\d*)|(\^+))?")
+_HASH = re.compile(r"[0-9a-f]{7,40}")
+
+
+@dataclass(slots=True, eq=False)
+class _Commit:
+    """`standing` is None where it may have been undone; `undoes` is what a ``git revert`` undid by it."""
+
+    subject: str
+    hash: str = ""
+    standing: bool | None = True
+    undoes: _Commit | None = None
+
+
+@dataclass(slots=True)
+class _Branch:
+    """What was committed in one place; `tip` are those that the newest one follows without anything between."""
+
+    made: list[_Commit] = field(default_factory=list)
+    tip: list[_Commit] = field(default_factory=list)
+
+    def add(self, commit: _Commit) -> None:
+        self.made.append(commit)
+        self.tip.append(commit)
+
+    def amend(self, commit: _Commit) -> None:
+        if self.tip:
+            self.made.remove(self.tip.pop())
+        self.add(commit)
+
+    def back(self, steps: int | None, *, is_good: bool | None) -> None:
+        """The newest `steps` commits were taken away; None: nobody knows how many."""
+        if steps is None or steps > len(self.tip):
+            self.tip.clear()
+            return
+        for _ in range(steps):
+            gone = self.tip.pop()
+            gone.standing = False if is_good else None
+            if gone.undoes is not None:
+                gone.undoes.standing = True
+
+    def steps(self, target: str) -> int | None:
+        """How many commits were made after `target`; None where that is not known."""
+        back = _BACK.fullmatch(target)
+        if back is not None:
+            return len(back[2]) if back[2] else int(back[1] or 1) if back[1] is not None else 0
+        if not _HASH.fullmatch(target):
+            return None
+        after = (number for number, one in enumerate(reversed(self.tip)) if one.hash and _is_same(one.hash, target))
+        return next(after, None)
+
+
+def of(turns: Iterable[Turn]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The subjects of the commits that stand, in order, and of those that were undone; an amended one has its last."""
+    branches: dict[tuple[str, ...], _Branch] = {}
+    order: list[_Branch] = []
+    for turn in turns:
+        for call in turn.calls:
+            if not _MAY_COUNT.search(call.command):
+                continue
+            for place, given, is_good, printed in _git(call):
+                branch = branches.setdefault(place, _Branch())
+                order += [branch] if branch not in order else []
+                _take(branch, given, printed, is_good=is_good)
+    made = [one for branch in order for one in branch.made if one.undoes is None]
+    return (
+        tuple(one.subject for one in made if one.standing),
+        tuple(one.subject for one in made if one.standing is False),
+    )
+
+
+def _take(branch: _Branch, given: Sequence[str], printed: list[tuple[str, str]], *, is_good: bool | None) -> None:
+    verb, options = given[0], given[1:]
+    if is_good is False and not printed:
+        return
+    if verb == "commit":
+        if "--dry-run" in options:
+            return
+        hash_, subject = printed.pop(0) if printed else ("", _message(options) if is_good else "")
+        if not subject:
+            branch.tip.clear()  # there may be a commit of which nothing is known
+            return
+        commit = _Commit(redact(subject.strip())[:_LONGEST], hash_)
+        (branch.amend if "--amend" in options else branch.add)(commit)
+    elif verb == "reset":
+        operands = [word for word in options if not word.startswith("-")]
+        if len(operands) == 1 and "--" not in options:
+            branch.back(branch.steps(operands[0]), is_good=is_good)
+    elif verb == "revert":
+        _revert(branch, options, printed, is_good=is_good)
+    elif verb in _ELSEWHERE and "--" not in options:
+        branch.tip.clear()
+
+
+def _revert(branch: _Branch, options: Sequence[str], printed: list[tuple[str, str]], *, is_good: bool | None) -> None:
+    operands = [word for word in options if not word.startswith("-")]
+    steps = branch.steps(operands[0]) if len(operands) == 1 else None
+    if steps is None or steps >= len(branch.tip) or {"-n", "--no-commit", "--abort", "--quit"} & set(options):
+        branch.tip.clear()
+        return
+    undone = branch.tip[-1 - steps]
+    undone.standing = False if is_good or printed else None
+    hash_, subject = printed.pop(0) if printed else ("", "")
+    branch.add(_Commit(subject, hash_, undoes=undone))
+
+
+def _git(call: Call) -> Iterator[tuple[tuple[str, ...], list[str], bool | None, list[tuple[str, str]]]]:
+    """The git commands of a call: where each ran, its words, whether it succeeded, and the commits printed."""
+    printed = [(match[1], match[2]) for match in _COMMITTED.finditer(call.output)]
+    for _, program, is_good in programs(call):
+        where, given = _words(program)
+        if given:
+            yield (call.folder, *where), given, is_good, printed
+
+
+def _words(program: Program) -> tuple[list[str], list[str]]:
+    """What is given to git: the options before its command, and the words from that on."""
+    given = plain(program) if program.name == "git" else []
+    before: list[str] = []
+    while given and given[0].startswith("-"):
+        count = 2 if given[0] in _GIT_VALUES else 1
+        before, given = [*before, *given[:count]], given[count:]
+    return before, given
+
+
+def _message(given: Sequence[str]) -> str:
+    """The first line of a commit's message as its command gives it."""
+    for option, value in zip(given, [*given[1:], ""], strict=False):
+        if _MESSAGE.fullmatch(option):
+            return value.strip().partition("\n")[0]
+        if option.startswith("--message="):
+            return option.partition("=")[2].strip().partition("\n")[0]
+    return ""
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
