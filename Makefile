@@ -22,8 +22,9 @@ score: .venv/.ready          ## how much of recorded work comes back: exact, ref
 secrets: .venv/.ready        ## print what of planted secrets can be read: canaries, frames, ways out, innocent texts
 	@$(BIN)/python tools/secrets_matrix.py
 
-rubric: .venv/.ready         ## count the facts of the sample projects that stand on their front pages
+rubric: .venv/.ready         ## count the facts of the sample projects that stand on their front pages, also with the scripted model
 	@$(BIN)/python tools/rubric.py
+	@$(BIN)/python tools/rubric.py --model
 
 screenshots: .venv/.ready    ## photograph the example pages that README shows, with Chromium
 	@$(BIN)/python tools/screenshots.py

@@ -41,9 +41,13 @@ def parse_moment(text: str) -> int | None:
 def written(milliseconds: int) -> str:
     """Epoch ms as `parse_moment` reads them: ``2026-11-22T20:05:30.237Z``; without a fraction where there is none.
 
+    Empty for a moment that `parse_moment` refuses, which a damaged record may have.
+
     >>> written(1_795_377_930_237), written(1_795_377_930_000)
     ('2026-11-22T20:05:30.237Z', '2026-11-22T20:05:30Z')
     """
+    if not _EARLIEST <= milliseconds <= _LATEST:
+        return ""
     moment = dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
     fraction = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
     return f"{moment}{fraction}Z"

@@ -2,8 +2,10 @@
 
 It speaks through `fake_ollama`: give it as `chat_script`. For each question it has a script of statements, each with a
 phrase that some message is known to contain. It looks for the phrase in the blocks that it was shown; where it is not,
-it calls search_sessions for it, then only among what was said; what it never sees it does not state. A question without a script is answered
-with the first sentences of the blocks it was shown first.
+it calls search_sessions for it, then only among what was said; what it never sees it does not state. An entry of the
+facts is struck out in the same way, before the answer. A file or session is summarised by the first of its sentences
+whose phrase it was shown. A question without a script is answered with the first sentences of the blocks it was shown
+first.
 """
 
 from __future__ import annotations
@@ -26,21 +28,26 @@ _SENTENCE = re.compile(r"[A-Z][^\n.!?]{25,200}[.!?]")
 
 @dataclass(frozen=True)
 class Said:
-    """A statement; `phrase` is what its source contains, word for word."""
+    """A statement; `phrase` is what its source contains, word for word.
+
+    With `strikes`, a piece of the line of an entry of the facts, it is the reason why that entry does not hold.
+    """
 
     text: str
     phrase: str
     reason: str = ""
     paths: tuple[str, ...] = ()
+    strikes: str = ""
 
 
 @dataclass
 class EvidentModel:
-    """`scripts` maps a piece of a question's text to its statements; `descriptions` a path to what is said of it."""
+    """`scripts` maps a piece of a question's text to its statements; `sentences` are for files and sessions."""
 
     scripts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
     invents: bool = True
-    """Whether a question without a script is answered with sentences at all."""
+    """Whether what it has no script for is answered with sentences that it was shown, or not at all."""
+    sentences: Sequence[Said] = ()
 
     def __call__(self, body: Any) -> Any:
         messages = body["messages"]
@@ -64,6 +71,10 @@ class EvidentModel:
         if unseen:
             spoken = {"kinds": ["prompt", "answer"]} if unseen[0] in searched else {}
             return call("search_sessions", query=unseen[0], limit=20, **spoken)
+        strike = self._strike(script, blocks, messages)
+        if strike is not None:
+            return strike
+        script = [said for said in script if not said.strikes]
         statements = [
             {
                 "text": said.text, "reason": said.reason, "paths": list(said.paths),
@@ -88,10 +99,28 @@ class EvidentModel:
                     yield found["id"], found["body"].rsplit(" | ", 1)[-1]
 
     def _summary(self, content: str) -> Any:
-        """The first line of three words, of a file or of what a message says."""
+        """A sentence that fits, else the first line of three words, of a file or of what a message says."""
+        shown = " ".join(content.split())
+        fitting = next((said for said in self.sentences if " ".join(said.phrase.split()) in shown), None)
+        if fitting is not None:
+            return call("summarize", text=fitting.text, quote=fitting.phrase)
+        if not self.invents:
+            return call("summarize", text="", quote="")
         recorded = [line for line in content.split("\n") if len(re.findall(r"\w+", line)) > 2]
         line = next((line for line in recorded if not re.match(r"<<<|message |file |What |[0-9a-f]{12} ", line)), "")
         return call("summarize", text=f"It says: {line[:200]}", quote=line)
+
+    def _strike(self, script: Sequence[Said], blocks: Sequence[tuple[str, str]], messages: Sequence[Any]) -> Any | None:
+        """The next entry to be struck out, if one is left whose proof it was shown."""
+        called = [call_["function"] for message in messages for call_ in message.get("tool_calls", ())]
+        done = {each["arguments"]["key"] for each in called if each["name"] == "strike_out"}
+        for said in script:
+            line = re.search(rf"^- \[([0-9a-f]+)\] .*{re.escape(said.strikes)}", messages[1]["content"], re.MULTILINE)
+            message_id = _holding(blocks, said.phrase)
+            if said.strikes and line and message_id and line[1] not in done:
+                proof = {"message_ids": [message_id], "quote": said.phrase}
+                return call("strike_out", key=line[1], reason=said.text, **proof)
+        return None
 
     def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:
         statements = []
@@ -109,3 +138,13 @@ def _holding(blocks: Sequence[tuple[str, str]], phrase: str) -> str:
     """The id of the first message that was shown with the phrase; empty without one."""
     wanted = " ".join(phrase.split())
     return next((message_id for message_id, text in blocks if wanted in " ".join(text.split())), "")
+
+
+def scripted(script: Mapping[str, Any]) -> EvidentModel:
+    """The model of a script as it stands in a TOML file; what that has no words for it does not answer."""
+    answers = {answer["question"]: _said(answer["statements"]) for answer in script["answers"]}
+    return EvidentModel(answers, invents=False, sentences=_said(script.get("sentences", ())))
+
+
+def _said(statements: Sequence[Mapping[str, Any]]) -> list[Said]:
+    return [Said(**{**one, "paths": tuple(one.get("paths", ()))}) for one in statements]

@@ -101,17 +101,6 @@ def make_v2(path: Path, sessions: Sequence[Session2] | None = None) -> Path:
     return path
 
 
-def update_row(path: Path, row: Row2) -> None:
-    """Change a row in place, as OpenCode 2 does for most of its writes."""
-    with closing(sqlite3.connect(path)) as database:
-        done = database.execute(
-            "UPDATE session_message SET data = ?, time_updated = ? WHERE id = ?",
-            (json.dumps(row.record), START_MS + (row.created if row.updated is None else row.updated), row.id),
-        )
-        assert done.rowcount == 1
-        database.commit()
-
-
 def _insert(database: sqlite3.Connection, session: Session2) -> None:
     times = {"time_created": START_MS + session.created, "time_updated": START_MS + session.updated}
     place = {"id": session.id, "project_id": session.project_id, "parent_id": session.parent_id}

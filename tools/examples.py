@@ -17,7 +17,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 
-from evident_model import EvidentModel, Said  # noqa: E402 - found by the line above
+from evident_model import EvidentModel, scripted  # noqa: E402 - found by the line above
 from fake_ollama import FakeOllama  # noqa: E402
 
 from daemon.app.one_shot import OneShot  # noqa: E402
@@ -32,17 +32,8 @@ MODEL = "scripted-example"
 
 def scripts() -> dict[str, EvidentModel]:
     """The model's script for each target, by its path."""
-    found = {}
-    for target in tomllib.loads((EXAMPLES / "answers.toml").read_text())["targets"]:
-        answers = {
-            answer["question"]: [
-                Said(one["text"], one["phrase"], one.get("reason", ""), tuple(one.get("paths", ())))
-                for one in answer["statements"]
-            ]
-            for answer in target["answers"]
-        }
-        found[target["path"]] = EvidentModel(answers, invents=False)
-    return found
+    targets = tomllib.loads((EXAMPLES / "answers.toml").read_text())["targets"]
+    return {target["path"]: scripted(target) for target in targets}
 
 
 def write(output: Path, work: Path) -> list[Json]:

@@ -39,11 +39,6 @@ def turns_of(messages: Sequence[OllamaMessage]) -> list[OllamaMessage]:
     return turns
 
 
-def last_asked(turns: Sequence[OllamaMessage]) -> str:
-    """What the user said last, results passed over."""
-    return next((m["content"] for m in reversed(turns) if m["role"] == "user"), "")
-
-
 def user_texts(turns: Sequence[OllamaMessage]) -> list[str]:
     """What the user said, latest first."""
     return [m["content"] for m in reversed(turns) if m["role"] == "user"]

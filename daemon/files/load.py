@@ -13,9 +13,10 @@ from dataclasses import replace
 
 from daemon.archive import Archive
 from daemon.files.reverts import Reverts
+from daemon.files.session_summaries import Account, account
 from daemon.files.trees import above, is_beneath
 from daemon.model import FileEdit, Operation
-from daemon.transcript.diffs import AFTER_SESSION, AFTER_TURN
+from daemon.transcript.diffs import AFTER_SESSION, AFTER_TURN, BEFORE_REVERT, MAYBE_REVERTED
 from daemon.transcript.edits import NEVER_ENDED
 from daemon.transcript.steps import last_finish
 
@@ -55,8 +56,10 @@ class Loader:
             # Also for what was asked before: an alias may have brought carriers to light that concern it.
             for asked in list(self._asked):
                 waiting += self._came_from(asked)
+        accounts = self._accounts()
         found = Reverts(self._archive).applied(ordered(self._found.values()))
-        return sorted((self._timed(edit) for edit in found if not self._is_retold(edit)), key=_order)
+        weighed = (one for edit in found for one in self._weighed(edit, accounts))
+        return sorted(map(self._timed, weighed), key=_order)
 
     @property
     def prefixes_read(self) -> tuple[str, ...]:
@@ -152,10 +155,37 @@ class Loader:
         following = self._archive.state(order[start]) if start < len(order) else None
         return min(latest, following["created"]) if following is not None else latest
 
-    def _is_retold(self, edit: FileEdit) -> bool:
-        """Whether it tells less exactly what the journal of reverts tells: session_diff as a revert wrote it."""
-        is_diff = edit.tool == "summary" and not edit.message_id and not edit.note.startswith(AFTER_SESSION)
-        return is_diff and any(self._archive.files.session_extra(edit.session_id).get("reverts", {}).values())
+    def _accounts(self) -> dict[str, Account]:
+        """Of each session with a session_diff file what its trees tell of that."""
+        trees: dict[str, list[FileEdit]] = {e.session_id: [] for e in self._found.values() if _is_session_diff(e)}
+        for edit in self._found.values():
+            if edit.operation is Operation.SNAPSHOT and edit.session_id in trees:
+                trees[edit.session_id].append(edit)
+        for session_id, known in trees.items():
+            session = self._archive.session(session_id)
+            if not known and session is not None:  # taken in another folder than that of the file
+                edits = self._archive.files.edits(session.directory)
+                known += [edit for edit in edits if edit.session_id == session_id]
+        return {session_id: account(self._archive, session_id, known) for session_id, known in trees.items()}
+
+    def _weighed(self, edit: FileEdit, accounts: dict[str, Account]) -> Iterator[FileEdit]:
+        """An edit; of a session_diff file only what a revert that came unseen leaves of it."""
+        told = accounts.get(edit.session_id)
+        if told is None or not _is_session_diff(edit):
+            yield edit
+            return
+        is_journaled = self._is_journaled(edit.session_id)
+        if not edit.note.startswith(AFTER_SESSION):
+            if not is_journaled and (told.is_prompted or not told.is_shown):
+                yield edit
+        elif is_journaled or told.is_shown or not (told.is_prompted or told.is_kept):
+            yield edit
+        else:
+            yield replace(edit, time=edit.time - 1, note=BEFORE_REVERT)
+            yield replace(edit, operation=Operation.UNCLEAR, note=MAYBE_REVERTED, content=None)
+
+    def _is_journaled(self, session_id: str) -> bool:
+        return any(self._archive.files.session_extra(session_id).get("reverts", {}).values())
 
     def _turn_end(self, edit: FileEdit) -> int:
         """When the last step of the answer to a prompt had ended, epoch ms; what came later, its diff does not hold."""
@@ -178,6 +208,10 @@ class Loader:
             ends = (last_finish(message) for message in messages if message is not None)
             self._ends[session_id] = next(filter(None, ends), 0)
         return self._ends[session_id]
+
+
+def _is_session_diff(edit: FileEdit) -> bool:
+    return edit.tool == "summary" and not edit.message_id
 
 
 def _brings(edit: FileEdit) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from daemon.fsio import NAME_BYTES, is_git
 from daemon.redact import redact
@@ -16,17 +16,32 @@ def names(paths: Sequence[str]) -> list[str]:
     """The names under which `publish` writes pages of these paths, in the same order.
 
     Every component becomes a harmless file name (docs/reliability.md, P2). Paths that meet on a system that folds case
-    or Unicode forms, or of which one is the folder of another, get a number: the first in the sequence keeps its name.
+    or Unicode forms get a number, and so does a folder that is called as a page is: the first in the sequence keeps its
+    name.
     """
-    wanted = [safe_path(path) for path in paths]
-    folders = {folder for name in wanted for folder in folders_above(folded(name))}
     used: set[str] = set()
-    result = []
-    for name in wanted:
-        chosen, number = name, 1
-        while folded(chosen) in used or folded(chosen) in folders:
+    folders: dict[str, str] = {}
+
+    def free(wanted: str, taken: Callable[[str], bool]) -> str:
+        chosen, number = wanted, 1
+        while taken(folded(chosen)):
             number += 1
-            chosen = _numbered(name, number)
+            chosen = _numbered(wanted, number)
+        return chosen
+
+    def placed(folder: str) -> str:
+        """Where the pages of `folder` go, with a slash at its end."""
+        if folder and folder not in folders:
+            outer, _, name = folder.rpartition("/")
+            folders[folder] = free(placed(outer) + name, lambda one: one in used)
+            taken.add(folded(folders[folder]))
+        return f"{folders[folder]}/" if folder else ""
+
+    taken: set[str] = set()
+    result = []
+    for name in map(safe_path, paths):
+        folder, _, base = name.rpartition("/")
+        chosen = free(placed(folder) + base, lambda one: one in used or one in taken)
         used.add(folded(chosen))
         result.append(chosen)
     return result

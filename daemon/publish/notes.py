@@ -7,12 +7,15 @@ do not count as changes, because editors touch them without being asked. Pure fu
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection
 
 OPEN = b"<!-- notes: what you write between these marks is kept -->"
 CLOSE = b"<!-- /notes -->"
 EMPTY = b"\n\n"
 _HEADING = b"\n## Notes\n\n"
+_MOST_MARKS = 50
+"""Opening marks that are tried; each costs a hash of the page up to it."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -35,14 +38,17 @@ def signature(body: bytes) -> str:
 def own_notes(data: bytes, signatures: Collection[str]) -> tuple[str, bytes] | None:
     """The signature of a page that is one of these, and what stands between its marks; None: it is another page.
 
-    Exactly one pair of marks must end the page. In a body the same marks may stand, for instance in a quoted file.
+    The marks must end the page. They may also stand in its body, as in a quoted file, and in what a person wrote.
     """
-    before, opening, rest = data.rpartition(OPEN)
-    inside, closing, after = rest.partition(CLOSE)
-    if not opening or not closing or after.strip():
+    end = data.rfind(CLOSE)
+    if end < 0 or data[end + len(CLOSE) :].strip():
         return None
-    found = _normal(before)
-    return (found, inside) if found in signatures else None
+    starts = [match.start() for match in re.finditer(re.escape(OPEN), data[:end])]
+    for start in starts[-_MOST_MARKS:]:
+        found = _normal(data[:start])
+        if found in signatures:
+            return found, data[start + len(OPEN) : end]
+    return None
 
 
 def joined(pieces: Collection[bytes]) -> bytes:

@@ -30,10 +30,10 @@ class Conversations:
         self._hidden = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
 
     def digest(self, message_ids: Sequence[str]) -> str:
-        """Changes whenever what `said` answers may change."""
+        """Changes whenever what `said` answers may change, but for the time at which a deletion was noticed."""
         states = [self._archive.state(one) or {} for one in message_ids]
         told = [
-            [one, state.get("hash"), state.get("deleted"), state.get("gone")]
+            [one, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
             for one, state in zip(message_ids, states, strict=True)
         ]
         return records.digest(self._hidden.encode(), records.dumps(told))

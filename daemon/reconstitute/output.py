@@ -44,6 +44,7 @@ def published(
         "unchanged": len(done.unchanged),
         "kept": len(done.kept) + len(done.retired),
         "edited": sorted(done.current),
+        "retired": sorted(done.retired),
         "files": {"proven": proven, "unproven": len(files) - proven},
         "warnings": warnings,
     }
@@ -79,7 +80,10 @@ def answers(questions: Iterable[Question], record: Record, findings: Iterable[Fi
 def entry(renderer: Renderer, root: Path, result: Json) -> Json:
     """A target's line in the index over all, by what became of its pages, and the output directory that it is for."""
     found = renderer.entry(str(Path(result["output"]).relative_to(root)))
-    return {"root": str(root), **to_json(replace(found, edited=tuple(result["edited"])))}
+    return {
+        "root": str(root),
+        **to_json(replace(found, edited=tuple(result["edited"]), retired=tuple(result["retired"]))),
+    }
 
 
 def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:

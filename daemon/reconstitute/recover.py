@@ -6,6 +6,7 @@ says so. The file histories do the proving; this only chooses among their revisi
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,8 @@ from daemon.files.partial import Fragments
 from daemon.files.trees import above
 from daemon.model import Operation
 from daemon.recall.snippet import counted
+from daemon.redact import redact
+from daemon.visible import visible
 
 
 class State(StrEnum):
@@ -97,6 +100,16 @@ class Recovered:
         return any(
             (r.operation not in _DOUBTS and r.tool != SNAPSHOT) or not r.kinds <= _SNAPSHOTS for r in self.revisions
         )
+
+
+def shell_word(path: str) -> str:
+    """`path` as a shell takes it; empty where it cannot be shown as it is: a secret, a control character.
+
+    A quoted path may hide a secret from the rules that know it, so the path itself is looked at too.
+    """
+    quoted = shlex.quote(path)
+    is_plain = redact(path) == path and redact(quoted) == quoted and " ".join(visible(quoted).split()) == quoted
+    return quoted if is_plain else ""
 
 
 def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered]:

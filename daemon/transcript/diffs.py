@@ -21,6 +21,7 @@ from daemon.transcript.shapes import absolute, valid_text
 BEFORE_TURN, AFTER_TURN, AFTER_SESSION = "before the turn", "after the turn", "after the session"
 BEFORE_REVERT = "before a revert"
 """Begin the notes of the STATE edits made here."""
+MAYBE_REVERTED = "reverted, as far as it was"
 NO_MARK = "; a byte order mark would not show in it"
 """Ends the note of a state that was decoded as 1.15 and later do."""
 MOST_DIFFS = 20_000
@@ -62,9 +63,10 @@ def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str
 
     With before and after (up to 1.2.1) it tells the files' state at the session's end: AFTER_SESSION, not later than
     the session's last update, since a copied file has a new time. The state before is left out: after a revert that was
-    undone it is that of the reverted turns, not of the session's beginning. With patches (1.15 and later) it was
-    written by a revert and tells what was reverted: BEFORE_REVERT, then UNCLEAR. Nothing while a revert is pending,
-    when the messages are still there to tell more.
+    undone it is that of the reverted turns, not of the session's beginning. With patches (1.14 and later) it may have
+    been written by a revert, and since 1.17 it was: BEFORE_REVERT, which is what was reverted, then UNCLEAR. A replay
+    leaves both out where files.session_summaries knows better. Nothing while a revert is pending, when the messages are
+    still there to tell more.
     """
     if not diffs or _has_pending_revert(session):
         return []
@@ -83,11 +85,23 @@ def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str
         found += made.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
         if reverted:
             later = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
-            found.append(later.edit(path, Operation.UNCLEAR, "reverted, as far as it was"))
+            found.append(later.edit(path, Operation.UNCLEAR, MAYBE_REVERTED))
     if len(diffs) > MOST_DIFFS:
         made = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
         found.append(made.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
     return found
+
+
+def recorded_sides(diff: Json) -> tuple[str | None, str | None] | None:
+    """Before and after as a diff shows them, None for no file; None in all where it shows no text.
+
+    For a comparison with what has a hash: unlike a STATE they need not prove anything by themselves.
+    """
+    texts = _texts(diff, complete=True)
+    if texts is None or not _adds_up(diff, *texts):
+        return None
+    status = records.text(diff.get("status"))
+    return None if status == "added" else texts[0], None if status == "deleted" else texts[1]
 
 
 class _Maker:
@@ -115,7 +129,8 @@ class _Maker:
 def _told(diff: Json, version: str) -> dict[str, str | None]:
     """The sides that a diff proves: "before" and "after", None where there was no file."""
     status = records.text(diff.get("status"))
-    texts = _texts(diff, version)
+    number = reads.release(version)
+    texts = _texts(diff, complete=number is not None and number >= _FIRST_COMPLETE)
     told: dict[str, str | None] = {}
     if texts is not None and _adds_up(diff, *texts):
         told = {side: text for side, text in zip(("before", "after"), texts, strict=True) if _is_exact(text)}
@@ -128,7 +143,7 @@ def _told(diff: Json, version: str) -> dict[str, str | None]:
     return told
 
 
-def _texts(diff: Json, version: str) -> tuple[str, str] | None:
+def _texts(diff: Json, *, complete: bool) -> tuple[str, str] | None:
     """Before and after as recorded; None where they are not, or not told from a failure to read them."""
     if diff.get("binary") is True or "120000" in str(diff.get("mode", "")):
         return None
@@ -139,8 +154,7 @@ def _texts(diff: Json, version: str) -> tuple[str, str] | None:
         return None
     if diff.get("status") in ("added", "deleted") and diff.get("additions") == diff.get("deletions") == 0:
         return None if "\n@@" in patch else ("", "")  # a binary has no patch at all
-    number = reads.release(version)
-    sides = full_diff(valid_text(patch), complete=number is not None and number >= _FIRST_COMPLETE)
+    sides = full_diff(valid_text(patch), complete=complete)
     return None if sides is None else (sides.before or "", sides.after or "")
 
 

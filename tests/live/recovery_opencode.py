@@ -35,6 +35,12 @@ class Workshop(OpenCode):
         answer: dict[str, Any] = self._session("POST", session, "/message", body)
         return answer
 
+    def say_only(self, session: str, text: str) -> None:
+        """A prompt that the model is not asked to answer: no step follows, and no tree is taken."""
+        model = {"providerID": PROVIDER, "modelID": MODEL}
+        body = {"model": model, "parts": [{"type": "text", "text": text}], "noReply": True}
+        self._session("POST", session, "/message", body)
+
     def prompts(self, session: str) -> list[str]:
         """The ids of what the person said, oldest first."""
         return [m["info"]["id"] for m in self.messages(session) if m["info"]["role"] == "user"]

@@ -69,6 +69,8 @@ class Story(Calls):
         self._asked: dict[str, str] = {}  # session id -> its latest prompt
         self._prompts: list[tuple[Recorded, dict[str, Content], str]] = []
         self._marks: list[store.Mark] = []
+        self._trees: dict[str, dict[str, Content]] = {}
+        self._session_diffs: dict[str, list[Json]] = {}  # session id -> its session_diff file
         self._blind: set[str] = set()
         self._clock = self._latest = START
         self._count = 0
@@ -263,7 +265,9 @@ class Story(Calls):
             too_large = self.is_new and isinstance(content, bytes) and len(content) > _LARGE
             if path.startswith(APP + "/") and path not in ignored and not too_large:
                 seen[path[len(APP) + 1 :]] = content
-        return self._snapshots.take(seen)
+        tree = self._snapshots.take(seen)
+        self._trees[tree] = {f"{APP}/{name}": content for name, content in seen.items()}
+        return tree
 
     def _finish(self, step: _Step | None, event: Json) -> None:
         if step is None or "completed" in step.recorded.info["time"] or step.recorded.info.get("dead"):
@@ -282,6 +286,8 @@ class Story(Calls):
         self._clock += 20
         step.recorded.info["time"]["completed"] = self._clock
         step.recorded.info["finish"] = "tool-calls"
+        if tree is not None and self.case.kind != "sqlite":  # since 1.17 only a revert writes it
+            self._write_session_diff(step.session)
 
     def _changed(self, step: _Step) -> list[str]:
         names = sorted({*step.before, *self.disk})
@@ -359,7 +365,24 @@ class Story(Calls):
             now = self._tree(None, session)
             assert now is not None
             revert |= {"snapshot": tree, "diff": event.get("diff", self._snapshots.diff(tree, now))}
+            self._write_session_diff(session, revert["messageID"])
         return revert
+
+    def _write_session_diff(self, session: str, first: str = "") -> None:
+        """From the first to the last tree of the messages that are left, or of those that are reverted.
+
+        Up to 1.15 the file is written when a step or its turn ends, and in every version by a revert.
+        """
+        if "session_diff" in self.data:
+            return
+        session_id = self._sessions[session]["id"]
+        left = [r for r in self._messages if r.info["sessionID"] == session_id and not r.removed]
+        parts = [p for r in left if r.info["id"] >= first for p in r.parts if not r.cut or p["id"] < r.cut]
+        trees = [(p["type"], self._trees.get(p["snapshot"], {})) for p in parts if "snapshot" in p]
+        before = next((tree for kind, tree in trees if kind == "step-start"), None)
+        after = next((tree for kind, tree in reversed(trees) if kind == "step-finish"), None)
+        found = [] if before is None or after is None else self._diffs(before, after, session)
+        self._session_diffs[session_id] = found
 
     def _remove(self, session_id: str, revert: Json) -> None:
         """The clean-up after a revert: since 1.15 a message that was reverted in part keeps the parts before."""
@@ -419,7 +442,7 @@ class Story(Calls):
         projects = [{"id": "global", "worktree": "/", "sandboxes": [], "time": times}]
         if self.has_git:
             projects.append({"id": _PROJECT, "worktree": APP, "vcs": "git", "sandboxes": [], "time": times})
-        diffs = {
+        diffs = self._session_diffs | {
             self._sessions[name]["id"]: [counted(entry["before"], entry["after"]) | entry for entry in entries]
             for name, entries in self.data.get("session_diff", {}).items()
         }

@@ -5,31 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.files import FileHistory, Grade, Revision
-from daemon.files.content import Content
 from daemon.model import Operation, Page, Session
-from daemon.reconstitute.answer import Record
 from daemon.reconstitute.facts.values import Call, Ending, Facts, Purpose, SessionFacts, Turn
-from daemon.reconstitute.pages.content import MOST_SHOWN
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file_page import FilePages
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import Recovered, recover
-from daemon.reconstitute.scope import Scope
+from tests.unit import found_out
+from tests.unit.found_out import AT, MINUTE, ROOT, material
 
-AT = 1_795_262_400_000
-MINUTE = 60_000
-ROOT = "/home/dev/shop"
 PATH = f"{ROOT}/a.py"
 
 
 def revision(number: int, content: bytes | None, operation: Operation = Operation.WRITE, **more) -> Revision:
     """The state after minute `number`, certain unless told otherwise."""
     fields = {
-        "time": AT + number * MINUTE, "grade": Grade.PROVEN, "session_id": "ses_1", "message_id": f"msg_{number}",
-        "part_id": f"prt_{number}", "tool": operation.value, "operation": operation, "evidence": (operation.value,),
+        "time": AT + number * MINUTE, "message_id": f"msg_{number}", "part_id": f"prt_{number}",
+        "tool": operation.value, "operation": operation, "evidence": (operation.value,),
     }  # fmt: skip
-    return Revision(whole=None if content is None else Content(content), **(fields | more))
+    return found_out.revision(content, **(fields | more))
 
 
 def doubt(number: int, content: bytes | None, command: str = "make dist", **more) -> Revision:
@@ -63,18 +58,9 @@ def session(
     return SessionFacts(Session("ses_1", "prj", ROOT, title, AT, AT, b"{}"), title, made, ids)
 
 
-def material(files: Sequence[Recovered], facts: Facts | None = None, found: Record | None = None) -> Material:
-    facts = facts or Facts()
-    scope = Scope(ROOT, facts.sessions, {}, fingerprint="print")
-    return Material(scope, tuple(files), (), record=found or Record({}, {}), facts=facts)
-
-
 def made(given: Material, most: int = 100) -> list[Page]:
     known = Known(given)
-    sizes = {
-        file.relative: 300_000 * (len((file.shown and file.shown.content) or b"") > MOST_SHOWN) for file in given.files
-    }
-    plan = Plan(sizes, lambda _: True, most, given.facts.sessions)
+    plan = Plan(dict.fromkeys(known.files, 0), lambda _: True, most, given.facts.sessions)
     files = FilePages(known, plan, environment())
     return [page for relative in plan.files for page in files.pages(known.files[relative])]
 

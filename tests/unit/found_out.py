@@ -16,7 +16,7 @@ from daemon.reconstitute.recover import Recovered, State
 from daemon.reconstitute.scope import Scope
 
 AT = 1_795_262_400_000
-DAY = 86_400_000
+MINUTE, DAY = 60_000, 86_400_000
 ROOT = "/home/dev/shop"
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -71,15 +71,14 @@ def passage(text: str) -> Passage:
 
 
 def material(
-    files=(), found: Record | None = None, said=(), sessions=None, own: tuple[str, ...] = (), **more
+    files=(), found: Record | None = None, said=(), own: tuple[str, ...] = (), *, facts: Facts | None = None, **more
 ) -> Material:
-    passages, involved = tuple(said), tuple(sessions if sessions is not None else [session(1)])
-    scope = Scope(ROOT, involved, more.pop("touched", {}), "print")
+    """The `files`, a model's answers, quotations for every question, and `facts`: one session, unless told otherwise."""
+    made = Facts((session(1),)) if facts is None else facts
+    scope = Scope(ROOT, made.sessions, more.pop("touched", {}), "print")
     asked = questions.of(Target(ROOT, own), [one.relative for one in files])
-    findings = tuple(Findings(q, passages, "" if passages else NOTHING) for q in asked)
-    facts = Facts(involved)
-    given = {"record": found or Record({}, {}), "facts": facts} | more
-    return Material(scope, tuple(files), findings, **given)
+    findings = tuple(Findings(q, tuple(said), "" if said else NOTHING) for q in asked)
+    return Material(scope, tuple(files), findings, record=found or Record({}, {}), facts=made, **more)
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:
@@ -105,7 +104,5 @@ def hostile(payload: str, **more):
         notes=(said, said),
         summaries={"ses_1": said},
     )
-    sessions = [session(1, payload), session(2, payload, AT + DAY)]
-    return material(
-        [file("a.py"), file("src/b.py"), file("src/c.py")], found, sessions=sessions, own=(payload,), **more
-    )
+    facts = Facts((session(1, payload), session(2, payload, AT + DAY)))
+    return material([file("a.py"), file("src/b.py"), file("src/c.py")], found, own=(payload,), facts=facts, **more)

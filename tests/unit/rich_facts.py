@@ -29,10 +29,7 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts
-from daemon.reconstitute.scope import Scope
-from tests.unit.found_out import AT, DAY, ROOT, file, material
-
-MINUTE = 60_000
+from tests.unit.found_out import AT, DAY, MINUTE, ROOT, file, material
 
 
 class Numbered(Transcripts):
@@ -111,7 +108,8 @@ def facts() -> Facts:
         standing=Standing(
             AT + 2 * DAY + MINUTE, "ses_5", AT + DAY, {"proven": 5, "stale": 1},
             (Aftermath("one command of unknown effect ran", "make dist", AT + 2 * DAY, cite(5, 3)),),
-            (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (f"{ROOT}/README.md",), "reconstitute restore ~/shop --to NEW",
+            (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (f"{ROOT}/cart.py", f"{ROOT}/settings.py"), (),
+            (f"{ROOT}/README.md",), "reconstitute restore ~/shop --to NEW",
         ),
         commands=(
             Command("install", "pip install -r requirements.txt", "", 1, cite(1, 3), last=CallStatus.OK),
@@ -155,9 +153,7 @@ def files() -> list:
 
 def rich(made: Facts | None = None, some_files=None, **more) -> Material:
     """Material with these facts, and sessions to match."""
-    made = facts() if made is None else made
-    plain = material(files() if some_files is None else some_files, **more)
-    return replace(plain, facts=made, scope=Scope(ROOT, made.sessions, {}, "print"))
+    return material(files() if some_files is None else some_files, facts=facts() if made is None else made, **more)
 
 
 def many(number: int) -> Facts:

@@ -39,7 +39,7 @@ def tree(
     """All pages."""
     conversation = Conversations(house.archive, told)
     found = Record({}, {}, summaries=dict(summaries or {}))
-    made = material(files, found, sessions=[], facts=Facts(told), conversation=conversation)
+    made = material(files, found, facts=Facts(told), conversation=conversation)
     return Renderer(made, most).pages()
 
 

@@ -545,3 +545,112 @@ u zh 以前从来没有发生过。
 u ja 失敗したテストだけを表示してください。
 u ja こんなことは今までありませんでした。
 """
+
+REASONED_TASKS = """\
+u en We store the counts in SQLite instead of CSV files, because two halls write at the same time.
+u en Replace SQLite by PostgreSQL, because the new hall is on another machine.
+u en Swap the polling loop for a webhook, because the API limits us to ten calls a minute.
+u en Serve the images from the CDN rather than from our own box, since the uplink is full.
+u en Then draw the chart with SVG instead of canvas because people want to print it.
+u en Please compute the totals in the database instead of in Python, because the table no longer fits in memory.
+u de Ersetze die Textdatei durch SQLite, weil zwei Leute gleichzeitig schreiben.
+u de Wir rechnen die Summen jetzt in der Datenbank statt in Python, weil die Tabelle zu groß ist.
+u de Sende die Berichte per Post anstatt per Mail, denn viele Mitglieder haben keine Adresse.
+u fr Remplace le fichier texte par SQLite, parce que deux caisses écrivent en même temps.
+u fr On calcule les totaux dans la base au lieu de Python, car la table est trop grande.
+u es Reemplaza el archivo de texto por SQLite, porque dos personas escriben a la vez.
+u es Calculamos los totales en la base en lugar de en Python, porque la tabla es enorme.
+u it Sostituisci il file di testo con SQLite, perché due persone scrivono insieme.
+u it Calcola i totali nel database invece di farlo in Python, perché la tabella è enorme.
+u pt Substitua o arquivo de texto por SQLite, porque duas pessoas escrevem ao mesmo tempo.
+u pt Calculamos os totais no banco em vez de em Python, porque a tabela é enorme.
+u nl Vervang het tekstbestand door SQLite, omdat twee mensen tegelijk schrijven.
+u nl We berekenen de totalen in de database in plaats van in Python, omdat de tabel te groot is.
+u pl Zamień plik tekstowy na SQLite, bo dwie osoby piszą jednocześnie.
+u pl Liczymy sumy w bazie zamiast w Pythonie, ponieważ tabela jest za duża.
+u ru Замени текстовый файл на SQLite, потому что пишут два человека сразу.
+u ru Считаем суммы в базе вместо Python, потому что таблица слишком большая.
+u zh 把文本文件换成 SQLite，因为两个人会同时写入。
+u zh 我们在数据库里计算总数，而不是在 Python 里，因为表太大了。
+u ja 二人が同時に書き込むので、テキストファイルを SQLite に置き換えてください。
+u ja 表が大きすぎるため、Python ではなくデータベースで合計を計算してください。
+"""
+
+UNREASONED_TASKS = """\
+u en The list shows the names on the left instead of the right because of the new style sheet.
+u en We get 500 instead of 200 because the token expired.
+u en Tests use the old name instead of the new one because I forgot to rename them.
+u en It reads the file twice instead of once because the cache is cold.
+u en I used the wrong branch instead of main because I was tired.
+u en If the upload fails, replace the file by a link because we need one.
+u en Why do we replace tabs by blanks, because it breaks the Makefile?
+u en Show me the diff instead of the whole file because it is long.
+u en The page replaces the name by a number because the lookup is broken.
+u en Could you swap the two columns for me because I read from right to left?
+u de Die Liste zeigt die Namen links statt rechts, weil das Stylesheet neu ist.
+u de Wir bekommen 500 statt 200, weil das Token abgelaufen ist.
+u de Vielleicht sollten wir SQLite statt CSV nehmen, weil es schneller wäre.
+u fr La liste affiche les noms à gauche au lieu de la droite parce que le style est nouveau.
+u fr On obtient 500 au lieu de 200 parce que le jeton a expiré.
+u es La lista muestra los nombres a la izquierda en lugar de la derecha porque el estilo es nuevo.
+u es Recibimos 500 en lugar de 200 porque el token caducó.
+u it La lista mostra i nomi a sinistra invece di a destra perché lo stile è nuovo.
+u pt A lista mostra os nomes à esquerda em vez da direita porque o estilo é novo.
+u nl De lijst toont de namen links in plaats van rechts omdat de stijl nieuw is.
+u nl We krijgen 500 in plaats van 200 omdat het token verlopen is.
+u pl Lista pokazuje nazwy po lewej zamiast po prawej, bo styl jest nowy.
+u ru Список показывает имена слева вместо правой стороны, потому что стиль новый.
+u ru Мы получаем 500 вместо 200, потому что токен истёк.
+u zh 列表把名字显示在左边而不是右边，因为样式是新的。
+u ja スタイルが新しいため、名前が右ではなく左に表示されます。
+"""
+
+UNDONE = """\
+Je n'ai pas publié le paquet : il faut d'abord un compte npm.
+The configuration does not let me edit packages/shared, so the kind was not added.
+Nous ne l'avons pas encore déployé sur le serveur.
+La traduction n'a pas été terminée.
+I have not uploaded the video, because the account is missing.
+The second page has not been translated.
+Das Paket habe ich nicht veröffentlicht, dazu fehlt ein Konto.
+Ich habe die Mails nicht verschickt.
+No lo he publicado: hace falta una cuenta.
+No envié el informe porque falta la dirección.
+Non l'ho pubblicato, serve prima un account.
+Non ho ancora inviato il rapporto.
+Não o publiquei: é preciso uma conta.
+Ainda não enviei o relatório.
+Ik heb het pakket niet gepubliceerd, daar is een account voor nodig.
+Ik heb de mails nog niet verstuurd.
+Nie opublikowałem paczki, bo potrzebne jest konto.
+Raportu jeszcze nie wysłałem.
+Я не опубликовал пакет: нужна учётная запись.
+Отчёт я ещё не отправил.
+我没有发布这个包，因为需要账号。
+报告还没发送。
+アカウントが必要なので、パッケージは公開していません。
+レポートはまだ送信していません。
+"""
+
+NEEDED_NO_DOING = """\
+Je n'ai pas modifié les autres fichiers.
+Je n'ai pas trouvé d'erreur.
+Je n'ai pas touché à la configuration, comme demandé.
+Le fichier n'a pas changé.
+I have not touched the other files.
+The old name was not found anywhere.
+The value was not None, so the test passed.
+Ich habe die anderen Dateien nicht angefasst.
+Die alte Funktion wird nicht mehr gebraucht.
+No he tocado los demás archivos.
+No hace falta publicarlo.
+Non ho toccato gli altri file.
+Não alterei os outros arquivos.
+Ik heb de andere bestanden niet aangeraakt.
+Nie zmieniłem innych plików.
+Я не менял другие файлы.
+我没有修改其他文件。
+他のファイルは変更していません。
+If it was not published, the call fails.
+Si le paquet n'a pas été publié, la commande échoue.
+"""

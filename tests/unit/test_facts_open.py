@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import stated_sentences
 from constructed_sessions import START, asked, edited, ran, session, used
 from hypothesis import given
 from hypothesis import strategies as st
@@ -167,6 +168,29 @@ def test_what_the_agent_said_it_did_not_do_is_open(reply: str) -> None:
 )
 def test_what_needed_no_doing_is_not_open(reply: str) -> None:
     assert texts(session(asked("Start.", reply=reply))) == []
+
+
+@pytest.mark.parametrize("reply", stated_sentences.UNDONE.strip().splitlines())
+def test_a_task_that_was_not_done_is_open_in_every_language(reply: str) -> None:
+    assert reply in texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place.")))
+
+
+@pytest.mark.parametrize("reply", stated_sentences.NEEDED_NO_DOING.strip().splitlines())
+def test_what_was_only_left_alone_is_not_open(reply: str) -> None:
+    assert texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place."))) == []
+
+
+def test_a_short_answer_in_a_later_session_settles_a_question() -> None:
+    asked_for = session(asked("Start.", reply="Should the notice go by letter, or by telegram?"))
+    assert texts(asked_for, session(asked("Telegram. Add a class for it.", edited("a.py")), at=60)) == []
+    assert texts(asked_for, session(asked("Rename it.", edited("a.py")), at=60))
+
+
+def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
+    facts = session(
+        asked("Test it.", ran("make test", 2, folder="/work/app/core"), ran("make test", folder="/work/app/web"))
+    )
+    assert texts(facts) == ["make test"]
 
 
 def test_what_was_not_done_and_was_taken_up_later_is_not_open() -> None:

@@ -36,7 +36,7 @@ def _facts(made: Recorded, root: str) -> Facts:
     made.index()
     folder = Files(made.archive).folder(root)
     scope = collect(made.archive, made.recall(), root, folder.histories, None)
-    return gather(root, scope.facts, list(recover(folder.histories, root)), folder.programs, None)
+    return gather(root, scope.sessions, list(recover(folder.histories, root)), folder.programs, None)
 
 
 def test_a_folder_says_what_it_is_where_it_stands_and_how_to_run_it(house):

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import folder_facts
 import pytest
 import stated_sentences
 from constructed_sessions import FOLDER, asked, edited, ran, session
+from folder_facts import revision
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import rules, sentences
 from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, TakenBack
+from daemon.reconstitute.recover import Recovered
 
 WHO = {"u": "user", "a": "agent"}
-MISSED = {"Let's not cache anything for now.", "Never say never, but try."}
+MISSED = {
+    "Let's not cache anything for now.",
+    "Never say never, but try.",
+    "Reemplaza el archivo de texto por SQLite, porque dos personas escriben a la vez.",
+}
 """What is known to be judged wrongly, or is a matter of opinion."""
 
 
@@ -33,12 +40,14 @@ def test_a_rule_is_found(who: str, text: str) -> None:
     assert kinds(who, text)
 
 
-@pytest.mark.parametrize(("who", "text"), rows("DECISIONS", "LATER_DECISIONS", "LAST_DECISIONS"))
+@pytest.mark.parametrize(("who", "text"), rows("DECISIONS", "LATER_DECISIONS", "LAST_DECISIONS", "REASONED_TASKS"))
 def test_a_decision_is_found(who: str, text: str) -> None:
     assert kinds(who, text) or text in MISSED
 
 
-@pytest.mark.parametrize(("who", "text"), rows("NEAR_MISSES", "LATER_NEAR_MISSES", "LAST_NEAR_MISSES"))
+@pytest.mark.parametrize(
+    ("who", "text"), rows("NEAR_MISSES", "LATER_NEAR_MISSES", "LAST_NEAR_MISSES", "UNREASONED_TASKS")
+)
 def test_a_near_miss_states_nothing(who: str, text: str) -> None:
     assert not kinds(who, text) or text in MISSED
 
@@ -124,6 +133,70 @@ def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
     old, new = rules.find([first, second])
     assert old.standing.startswith("replaced later")
     assert new.standing == ""
+
+
+def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
+    prompt = "Replace SQLite by PostgreSQL, because the new hall is on another machine."
+    (rule,) = rules.find([session(asked(prompt, edited("a.py")))])
+    assert (rule.kind, rule.replaces) == ("decision", "SQLite")
+    for turn in (asked(prompt), asked(prompt, ran("make")), asked(prompt, edited("a.py"), ending=Ending.STOPPED)):
+        assert rules.find([session(turn)]) == ()
+    (undone,) = rules.find([session(asked(prompt, edited("a.py"), taken_back=True))])
+    assert undone.standing == "taken back with its turn"
+
+
+@pytest.mark.parametrize(
+    ("stated", "following"),
+    [
+        ("From now on, answer in German.", "Forget that, English again please."),
+        ("We use a table instead of a queue.", "No. Go back to the queue after all."),
+        ("Ab jetzt antworte auf Englisch.", "Doch lieber wieder Deutsch."),
+        ("On utilise SQLite pour l'index.", "Oublie ça, on revient aux fichiers."),
+        ("今後はコメントを英語で書いてください。", "やっぱり日本語に戻してください。"),
+    ],
+)
+def test_what_the_next_prompt_takes_back_says_so(stated: str, following: str) -> None:
+    taken, *_ = rules.find([session(asked(stated, edited("a.py")), asked(following, edited("a.py")))])
+    assert taken.standing.startswith("taken back by the next prompt: “")
+    kept, *_ = rules.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
+    assert kept.standing == ""
+
+
+def test_what_it_replaces_is_left_out_where_its_end_is_not_sure() -> None:
+    (rule,) = rules.find([session(asked("Zamiast MariaDB bierzemy PostgreSQL.", edited("a.py")))])
+    assert rule.replaces == ""
+
+
+def _file(*contents: tuple[str, str]) -> Recovered:
+    """A file after each of these (message, content)."""
+    return folder_facts.file("a.py", None, *(revision(text, message_id=message) for message, text in contents))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "last", "is_changed"),
+    [
+        ("inn,66000\n", "hotel,72000\n", "inn,65000\n", True),  # what it brought in is gone
+        ("a\nrabbit:\n  image: r\n", "a\n", "a\nb\nrabbit:\n  image: r\n", True),  # what it took out is back
+        ("return x, 200\n", "return x, 201\n", "return jsonify(x), 201\n", False),
+        ("旅館,66000\n", "ホテル,72000\n", "旅館,66000円\n", True),
+        ("旅館に泊まる\n", "ホテルに泊まる\n", "ホテルに二泊する\n", False),
+        ("a\n", "a\nb\n", "a\nb\nc\n", False),
+        ("a\n", "a\n", "b\n", False),
+    ],
+)
+def test_a_decision_whose_changes_were_undone_by_hand_says_so(
+    before: str, after: str, last: str, is_changed: bool
+) -> None:
+    turn = asked("We use hotels instead of inns.", edited("a.py"))
+    made = _file(("m0", before), (turn.calls[0].message_id, after), ("m9", last))
+    (rule,) = rules.find([session(turn)], [made])
+    assert rule.standing == ("what it changed was changed again later" if is_changed else "")
+
+
+def test_what_became_of_a_file_that_is_not_known_says_nothing() -> None:
+    turn = asked("We use hotels instead of inns.", edited("a.py"))
+    made = folder_facts.file("a.py", None, revision(None, message_id=turn.calls[0].message_id), revision("x"))
+    assert rules.find([session(turn)], [made])[0].standing == ""
 
 
 def test_two_rules_of_the_same_form_stand_beside_each_other() -> None:

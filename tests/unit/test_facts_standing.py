@@ -7,7 +7,7 @@ from folder_facts import START, TARGET, call, file, revision, session, turn
 
 from daemon.files import Grade
 from daemon.files.disk import Disk
-from daemon.files.history import REVERTED
+from daemon.files.history import LOST_FOLDER, REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.moments import written
 from daemon.reconstitute.facts import standing
@@ -100,6 +100,29 @@ def test_what_is_missing_or_differs_can_be_brought_back():
     found = _find([file("a"), file("b", disk=Disk.DIFFERS), file("c", disk=Disk.IDENTICAL)], moment=START)
     assert (found.missing, found.differing) == ((f"{TARGET}/a",), (f"{TARGET}/b",))
     assert found.restore == f"reconstitute restore {TARGET} --to DIR --at {written(START)}"
+
+
+MAYBE = revision("x", grade=Grade.STALE, operation=Operation.UNCLEAR)
+
+
+def test_what_is_not_on_the_disk_is_counted_whole_and_a_likely_content_told_apart():
+    files = [
+        file("exact"),
+        _stale("likely", MAYBE),
+        _stale("doubtful", _doubt()),
+        file("there", disk=Disk.PRESENT, state=State.STALE),
+        file("lost", None, state=State.LOST),
+        file("deleted", state=State.DELETED),
+        file("folder", None, revision(None, grade=Grade.LOST, note=LOST_FOLDER), state=State.LOST),
+        file("link", "exact", revision("exact", mode=0o120000)),
+    ]
+    found = _find(files)
+    assert [path.removeprefix(f"{TARGET}/") for path in found.absent] == ["exact", "likely", "doubtful", "lost", "link"]
+    assert (found.missing, found.likely) == ((f"{TARGET}/exact",), (f"{TARGET}/likely",))
+
+
+def test_a_folder_of_likely_contents_names_the_command():
+    assert _find([_stale("a", MAYBE)]).restore == f"reconstitute restore {TARGET} --to DIR"
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,8 @@ def test_any_text_is_a_time_or_a_bad_request(text):
 @given(st.integers(946_684_800_000, 4_102_444_800_000))
 def test_a_written_moment_is_read_back_to_the_millisecond(milliseconds: int):
     assert parse_moment(written(milliseconds)) == milliseconds
+
+
+@given(st.integers(max_value=946_684_799_999) | st.integers(min_value=253_402_300_799_001))
+def test_a_moment_that_would_be_refused_is_not_written(milliseconds: int):
+    assert written(milliseconds) == ""

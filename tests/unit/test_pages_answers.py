@@ -33,6 +33,7 @@ from rich_facts import rich
 from daemon import markdown
 from daemon.reconstitute.answer import OUTDATED, unchecked
 from daemon.reconstitute.extract import NOTHING
+from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND, WAITS
 
@@ -93,7 +94,12 @@ def test_a_title_is_short_and_looks_the_same_wherever_it_stands(title: str):
     said = statement("So.", "", source("It \x1bis so.", title))
     talk = replace(passage("a.py \x1bis so."), title=title)
     made = pages(
-        material([file("a.py")], record(answer("run", said)), [talk], [session(1, title), session(2, "B", AT + DAY)])
+        material(
+            [file("a.py")],
+            record(answer("run", said)),
+            [talk],
+            facts=Facts((session(1, title), session(2, "B", AT + DAY))),
+        )
     )
     shown = "Long [31mtitle" if title == LONG else "[REDACTED:"
     for text in made.values():

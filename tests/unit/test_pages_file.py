@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from file_pages import AT, PATH, ROOT, doubt, gone, hostile_pages, made, material, recovered, revision, seen, session
-from found_out import SECRET, answer, record, statement
+from file_pages import PATH, doubt, gone, hostile_pages, made, recovered, revision, seen, session
+from found_out import AT, ROOT, SECRET, answer, material, record, statement
 from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, foreign_html, kinds, links, parse, words
@@ -184,17 +184,6 @@ def test_whatever_is_not_shown_as_it_was_is_said(content: bytes, note: str) -> N
     assert SECRET not in page
     assert "\x1b" not in page
     assert len(page) < MOST_SHOWN + 5000
-
-
-def test_how_a_text_ends_is_only_said_where_it_is_proven() -> None:
-    assert "newline at its end" not in page_of(revision(1, b"no end", grade=Grade.STALE, note="an inexact read"))
-
-
-def test_a_text_that_is_cut_has_the_whole_of_it_beside_the_page() -> None:
-    text = b"one line of text\n" * (MOST_SHOWN // 10)
-    page, beside = made(material([recovered(revision(1, text), path=f"{ROOT}/data.json")]))
-    assert (page.path, beside.path, beside.text) == ("data.json.md", "data.json.txt", text.decode())
-    assert "data.json.txt" in links(page.text)
 
 
 # -- history -------------------------------------------------------------------------------------------------------------

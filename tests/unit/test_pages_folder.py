@@ -14,7 +14,7 @@ from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, ses
 from daemon.files.history import LOST_FOLDER
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Ending, Purpose, Script
+from daemon.reconstitute.facts.values import Ending, Purpose, Script, Standing
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
@@ -48,7 +48,7 @@ def test_the_sections_stand_in_the_order_in_which_a_person_asks():
 
 
 def test_a_section_of_which_nothing_is_known_is_left_out():
-    top = front(material(sessions=[]))
+    top = front(material(facts=Facts()))
     assert "##" not in top
     assert "**Run it**" not in top
     assert "**Left open**" not in top
@@ -63,8 +63,8 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         (
             "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
             "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-            "`make dist`[^2]. 2 files are not on this disk. 1 file differs on this disk. To bring them back: "
-            "`reconstitute restore ~/shop --to NEW`."
+            "`make dist`[^2]. 2 of its 7 files are not on this disk; all can be brought back exactly: "
+            "`reconstitute restore ~/shop --to NEW`. 1 file differs on this disk."
         ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
@@ -73,6 +73,34 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         "`/home/dev/shop`, times in UTC.",
     ]
+
+
+P, COMMAND = (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"), "reconstitute restore /p --to DIR"
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (Standing(absent=P, missing=P, restore=COMMAND),
+         f"None of its 3 files is on this disk; all can be brought back exactly: `{COMMAND}`."),
+        (Standing(absent=P, missing=P[:1], likely=P[1:], restore=COMMAND),
+         f"exactly: `{COMMAND}`, 2 more as last known with `--grade stale`."),
+        (Standing(absent=P[:2], missing=P[:1], restore=COMMAND),
+         f"2 of its 3 files are not on this disk; 1 can be brought back exactly: `{COMMAND}`."),
+        (Standing(absent=P[:2], likely=P[:2], restore=COMMAND),
+         f"all can be brought back as last known, perhaps changed since: `{COMMAND} --grade stale`."),
+        (Standing(absent=P[:1]), "1 of its 3 files is not on this disk; what it held is not known whole."),
+        (Standing(absent=P), "None of its 3 files is on this disk; of none of these a whole content is known."),
+        (Standing(absent=P[:1], missing=P[:1], differing=P[1:], restore=COMMAND),
+         f"1 of its 3 files is not on this disk; it can be brought back exactly: `{COMMAND}`. 2 files differ on this disk."),
+        (Standing(differing=P[1:2], restore=COMMAND),
+         f"1 file differs on this disk; what is known exactly comes back with `{COMMAND}`."),
+        (Standing(), "All 3 files are known exactly."),
+    ],
+)  # fmt: skip
+def test_what_the_disk_lacks_is_told_with_what_comes_back(standing: Standing, said: str):
+    page = front(replace(material([file("a"), file("b"), file("c")]), facts=Facts(standing=standing)))
+    assert page.split("**Where it stands**: ")[1].partition("\n")[0].endswith(said)
 
 
 def test_nothing_open_is_only_said_of_the_records():
@@ -87,7 +115,7 @@ def test_nothing_open_is_only_said_of_the_records():
     ],
 )  # fmt: skip
 def test_what_nobody_ran_is_said_to_be_only_named(given: Facts, said: str):
-    assert f"**Run it**: {said}" in front(replace(material([file("a.py")]), facts=given))
+    assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
 
 
 # -- what happened ---------------------------------------------------------------------------------------------------

@@ -27,7 +27,13 @@ SHOP = Entry("home/dev/shop", ROOT, "Sells mugs.", False, 3, {"proven": 2, "stal
 def test_each_target_has_its_purpose_and_what_is_known_of_it():
     quoted = Entry("home/dev/blog", "/home/dev/blog", '"Please build a blog."', True, 1, {"verified": 1}, AT + DAY)
     unknown = Entry("home/dev/x", "/home/dev/x", "", False, 0, {}, 0)
-    told = replace(SHOP, known="All 3 files are known exactly", open=2, edited=("README.md", "src/a.py.md"))
+    told = replace(
+        SHOP,
+        known="All 3 files are known exactly",
+        open=2,
+        edited=("README.md", "src/a.py.md"),
+        retired=("sessions/2026-11-18-inner.md",),
+    )
     assert index([told, quoted, unknown]).content.splitlines() == [
         "# Reconstituted",
         "",
@@ -38,6 +44,10 @@ def test_each_target_has_its_purpose_and_what_is_known_of_it():
         (
             "  - Edited by hand, and kept as you left it with the current page beside it: "
             "[README.md](home/dev/shop/README.md), [src/a.py.md](home/dev/shop/src/a.py.md)"
+        ),
+        (
+            "  - No pages of it any more, and kept for what you wrote in them: "
+            "[sessions/2026-11-18-inner.md](home/dev/shop/sessions/2026-11-18-inner.md)"
         ),
         "- [/home/dev/x](home/dev/x/README.md): nothing recorded says what it is for.",
         "  - 0 sessions, last activity unknown time. 0 files.",

@@ -110,8 +110,6 @@ def test_what_an_editor_does_by_itself_is_no_edit(tree: Tree, edit) -> None:
     [
         lambda data: data.replace(OPEN, b""),
         lambda data: data.replace(CLOSE, b""),
-        lambda data: data.replace(OPEN, OPEN + b"\n" + OPEN),
-        lambda data: data.replace(CLOSE, CLOSE + b"\n" + CLOSE),
         lambda data: data.replace(OPEN, b"x" + OPEN),
         lambda data: data + b"below the marks\n",
         lambda data: data.replace(b"## Notes", b"## My notes"),
@@ -130,6 +128,21 @@ def test_damaged_marks_count_as_an_edit_and_nothing_is_lost(tree: Tree, damage) 
     assert (result.kept, result.current) == (["README.md"], {"README.md": "README.current.md"})
     assert tree.read("README.md") == data
     assert tree.read("README.current.md") == body("two")
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        b"\nmine\n" + OPEN + b"\nmore\n",
+        b"\n" + CLOSE + b"\nmore\n",
+        b"\n```\n" + CLOSE + b"\n" + OPEN + b"\n```\n",
+    ],
+)
+def test_marks_that_a_person_wrote_between_the_marks_are_notes(tree: Tree, notes: bytes) -> None:
+    tree.run(Page("README.md", "one"))
+    tree.note("README.md", notes)
+    result = tree.run(Page("README.md", "two"))
+    assert (result.kept, tree.read("README.md")) == ([], body("two", notes))
 
 
 def test_marks_in_the_text_of_a_page_are_no_notes_place(tree: Tree) -> None:

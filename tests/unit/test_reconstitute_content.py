@@ -23,6 +23,7 @@ def test_of_nothing_there_is_nothing_to_show():
 
 
 def test_a_proven_content_is_shown_with_how_it_ends_and_a_stale_one_without():
+    assert of_revision(_revision(Bytes(b"x\n"))) == Content("x\n", ())
     assert of_revision(_revision(Bytes(b"x"))).notes == ("It has no newline at its end.",)
     assert of_revision(_revision(Bytes(b"x"), Grade.STALE)) == Content("x", ())
 

@@ -14,6 +14,7 @@ from daemon.files import Files, Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.model import Operation
+from daemon.moments import written
 from daemon.reconstitute.pages.file_page import restore_command
 from daemon.reconstitute.recover import Recovered, State, recover
 
@@ -74,7 +75,7 @@ def test_the_command_named_is_one_that_exists_and_names_what_is_shown(house: Rec
         house.say("ses_1", "assistant", part)
     file = _found(house)
     line = restore_command(file, file.best, None)
-    wanted = flags.format(shown=file.shown.time if file.shown else "")
+    wanted = flags.format(shown=written(file.shown.time) if file.shown else "")
     assert line == f"reconstitute restore {PATH} --to DIR {wanted}".strip()
     given = restore.make_context("restore", shlex.split(line)[2:]).params
     assert (given["path"], given["to"]) == (PATH, "DIR")
@@ -82,7 +83,15 @@ def test_the_command_named_is_one_that_exists_and_names_what_is_shown(house: Rec
 
 def test_the_command_for_an_earlier_moment_names_it():
     file = _of(b"x\n")
-    assert restore_command(file, file.shown, 1_795_000_000_000).endswith("--to DIR --at 1795000000000")
+    assert restore_command(file, file.shown, 1_795_000_000_000).endswith("--to DIR --at 2026-11-18T11:06:40Z")
+
+
+@pytest.mark.parametrize("time", [-1, 1, 10**15, 10**17])
+def test_an_impossible_time_of_a_record_is_in_no_command(time: int):
+    known = Revision(time, Grade.PROVEN, Content(b"x\n"), "s", "msg_1", "p", "write", Operation.WRITE)
+    doubt = Revision(time + 1, Grade.STALE, Content(b"x\n"), "s", "msg_2", "p", "bash", Operation.RUN)
+    file = Recovered(PATH, "a.py", State.STALE, Disk.MISSING, (known, doubt), known, doubt)
+    assert restore_command(file, known, None) == ""
 
 
 def test_the_command_quotes_a_path_with_spaces(house: Recorded):

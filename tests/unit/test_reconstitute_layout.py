@@ -68,3 +68,11 @@ def test_a_relative_link_leads_back_to_the_page(one: list[str], two: list[str]):
 def test_ancestors_are_named_from_the_outside_in():
     assert ancestors("a/b/c.py") == ["a", "a/b"]
     assert ancestors("c.py") == []
+
+
+def test_folder_pages_keep_their_name_beside_folders_called_like_them():
+    layout = Layout(["README.md/inner.txt", "README.md/more/deep.txt", "sub/README/x"])
+    assert [layout.folder(folder) for folder in ("", "README.md", "sub")] == [
+        "README.md", "README-2.md/README.md", "sub/README.md",
+    ]  # fmt: skip
+    assert layout.file("README.md/more/deep.txt") == "README-2.md/more/deep.txt.md"

@@ -14,7 +14,7 @@ from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.files.partial import Fragments, Run
 from daemon.model import Operation
-from daemon.reconstitute.recover import MEANING, State, evidence, recover
+from daemon.reconstitute.recover import MEANING, State, evidence, recover, shell_word
 
 
 @pytest.fixture
@@ -220,3 +220,17 @@ def test_content_is_only_taken_out_of_the_archive_for_what_stands_on_the_disk(tm
     found = {file.relative: file.disk for file in recover(histories, str(tmp_path))}
     assert found == {"gone.py": Disk.MISSING, "there.py": Disk.IDENTICAL}
     assert taken == ["there.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/proj/a b.txt", "'/proj/a b.txt'"),
+        ("/proj/it's.txt", "'/proj/it'\"'\"'s.txt'"),
+        ("/proj/tool --passphrase 'my dog has fleas'.txt", ""),
+        ("/proj/ALTER USER bob IDENTIFIED BY 'bluehorse'.sql", ""),
+        ("/proj/a\nb", ""),
+    ],
+)
+def test_a_path_is_only_given_to_a_shell_where_it_can_be_shown(path: str, expected: str):
+    assert shell_word(path) == expected

@@ -16,7 +16,7 @@ from daemon.files.disk import Disk
 from daemon.files.partial import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.extract import NOTHING
-from daemon.reconstitute.pages.content import shown
+from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages.files_table import MOST_ROWS
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.said import NOT_FOUND
@@ -53,7 +53,7 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
                 file("lost.py", None, State.LOST, reason=payload, note=payload),
             ],
             said=[passage(" ".join(payload.split()) or "x"), passage(payload)],
-            sessions=[session(1, payload)],
+            facts=Facts((session(1, payload),)),
             own=(payload,),
             warnings=(payload,),
         )
@@ -65,17 +65,10 @@ def test_hostile_text_is_inert_wherever_it_comes_from(payload: str):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_headings_are_ours_alone(payload: str):
     said = [passage(" ".join(payload.split()) or "x")]
-    made = pages(material([file("a.py")], said=said, sessions=[session(1, payload)], warnings=(payload,)))
+    made = pages(material([file("a.py")], said=said, facts=Facts((session(1, payload),)), warnings=(payload,)))
     tokens = parse(made["README.md"])
     headings = [tokens[n + 1].content for n, token in enumerate(tokens) if token.type == "heading_open"]
     assert headings == ["shop", "What happened", "Files"]
-
-
-# -- content -------------------------------------------------------------------------------------------------------
-
-
-def test_an_unchanged_text_has_no_note():
-    assert shown(b"plain\n").notes == ()
 
 
 # -- the set -------------------------------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from markup import links, parse
@@ -14,12 +14,15 @@ from recorded_sessions import MINUTE, START, FailingLexical, Recorded, call, rec
 from daemon.errors import BadRequest, IndexBroken, OutputRefused
 from daemon.files import Files
 from daemon.model import Json, Target
+from daemon.moments import written
 from daemon.opencode.discover import Sources
 from daemon.reconstitute import Reconstitution
 from daemon.reconstitute.moment import tree_suffix
+from tests.page_links import broken
 from tests.taking_in import intake_of
 
 SHOP = "/home/dev/shop"
+QUESTIONS = ("Where does the colour live?",)
 
 
 def write(path: str, content: str = "x = 1\n") -> Json:
@@ -63,7 +66,7 @@ def tree(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*.md"))}
 
 
-def test_a_folder_becomes_a_tree_that_answers_the_questions(run, tmp_path: Path):
+def test_a_folder_becomes_a_tree_of_pages(run, tmp_path: Path):
     result = run()
     assert result["target"] == SHOP
     assert result["output"] == str(tmp_path / "out/home/dev/shop")
@@ -74,35 +77,30 @@ def test_a_folder_becomes_a_tree_that_answers_the_questions(run, tmp_path: Path)
     assert set(made) - sessions == {"README.md", "src/README.md", "src/app.py.md", "theme.py.md"}
     assert len(sessions) == 2
     top = made["README.md"]
-    for expected in (
-        "Please build a small shop service",
-        "SQLite instead of files",
-        "not yet done",
-        "python3 -m pytest -q",
-    ):
-        assert expected in top
-    assert "colour lives in theme.py" in made["theme.py.md"]
+    for expected in ("Please build a small shop service", "not yet done", "python3 -m pytest -q"):
+        assert expected in top.split("## What happened")[0]
+    assert "colour lives in theme.py" in made["sessions/2026-11-18-somewhere-above.md"]
     assert "x = 1" in made["src/app.py.md"]
 
 
-def test_of_a_session_elsewhere_only_the_turns_about_the_target_are_quoted(run):
-    top = (Path(run()["output"]) / "README.md").read_text()
-    assert "Gardening" not in top.split("## Sessions")[0]
-    assert "Somewhere above" in top
+def test_of_a_session_elsewhere_only_the_turns_about_the_target_are_told(run):
+    made = tree(Path(run()["output"]))
+    assert not any("ardening" in page for page in made.values())
+    assert "Somewhere above" in made["README.md"]
 
 
-def test_quotes_cite_messages_that_exist_and_hold_them(run, house: Recorded):
-    text = (Path(run()["output"]) / "README.md").read_text()
-    tokens = parse(text)
-    for number, token in enumerate(tokens):
-        if token.type == "blockquote_open":
-            quote = tokens[number + 2].content.replace("\\", "")
-            cited = next(
-                t.content for t in tokens[number + 3 :] if t.type == "code_inline" and t.content.startswith("msg_")
-            )
-            message = house.archive.message(cited)
-            assert message is not None
-            assert any(quote in part.data.get("text", "") for part in message.parts)
+def test_footnotes_lead_to_messages_that_hold_their_quotes(run):
+    made = tree(Path(run(questions=("What was decided on, SQLite or files?",))["output"]))
+    notes = re.findall(r"^\[\^\d+\]: .*\]\((\S+)#(msg-\d+)\)(?:: “(.*)”)?$", made["README.md"], re.MULTILINE)
+    assert any("SQLite instead" in message_of(made, *note[:2]) for note in notes)
+    assert any(note[2] for note in notes)
+    assert all(note[2] in message_of(made, *note[:2]) for note in notes)
+    assert broken(made) == []
+
+
+def message_of(made: dict[str, str], page: str, anchor: str) -> str:
+    """What a session's page shows of a message."""
+    return made[page].partition(f"\n###### {anchor}\n")[2].partition("\n###### ")[0]
 
 
 def test_a_second_run_writes_nothing(run):
@@ -119,14 +117,15 @@ def test_a_model_that_went_away_rewrites_nothing(run, house: Recorded):
 
 
 def test_answers_found_while_recall_was_not_whole_are_looked_for_again(run, house: Recorded):
-    first = run(recall=house.recall(semantic=None))
+    first = run(recall=house.recall(semantic=None), questions=QUESTIONS)
     assert any("meaning was not searched" in warning for warning in first["warnings"])
-    assert run()["warnings"] == []
+    assert run(questions=QUESTIONS)["warnings"] == []
 
 
 def test_files_are_recovered_and_the_gap_said_when_no_index_answers(run, house: Recorded):
-    result = run(recall=house.recall(semantic=None, lexical=FailingLexical(IndexBroken("torn"))))
+    result = run(recall=house.recall(semantic=None, lexical=FailingLexical(IndexBroken("torn"))), questions=QUESTIONS)
     assert result["files"]["proven"] == 2
+    assert any("were not looked for" in warning for warning in result["warnings"])
     assert any("recall did not answer" in warning for warning in result["warnings"])
 
 
@@ -177,12 +176,12 @@ def test_an_earlier_moment_grades_a_file_as_it_was_then(run, house: Recorded):
     then = tree(Path(run(at=str(before))["output"]))["theme.py.md"]
     assert "Known exactly" in then
     assert "Proven: every byte is known" in then
-    assert f"--to DIR --at {before}`" in then
+    assert f"--to DIR --at {written(before)}`" in then
     assert "deleted" not in then
 
 
 def test_an_own_question_is_answered_on_the_page(run):
-    top = (Path(run(questions=("Where does the colour live?",))["output"]) / "README.md").read_text()
+    top = (Path(run(questions=QUESTIONS)["output"]) / "README.md").read_text()
     section = top.split("### Where does the colour live?")[1].split("## ")[0]
     assert "theme.py" in section
 
@@ -192,7 +191,7 @@ def test_an_earlier_moment_knows_nothing_of_what_came_later(run):
     made = tree(Path(result["output"]))
     assert "theme.py.md" not in made
     assert "Somewhere above" not in made["README.md"]
-    assert "As it was at" in made["README.md"]
+    assert "This is how it was at 2026-11-18 11:12." in made["README.md"]
 
 
 def test_an_earlier_moment_has_a_tree_of_its_own_and_the_current_one_stays(run, house: Recorded):
@@ -247,7 +246,7 @@ def test_a_single_file_is_a_target_too(run):
     result = run(f"{SHOP}/src/app.py")
     made = tree(Path(result["output"]))
     assert set(made) == {"README.md", "app.py.md", "sessions/2026-11-18-build-the-shop.md"}
-    assert links(made["README.md"]).count("app.py.md") == 3
+    assert links(made["README.md"]).count("app.py.md") == 2
 
 
 def test_a_path_nobody_recorded_is_refused_with_what_is_near(run):
@@ -321,15 +320,16 @@ def test_a_hostile_file_name_gets_a_page_that_links_reach(run, house: Recorded):
     )
     house.index()
     root = Path(run()["output"])
-    for href in links((root / "README.md").read_text()):
-        assert (root / unquote(href)).is_file()
+    made = tree(root)
+    assert broken(made) == []
+    assert "we%20ird%5D%28%20name_%231.md.md" in links(made["README.md"])
     assert not (root / ".git").exists()
 
 
 def test_progress_is_told_in_order(house: Recorded, tmp_path: Path):
     said: list[str] = []
     made = Reconstitution(house.archive, house.recall(), Files(house.archive), tmp_path / "out")
-    made.run(Target(SHOP), lambda step: said.append(step["phase"]))
+    made.run(Target(SHOP, questions=QUESTIONS), lambda step: said.append(step["phase"]))
     assert list(dict.fromkeys(said)) == ["collect", "recover", "quote"]
 
 
@@ -361,8 +361,9 @@ def test_thousands_of_files_that_only_a_snapshot_shows_are_counted_and_what_was_
     assert result["files"] == {"proven": 2002, "unproven": 0}
     made = tree(Path(result["output"]))
     assert {"src/app.py.md", "theme.py.md"} <= set(made)
-    table, others = made["README.md"].split("## Files")[1].split("No session worked on these")
-    assert "src/app.py" in table
-    assert "pkg/" not in table
-    assert "Not listed: 1502 more files of this kind." in others
+    table = made["README.md"].split("## Files")[1]
+    rows = [line for line in table.splitlines() if line.startswith("| [")]
+    assert [row.split("]")[0] for row in rows[:3]] == ["| [src/app.py", "| [theme.py", "| [pkg/m0/"]
+    assert len(rows) == 42
+    assert "Without a page of their own: 1947 files" in table
     assert "verified" in made["src/app.py.md"]

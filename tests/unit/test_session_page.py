@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.publish import publish
+from daemon.publish.notes import CLOSE
 from daemon.reconstitute.answer import Source, Statement
 from daemon.reconstitute.facts.values import FileChange, TakenBack
 from daemon.reconstitute.pages.messages import Messages
@@ -280,3 +282,14 @@ def test_touching_a_record_changes_no_basis(house: Recorded) -> None:
     told = facts(house, talk(house))
     touched = replace(told, session=replace(told.session, updated=house.clock + 5, raw=b'{"touched": true}'))
     assert {one.basis for one in tree(house, told)} == {one.basis for one in tree(house, touched)}
+
+
+def test_notes_on_a_session_page_move_with_the_session_when_it_is_renamed(house: Recorded, tmp_path: Path) -> None:
+    root = tmp_path / "pages"
+    publish(root, "shop", tree(house, facts(house, talk(house, title="First steps"))), spare_bytes=0)
+    written = root / "shop/sessions/2026-11-18-first-steps.md"
+    written.write_bytes(written.read_bytes().replace(CLOSE, b"mine\n" + CLOSE))
+    house.session("ses_1", ROOT, "Second thoughts")
+    publish(root, "shop", tree(house, facts(house, "ses_1")), spare_bytes=0)
+    assert not written.exists()
+    assert b"mine\n" in (root / "shop/sessions/2026-11-18-second-thoughts.md").read_bytes()

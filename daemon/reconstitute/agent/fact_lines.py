@@ -7,8 +7,9 @@ comes last, in the room that is left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from daemon.chat.tokens import of_text
 from daemon.recall.snippet import one_line
@@ -95,7 +96,14 @@ def _fit(lists: Sequence[_List], most: int) -> None:
 def _file_purposes(facts: Facts, most: int) -> list[_List]:
     """The list of what files are for in at most `most` tokens, or none."""
     of = _Of(_WIDTHS[-1])
-    made = _List(_FILES, [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())])
+    often = Counter(key(entry) for entry in _entries(facts))
+    lines = [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())]
+    # The same words of several files, or of the folder too, have one key: struck out for one, they would be for all.
+    lines = [
+        one if often[one.key] == 1 else replace(one, key="", text=one.text.removeprefix(f"[{one.key}] "))
+        for one in lines
+    ]
+    made = _List(_FILES, lines)
     if not made.lines:
         return []
     left = most - _size(made.heading) - _size("(and 99999 more)")

@@ -36,6 +36,6 @@ def gather(
         needs=scripts.needs(target, files),
         setbacks=failures,
         open=open_points.find(made, failures),
-        rules=rules.find(made),
+        rules=rules.find(made, files),
         file_purposes=file_purposes.find(files, made),
     )

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from daemon import records
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Message, Part, Session
+from daemon.reconstitute.facts import telling
 from daemon.reconstitute.facts.values import Call, CallStatus
 from daemon.redact import redact_value
 from daemon.transcript import patch_text, refusals
@@ -27,6 +28,8 @@ LONGEST_TITLE = 160
 """Characters of a title."""
 MOST_OUTPUT = 2048
 """Characters of an output's end, and of an error's beginning."""
+_LOOKED_AT = 16_384
+"""Characters of a failed command's output in which the line is looked for that says what went wrong."""
 _MARGIN = 4096
 """Characters around these that are looked at for secrets, too: no key that a tool prints is longer."""
 
@@ -62,7 +65,7 @@ def of(part: Part, message: Message, session: Session, hide: Hide, *, is_over: b
         folder=hide(_folder(made)) if is_shell else "",
         exit=_exit(made) if is_shell else None,
         output=_output(made, hide) if is_shell and not shows_own_answer(part) else "",
-        error=_bounded(_error(made), 1, hide) if failed else "",
+        error=(_wrong(made, hide) if is_shell and not shows_own_answer(part) else _head(made, hide)) if failed else "",
         changed=tuple(map(hide, _changed(made))) if status is CallStatus.OK else (),
         child=first_text(made.metadata, ("sessionId", "sessionID")) if made.tool == "task" else "",
     )
@@ -110,8 +113,18 @@ def _output(made: Record, hide: Hide) -> str:
     return _bounded(_METADATA.sub("", _printed(made)), -1, hide).strip("\n")
 
 
-def _bounded(text: str, end: int, hide: Hide) -> str:
-    return hide(text) if len(text) <= MOST_OUTPUT else redacted_end(text, MOST_OUTPUT, end, _MARGIN)
+def _head(made: Record, hide: Hide) -> str:
+    return _bounded(_error(made), 1, hide)
+
+
+def _wrong(made: Record, hide: Hide) -> str:
+    """The line of what it printed that says what went wrong; where it printed nothing, what the tool says."""
+    said = telling.line(_bounded(_METADATA.sub("", _printed(made)), -1, hide, _LOOKED_AT))
+    return said or _head(made, hide)
+
+
+def _bounded(text: str, end: int, hide: Hide, most: int = MOST_OUTPUT) -> str:
+    return hide(text) if len(text) <= most else redacted_end(text, most, end, _MARGIN)
 
 
 def _error(made: Record) -> str:

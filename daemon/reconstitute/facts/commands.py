@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.files.trees import is_beneath
-from daemon.reconstitute.facts import command_groups
+from daemon.reconstitute.facts import command_groups, telling
 from daemon.reconstitute.facts.contents import cut
 from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, SessionFacts, Turn
 from daemon.redact import redact
@@ -271,7 +271,7 @@ def _command(target: str, seen: _Seen) -> Command:
         succeeded=_cited(passed[-1]) if passed else None,
         failed=_cited(failed[-1]) if failed else None,
         exit=last.exit if last is not None else None,
-        error=_error(last) if last is not None else "",
+        error=cut(telling.of(last), _MOST) if last is not None else "",
         last=run.status,
         taken_back=not standing,
     )
@@ -280,13 +280,6 @@ def _command(target: str, seen: _Seen) -> Command:
 def _cited(run: tuple[Run, Call, Turn, SessionFacts]) -> Citation:
     _, call, _, session = run
     return Citation(session.id, call.message_id, call.ended or call.started)
-
-
-def _error(call: Call) -> str:
-    """What went wrong, in one line: as the record says, else the last line that was printed."""
-    lines = [line.strip() for line in (call.error or "").splitlines() if line.strip()][:1]
-    lines = lines or [line.strip() for line in call.output.splitlines() if line.strip()][-1:]
-    return cut(redact(lines[0]), _MOST) if lines else ""
 
 
 def groups_of(command: str) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """What the beginning of a source file says of the file: its docstring, or its first comment that is about the file.
 
 Read by the language's comment syntax from the first few thousand characters; nothing is executed, nothing raises.
-Licences, directives for tools, dividers and code that is commented out are passed over. A comment that stands right
-above a definition is about that one, and is left out.
+Licences, directives for tools, dividers and code that is commented out are passed over. A comment right above a
+definition is about that one and left out, unless the file has no other, or it heads the file and does not name it.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ _OPENING = re.compile(
     r"(?:class|interface|record|struct|enum|object|trait|actor|protocol|contract)\b)",
 )
 _PREAMBLE = re.compile(
+    r"(?:pub(?:\([\w ]+\))? )?mod \w+;$|"
     r"(?:package|import|from|use|using|namespace|require|include|extern|declare|#\s*(?:include|pragma|ifndef|define)|"
     r"['\"]use \w+['\"]|<\?php|<\?xml|<!DOCTYPE|@file:|-module)(?!\w).*",
     re.IGNORECASE,
@@ -62,6 +63,14 @@ _CLASS = re.compile(
 _DIVIDER = re.compile(r"^[\W_]+$|^([=*#/~+-])\1{3,}|([=*#/~+-])\2{3,}$")
 _MARKUP = re.compile(r"</?(?:summary|remarks|para|p|b|i|code|c|see|ul|li|br|pre|h\d)\b[^<>]{0,200}>", re.IGNORECASE)
 _MOST_LINES = 120
+_INNER = ("//!", "/*!")
+"""How a comment begins that is about what it stands in."""
+_STATEMENT = re.compile(
+    r"(?!end\b|else\b|elif\b|except\b|finally\b|rescue\b|catch\b|then\b|do\b|fi\b|done\b)[^\s})\]>;]"
+)
+"""A line that begins something at the left margin."""
+_DEFINED = re.compile(r"[=({:<]")
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +99,10 @@ _ENDINGS: tuple[tuple[_Syntax, str], ...] = (
     (
         _HASH,
         """
-        py pyi pyw rb pl pm r jl nim cr ex exs nix tf hcl tcl coffee gd yaml yml toml cfg ini conf properties graphql
+        py pyi pyw rb pl pm r jl nim cr ex exs nix tf hcl tcl coffee gd yaml yml toml conf properties graphql
         gql cmake awk sed rake gemspec ps1 service timer socket env rego cue just elv raku pyx""",
     ),
+    (_Syntax(("#", ";")), "cfg ini"),
     (_SHELL, "sh bash zsh fish ksh mk dockerfile"),
     (_DASH, "sql"),
     (_Syntax(("--",), (("--[[", "]]"), ("{-", "-}"))), "lua hs elm purs adb ads vhd vhdl idr"),
@@ -154,6 +164,7 @@ def _comment(text: str, syntax: _Syntax, name: str) -> str:
         following = lines[end] if end < len(lines) else ""
         at = end
         is_about = _CLASS.match("\n".join(lines[end : end + 4])) if not is_top else _is_about(following, syntax)
+        is_about = is_about or bare.startswith(_INNER) or _heads(lines, end, block, name if is_top else "", syntax)
         if _LICENCE.search(" ".join(block)) or not is_about:
             continue
         told = _told(block, name)
@@ -164,6 +175,34 @@ def _comment(text: str, syntax: _Syntax, name: str) -> str:
 
 def _is_about(following: str, syntax: _Syntax) -> bool:
     return syntax.always or not following.strip() or _OPENING.match(following) is not None
+
+
+def _heads(lines: list[str], end: int, block: list[str], name: str, syntax: _Syntax) -> bool:
+    """Whether a comment right above a definition is about the file all the same.
+
+    It is where the file defines nothing else. At its top (`name` is given then) it may be where no other definition
+    has a comment, and it names the file, or else not what it stands above.
+    """
+    rest = lines[end:]
+    code = [number for number, line in enumerate(rest) if _STATEMENT.match(line) and not _begins_comment(line, syntax)]
+    if not code or code[0] != 0:
+        return False
+    is_documentation = lines[end - 1].rstrip().endswith("*/") or lines[end - 1].lstrip().startswith("///")
+    if len(code) == 1:
+        return bool(name) or is_documentation
+    if not name or is_documentation or any(number and _begins_comment(rest[number - 1], syntax) for number in code):
+        return False  # documentation, as tools read it, is of what follows
+    said = _stems(" ".join(block))
+    return bool(said & _stems(name.partition(".")[0])) or not said & _stems(_DEFINED.split(rest[0], maxsplit=1)[0])
+
+
+def _begins_comment(line: str, syntax: _Syntax) -> bool:
+    return line.strip().startswith((*syntax.line, *(begins for begins, _ in syntax.block)))
+
+
+def _stems(text: str) -> set[str]:
+    """The beginnings of its words, also of those in a name such as ``readAll`` or ``read_all``."""
+    return {word[:4].casefold().rstrip("s") for word in _PIECE.findall(text) if len(word) > 2}
 
 
 def _block(lines: list[str], at: int, syntax: _Syntax) -> tuple[list[str], int]:

@@ -15,7 +15,7 @@ from importlib.resources import files
 
 _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
-    "undone", "undone_not", "offer", "closer", "either",
+    "task", "undone", "undone_not", "offer", "closer", "either", "retract",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason"}
 _FEW = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from daemon.reconstitute.facts.values import SessionFacts, Turn
@@ -12,20 +12,21 @@ from daemon.reconstitute.facts.values import SessionFacts, Turn
 def marked(sessions: Sequence[SessionFacts]) -> list[SessionFacts]:
     """The same sessions in the same order, each fork with the session it shares most turns with.
 
-    Only what is older than its own session can have been copied.
+    Only what is older than its own session can have been copied. A fork may begin with any turn of its origin: those
+    that a revert had removed before were not copied.
     """
-    by_first: dict[Hashable, list[SessionFacts]] = defaultdict(list)
+    by_turn: dict[Hashable, dict[str, SessionFacts]] = defaultdict(dict)
     for one in sessions:
-        if one.turns:
-            by_first[_said(one.turns[0])].append(one)
-    return [_marked(one, by_first[_said(one.turns[0])]) if _may_be_fork(one) else one for one in sessions]
+        for turn in one.turns:
+            by_turn[_said(turn)][one.id] = one
+    return [_marked(one, by_turn[_said(one.turns[0])].values()) if _may_be_fork(one) else one for one in sessions]
 
 
 def _may_be_fork(one: SessionFacts) -> bool:
     return bool(one.turns) and one.session.parent_id is None and one.turns[0].time < one.session.created
 
 
-def _marked(fork: SessionFacts, alike: Sequence[SessionFacts]) -> SessionFacts:
+def _marked(fork: SessionFacts, alike: Iterable[SessionFacts]) -> SessionFacts:
     older = [one for one in alike if one.id != fork.id and one.session.created < fork.session.created]
     if not older:
         return fork

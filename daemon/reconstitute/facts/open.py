@@ -6,6 +6,7 @@ having settled it, for a point that is open no more misleads whoever reads it. A
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -37,6 +38,7 @@ _SHORTEST_QUESTION = 3
 _LAST_SENTENCES = 3
 """A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""
 _STEM = 5
+_OPENING = re.compile(r"[.!,;:\n。！，、；：–—]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,14 @@ class _Event:
     time: int
     words: frozenset[str]
     files: frozenset[str]
+    opening: frozenset[str] = frozenset()  # of a prompt: what it begins with, which may be an answer
+    folder: str = ""  # of a command
 
 
 def find(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> tuple[OpenPoint, ...]:
     """What nothing in the records settles, the newest first."""
     events = [event for facts in sessions for event in _events(facts)]
+    folders = {call.message_id: call.folder for facts in sessions for turn in facts.turns for call in turn.calls}
     found = [
         *((point, True) for facts in sessions for point in _of_session(facts)),
         *((point, True) for point in _todos(sessions)),
@@ -60,7 +65,11 @@ def find(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> tuple
         *((point, False) for facts in sessions for point in _reverts(facts)),
     ]
     found.sort(key=lambda pair: (-pair[0].time, pair[0].citation.message_id, pair[0].text))
-    standing = (point for point, may_be in found if not (may_be and _is_settled(point.text, point.time, events)))
+    standing = (
+        point
+        for point, may_be in found
+        if not (may_be and _is_settled(point, folders.get(point.citation.message_id, ""), events))
+    )
     return tuple(islice(standing, MOST))
 
 
@@ -69,12 +78,13 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
         if turn.taken_back:
             continue
         if turn.prompt and turn.ending is Ending.ANSWERED:
-            yield _Event(turn.time, _stems(turn.prompt), frozenset())
+            opening = _stems(_OPENING.split(turn.prompt.strip(), maxsplit=1)[0])
+            yield _Event(turn.time, _stems(turn.prompt), frozenset(), opening)
         for call in turn.calls:
             if call.status is CallStatus.OK and (call.command or call.changed):
                 files = frozenset(path.rsplit("/", 1)[-1].casefold() for path in call.changed)
                 said = call.command or " ".join([call.title, *call.changed])
-                yield _Event(call.started, _stems(said), files)
+                yield _Event(call.started, _stems(said), files, folder=call.folder)
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -83,10 +93,15 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(piece[:_STEM].rstrip("s") or piece for piece in pieces if piece)
 
 
-def _is_settled(text: str, since: int, events: Sequence[_Event]) -> bool:
-    wanted = _stems(text)
-    files = {word.rsplit("/", 1)[-1] for word in sentences.words(text) if "." in word.strip(".")}
-    later = [event for event in events if event.time > since]
+def _is_settled(point: OpenPoint, folder: str, events: Sequence[_Event]) -> bool:
+    """Whether something later took it up; a failed command no other that ran in another `folder`."""
+    wanted = _stems(point.text)
+    files = {word.rsplit("/", 1)[-1] for word in sentences.words(point.text) if "." in word.strip(".")}
+    later = [event for event in events if event.time > point.time]
+    if point.kind is OpenKind.FAILING:
+        later = [event for event in later if event.folder in ("", folder)]
+    if point.kind is OpenKind.QUESTION and any(event.opening and event.opening <= wanted for event in later):
+        return True
     if files and files <= {file for event in later for file in event.files}:
         return True
     return any(sentences.share(wanted, event.words) >= _TAKEN_UP for event in later) or (

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.reconstitute.facts import cues, looks, sentences
+from daemon.reconstitute.facts import changed_again, cues, looks, sentences
 from daemon.reconstitute.facts.cues import Cues
 from daemon.reconstitute.facts.sentences import Sentence
 from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
+from daemon.reconstitute.recover import Recovered
 
 MOST = 40
 """Statements of one folder; those that still hold come first, then the newest."""
@@ -24,6 +25,9 @@ _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
+_ENDS = frozenset(",;，；、で")
+_OPENING = 60
+"""Characters of a prompt in which it says that the one before no longer holds."""
 _ALIKE = 0.6
 _NOT_DONE = {
     Ending.STOPPED: "not done: the answer was stopped",
@@ -40,6 +44,7 @@ class Statement:
     reason: str = ""
     replaces: str = ""
     forbids: bool = False
+    if_done: bool = False  # a task as much as a decision: it is one where it was carried out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +55,16 @@ class _Said:
     forbids: bool
 
 
-def find(sessions: Sequence[SessionFacts]) -> tuple[Rule, ...]:
-    """Few and right: those that state one beyond doubt, oldest first."""
+def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> tuple[Rule, ...]:
+    """Few and right: those that state one beyond doubt, oldest first; `files` tell what became of what they changed."""
     said = sorted(
         (one for facts in sessions for turn in facts.turns[facts.copied :] for one in _of_turn(facts, turn)),
         key=lambda one: (one.rule.time, one.rule.citation.message_id),
     )
     changes = [change for facts in sessions for change in _changes(facts)]
-    rules = _with_later_ones(_without_repetitions([_with_standing(one, changes) for one in said]))
+    kept_apart = _without_repetitions([_with_standing(one, changes) for one in said])
+    rules = _with_later_ones(kept_apart)
+    rules = [_as_of_now(one, rule, files) for one, rule in zip(kept_apart, rules, strict=True)]
     kept = sorted(rules, key=lambda rule: (bool(rule.standing), -rule.time))[:MOST]
     return tuple(rule for rule in rules if rule in kept)
 
@@ -75,7 +82,21 @@ def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
             reason = _stretch(language, "reason", "r", sentence)
             forbids = kind == "rule" and language.find("never", sentence.bare) is not None
             return Statement(kind, reason, _stretch(language, "contrast", "y", sentence), forbids)
+        if who == "user" and _is_reasoned_task(language, sentence.bare):
+            reason, replaced = (
+                _stretch(language, "reason", "r", sentence),
+                _stretch(language, "contrast", "y", sentence),
+            )
+            return Statement("decision", reason, replaced, if_done=True)
     return None
+
+
+def _is_reasoned_task(language: Cues, bare: str) -> bool:
+    """Whether it asks for one thing in place of another and says why."""
+    contrast, reason = language.find("contrast", bare), language.find("reason", bare)
+    if contrast is None or reason is None or reason.start("r") <= contrast.start("y") < reason.end("r"):
+        return False
+    return language.find("task", bare) is not None and language.find("condition", bare) is None
 
 
 def _of_user(language: Cues, bare: str) -> str:
@@ -105,6 +126,9 @@ def _of_agent(language: Cues, bare: str) -> str:
 
 def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
     match = language.find(kind, sentence.bare)
+    is_cut = match is not None and match.start() == 0 and match.end() == match.end(group) and group == "y"
+    if match and is_cut and sentence.bare[match.end() :].lstrip()[:1] not in _ENDS:
+        return ""  # it begins the sentence, and nothing tells where it ends
     return sentence.text[slice(*match.span(group))].strip(" .。!！,，、;") if match else ""
 
 
@@ -121,7 +145,8 @@ def _of_turn(facts: SessionFacts, turn: Turn) -> Iterator[_Said]:
 def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply) -> Iterator[_Said]:
     pieces = sentences.split(said.text)
     for number, sentence in enumerate(pieces):
-        if (statement := stated(sentence, who, said.text)) is None:
+        statement = stated(sentence, who, said.text)
+        if statement is None or (statement.if_done and not _was_carried_out(turn)):
             continue
         reason = statement.reason or (_reason_after(pieces[number + 1], said.text) if number + 1 < len(pieces) else "")
         citation = Citation(facts.id, said.message_id, said.time, sentence.text)
@@ -138,6 +163,10 @@ def _reason_after(following: Sentence, context: str) -> str:
     return ""
 
 
+def _was_carried_out(turn: Turn) -> bool:
+    return turn.ending is Ending.ANSWERED and any(call.changed for call in turn.calls)
+
+
 def _did_something(turn: Turn) -> bool:
     return any(call.status is CallStatus.OK and (call.changed or call.child or call.command) for call in turn.calls)
 
@@ -150,7 +179,7 @@ def _changes(facts: SessionFacts) -> Iterator[tuple[int, str]]:
 
 
 def _with_standing(one: _Said, changes: Sequence[tuple[int, str]]) -> _Said:
-    standing = _taken_back(one) or _disregarded(one, changes)
+    standing = _taken_back(one) or _retracted(one) or _disregarded(one, changes)
     if not standing and one.rule.kind == "decision" and one.rule.who == "user" and not _did_something(one.turn):
         later = [turn for turn in one.session.turns if turn.time > one.turn.time and not turn.taken_back]
         if not any(_did_something(turn) for turn in later):
@@ -164,6 +193,24 @@ def _taken_back(one: _Said) -> str:
     changed = {path for call in one.turn.calls for path in call.changed}
     undone = {change.path for change in one.session.changes if change.undone}
     return "what it changed was undone" if changed and changed <= undone and one.rule.kind == "decision" else ""
+
+
+def _retracted(one: _Said) -> str:
+    """What the next prompt of the session says, where it begins by taking back the one before."""
+    later = (turn for turn in one.session.turns if turn.time > one.turn.time and turn.prompt and not turn.taken_back)
+    following = next(later, None)
+    if following is None or one.rule.who != "user":
+        return ""
+    opening = following.prompt[:_OPENING]
+    if not any(language.find("retract", opening) for language in cues.of(following.prompt, one.turn.prompt)):
+        return ""
+    return f"taken back by the next prompt: “{sentences.shorten(following.prompt, 120)}”"
+
+
+def _as_of_now(one: _Said, rule: Rule, files: Sequence[Recovered]) -> Rule:
+    """A decision whose changes are gone from the files, though nobody said in so many words what replaces it."""
+    is_changed = not rule.standing and rule.kind == "decision" and changed_again.since(one.turn, files)
+    return replace(rule, standing="what it changed was changed again later") if is_changed else rule
 
 
 def _disregarded(one: _Said, changes: Sequence[tuple[int, str]]) -> str:

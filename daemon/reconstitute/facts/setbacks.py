@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from daemon.reconstitute.facts import telling
 from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
@@ -174,14 +175,12 @@ def _kind(one: _Made) -> SetbackKind:
 
 
 def _told(call: Call) -> str:
-    """How it ended, and the line that says most: a command's last one, an error's first one."""
-    lines = [line.strip() for line in (call.output if call.command else call.error).splitlines() if line.strip()]
-    said = (lines[-1] if call.command else lines[0]) if lines else ""
+    """How it ended, and the line that says what went wrong."""
     seconds = round((call.ended - call.started) / 1000)
     if call.status is CallStatus.STOPPED:
         return f"stopped after {seconds} s" if call.ended > call.started else "stopped"
     status = f"exit {call.exit}" if call.exit is not None else ""
-    return "; ".join(filter(None, (status, shorten(said))))
+    return "; ".join(filter(None, (status, shorten(telling.of(call)))))
 
 
 def _with_success(kind: SetbackKind, overcame: _Made, *, same: bool) -> str:

@@ -6,7 +6,7 @@ is only named where it gives something back, and can be shown as it is.
 
 from __future__ import annotations
 
-import shlex
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,8 @@ from daemon.files.history import REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts.contents import cut
 from daemon.reconstitute.facts.values import Aftermath, Call, CallStatus, Citation, SessionFacts, Standing
-from daemon.reconstitute.recover import CERTAIN, Recovered, State
+from daemon.reconstitute.recover import CERTAIN, Recovered, State, shell_word
 from daemon.redact import redact
-from daemon.visible import visible
 
 _MOST = 200
 _SHELL = "shell: "
@@ -56,7 +55,11 @@ def find(
 ) -> Standing:
     """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
     counts = Counter(str(file.state) for file in files)
-    known = [file for file in files if file.state in _KNOWN and file.shown is not None]
+    known = [file for file in files if file.state in _KNOWN and file.shown is not None and _is_restored(file)]
+    absent = [
+        file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED and not file.is_folder
+    ]
+    likely = tuple(file.path for file in absent if _is_likely(file))
     missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
     differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)
     last = max(sessions, key=lambda one: (one.last, one.id), default=None)
@@ -66,16 +69,28 @@ def find(
         known_at=max((one.time for file in files if (one := _certain(file)) is not None), default=0),
         counts={str(state): counts[state] for state in State if counts[state]},
         aftermath=_aftermath(sessions, files, programs),
+        absent=tuple(file.path for file in absent),
         missing=missing,
+        likely=likely,
         differing=differing,
-        restore=restore(target, moment) if missing or differing else "",
+        restore=restore(target, moment) if missing or differing or likely else "",
     )
+
+
+def _is_restored(file: Recovered) -> bool:
+    """Whether `restore` writes it; it makes no links."""
+    return not stat.S_ISLNK(file.last.mode)
+
+
+def _is_likely(file: Recovered) -> bool:
+    """Whether ``restore --grade stale`` writes it, and nothing less does."""
+    return file.state is State.STALE and file.last.whole is not None and not file.last.deleted and _is_restored(file)
 
 
 def restore(target: str, moment: int | None) -> str:
     """The command that writes what is known exactly of `target` into a new folder; empty where it cannot be shown."""
-    quoted = shlex.quote(target)
-    if redact(quoted) != quoted or " ".join(visible(quoted).split()) != quoted:
+    quoted = shell_word(target)
+    if not quoted:
         return ""
     return f"reconstitute restore {quoted} --to DIR" + ("" if moment is None else f" --at {moments.written(moment)}")
 

@@ -41,7 +41,8 @@ class Call:
     """One tool call. `title` is its input in one line.
 
     Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
-    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong; both are bounded.
+    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong, of a
+    shell call the one line that says it; all are bounded.
     `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
     """
 
@@ -227,8 +228,10 @@ class Aftermath:
 class Standing:
     """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
 
-    `missing` are the files with a certain content that the disk does not have, `differing` those that it has otherwise;
-    `restore` is the command that brings them back, empty where there is nothing to bring back.
+    `absent` are all files that the disk does not have, `missing` those of them with a certain content, `likely` those
+    of which a whole, but no certain content is known; `differing` have a certain content that the disk has otherwise.
+    `restore` is the command that brings back what is certain, empty where there is nothing to bring back; with
+    ``--grade stale`` it brings back the likely ones, too.
     """
 
     last_activity: int = 0
@@ -236,9 +239,13 @@ class Standing:
     known_at: int = 0
     counts: Json = field(default_factory=dict)
     aftermath: tuple[Aftermath, ...] = ()
+    absent: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
+    exact: int = 0
+    stale: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def _line(one: Logged, tree: str, notes: list[str]) -> str:
         words = f": {markdown.quoted(one.summary.quote)}" if one.summary.quote else ""
         source = f"{markdown.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
         notes.append(f"[^{len(notes) + 1}]: {source}{words}")
-        return f"- {time} {title}: {markdown.inline(one.summary.text)}[^{len(notes)}]{came}"
+        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{len(notes)}]{came}"
     asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
     more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
     return f"- {time} {title}{asked}{more}{came}"

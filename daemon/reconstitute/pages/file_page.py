@@ -7,7 +7,6 @@ text of others is redacted and inert. A page is made when it is asked for, and i
 from __future__ import annotations
 
 import posixpath
-import shlex
 from functools import partial
 
 import jinja2
@@ -30,10 +29,9 @@ from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.prompts import Prompts
 from daemon.reconstitute.pages.said import sentence
-from daemon.reconstitute.recover import MEANING, Recovered, State
+from daemon.reconstitute.recover import MEANING, Recovered, State, shell_word
 from daemon.records import digest
 from daemon.redact import redact
-from daemon.visible import visible
 
 _IDENTITY = (
     "time", "grade", "session_id", "message_id", "part_id", "tool", "operation", "evidence", "deleted", "note",
@@ -171,14 +169,8 @@ def is_long(shown: content.Content) -> bool:
 
 def history_command(path: str) -> str:
     """The command that shows every revision; empty for a path that cannot be shown as it is."""
-    quoted = _shell_word(path)
+    quoted = shell_word(path)
     return f"reconstitute history {quoted}" if quoted else ""
-
-
-def _shell_word(path: str) -> str:
-    """`path` as a shell takes it; empty where it cannot be shown as it is: a secret, a control character."""
-    quoted = shlex.quote(path)
-    return quoted if redact(quoted) == quoted and " ".join(visible(quoted).split()) == quoted else ""
 
 
 def restore_command(file: Recovered, revision: Revision | None, moment: int | None) -> str:
@@ -190,14 +182,15 @@ def restore_command(file: Recovered, revision: Revision | None, moment: int | No
         return ""
     if revision.size is None and (revision.whole is not None or revision.fragments is None):
         return ""
-    quoted = _shell_word(file.path)
+    quoted = shell_word(file.path)
     if not quoted:
         return ""
     flags = [] if moment is None else [f"--at {moments.written(moment)}"]
     if revision is not file.held:
-        if FileHistory(file.path, file.revisions).at(revision.time) is not revision:
-            return ""  # another one of the same millisecond came after it
-        flags = [f"--at {moments.written(revision.time)}"]
+        at = moments.written(revision.time)
+        if not at or FileHistory(file.path, file.revisions).at(revision.time) is not revision:
+            return ""  # no time that --at takes, or another one of the same millisecond came after it
+        flags = [f"--at {at}"]
     elif file.last.deleted:
         flags.append("--deleted")
     if not revision.proven:

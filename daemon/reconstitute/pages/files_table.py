@@ -28,7 +28,7 @@ MOST_ROWS = 200
 _MOST_FLAT = 60
 """Files up to which those of inner folders stand in the same table."""
 _MOST_QUIET = 20
-"""Files of one folder that only snapshots tell of, above which they come after all others."""
+"""Rows of one table that only snapshots tell of, above which they come after all others."""
 _MOST_FOR = 90
 _MOST_TITLE = 24
 _MOST_GONE = 30
@@ -83,11 +83,9 @@ class FilesTable:
         there = [file for file in files if file.state is not State.DELETED]
         folders = self._folded(folder)
         rows = [row for inner in folders if (row := self._folder(inner))]
-        direct = [self._file(file) for file in there if not _is_inside(file.relative, folders)]
-        quiet = sum(row.is_quiet for row in direct)
-        if quiet > _MOST_QUIET:  # a snapshot of a whole project must not drown what sessions worked on
-            direct.sort(key=lambda row: row.is_quiet)
-        rows += direct
+        rows += [self._file(file) for file in there if not _is_inside(file.relative, folders)]
+        if sum(row.is_quiet for row in rows) > _MOST_QUIET:
+            rows.sort(key=lambda row: row.is_quiet)  # a snapshot must not drown what sessions worked on
         parts = self._table(rows[: self._most])
         if len(rows) > self._most:
             parts.append(f"Not listed: {counted(len(rows) - self._most, 'more file')}.")
@@ -153,7 +151,8 @@ class FilesTable:
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
         time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")
-        return _Row(label, about, known, time, session_id)
+        is_quiet = not any(self._known.is_worked_on(file.relative) for file in files)
+        return _Row(label, about, known, time, session_id, is_quiet)
 
     def _inner(self, folders: Sequence[str]) -> list[str]:
         """The folders whose files stand in the same table, in a line."""
@@ -185,7 +184,7 @@ class FilesTable:
 
     def _cell(self, one: Statement) -> str:
         mark = self._notes.mark(*one.sources, shown=one.text)
-        return f"{markdown.inline(redact(one.text), _MOST_FOR)}{mark}"
+        return f"{markdown.inline(redact(one.text).replace('`', ''), _MOST_FOR)}{mark}"
 
     def _gone(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""

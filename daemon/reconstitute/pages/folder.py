@@ -115,7 +115,7 @@ class Folders:
             warnings=material.warnings,
             facts=facts,
             files=material.files,
-            programs=self._known.programs(""),
+            unlisted=lambda: self._unlisted(parts),
             overview=Overview(facts, self._titles, parts.links, parts.notes, parts.entries),
             timeline=Timeline(
                 facts.sessions,
@@ -136,6 +136,11 @@ class Folders:
             remarks=[one for one in material.record.notes if one.text.strip() and one.sources],
             notes=parts.notes,
         )
+
+    def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
+        """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
+        known_at = self._known.material.facts.standing.known_at
+        return unlisted([one for one in self._known.programs("") if one.time < known_at], parts.notes)
 
     def _named(self, parts: Parts, said: Said) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""

@@ -37,7 +37,8 @@ class Entry:
 
     `summary` is the first sentence of its purpose, or with `is_quoted` what a session said; `newest` the time of the
     last activity, `moment` that of an earlier state (both epoch ms); `known` tells how much is known, in words; `open`
-    counts what is left open; `edited` are pages that a person edited; `log` are its newest sessions, oldest first.
+    counts what is left open; `edited` are pages that a person edited, `retired` former pages kept for
+    what a person wrote in them; `log` are its newest sessions, oldest first.
     """
 
     folder: str
@@ -51,6 +52,7 @@ class Entry:
     known: str = ""
     open: int | None = None
     edited: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
     log: tuple[Logged, ...] = ()
 
     @property
@@ -76,7 +78,8 @@ def to_json(one: Entry) -> Json:
 def from_json(stored: Json) -> Entry:
     """The inverse of to_json; also of what version 0.1 kept."""
     log = tuple(map(Logged.from_json, stored.get("log", ())))
-    return Entry(**stored | {"edited": tuple(stored.get("edited", ())), "log": log})
+    lists = {name: tuple(stored.get(name, ())) for name in ("edited", "retired")}
+    return Entry(**stored | lists | {"log": log})
 
 
 def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:

@@ -50,11 +50,8 @@ class Overview:
         text = markdown.prose(one.text, _MOST_PURPOSE)
         return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
 
-    def standing(self, files: Sequence[Recovered], programs: Sequence[FileEdit]) -> markdown.Markdown:
-        """The last activity, how much is known, what came after, and what is missing on this disk.
-
-        Of the `programs` that ran there, those that are not part of what came after may have left unlisted files.
-        """
+    def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
+        """The last activity, how much is known, what came after, and what is missing on this disk."""
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
         last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
@@ -63,8 +60,8 @@ class Overview:
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
-        said += unlisted([one for one in programs if one.time < standing.known_at], self._notes)
-        said += list(_on_disk(standing))
+        there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
+        said += list(_on_disk(standing, there))
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
@@ -130,6 +127,7 @@ def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Ma
 def known(files: Sequence[Recovered]) -> str:
     """``14 of 16 files are known exactly, 2 are not; 1 was deleted``."""
     exact = sum(file.state in _EXACT for file in files)
+    files = [file for file in files if not file.is_folder]
     gone = [file for file in files if file.state is State.DELETED]
     moved = sum(is_moved(file) for file in gone)
     there = len(files) - len(gone)
@@ -159,11 +157,34 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing) -> Iterator[str]:
-    missing, differing = len(standing.missing), len(standing.differing)
-    if missing:
-        yield f"{counted(missing, 'file')} {'is' if missing == 1 else 'are'} not on this disk."
+def _on_disk(standing: Standing, there: int) -> Iterator[str]:
+    """What this disk lacks of the files that are `there`, and what of it comes back by which command."""
+    if standing.absent:
+        yield f"{_absent(len(standing.absent), there)}; {_brought_back(standing)}."
+    differing = len(standing.differing)
     if differing:
-        yield f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk."
-    if standing.restore and (missing or differing):
-        yield f"To bring {'it' if missing + differing == 1 else 'them'} back: {markdown.code(standing.restore)}."
+        said = f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk"
+        is_told = standing.absent and (standing.missing or standing.likely)
+        what = "what is known exactly comes back with"
+        yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
+
+
+def _absent(absent: int, there: int) -> str:
+    if absent < there:
+        return f"{absent} of its {there} files {'is' if absent == 1 else 'are'} not on this disk"
+    return "Its only file is not on this disk" if there == 1 else f"None of its {there} files is on this disk"
+
+
+def _brought_back(standing: Standing) -> str:
+    """How many of the absent files come back exactly, how many only as last known, and the commands that do it."""
+    absent, exact, likely = len(standing.absent), len(standing.missing), len(standing.likely)
+    if not exact + likely:
+        return "what it held is not known whole" if absent == 1 else "of none of these a whole content is known"
+    command = f": {markdown.code(standing.restore)}" if standing.restore else ""
+    if not exact:
+        who = "it" if absent == 1 else "all" if likely == absent else str(likely)
+        more = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
+        return f"{who} can be brought back as last known, perhaps changed since{more}"
+    who = "it" if absent == 1 else "all" if exact == absent else str(exact)
+    rest = f", {likely} more as last known with {markdown.code('--grade stale')}" if likely else ""
+    return f"{who} can be brought back exactly{command}{rest}"

@@ -60,7 +60,9 @@ class SessionPages:
     def pages(self) -> list[Page]:
         """Every page, to be made when it is needed."""
         return [
-            Page(one.path, partial(self._text, one), self._sources(one), self._basis(one))
+            Page(
+                one.path, partial(self._text, one), self._sources(one), self._basis(one), f"{one.facts.id} {one.number}"
+            )
             for one in self._transcripts.chapters
         ]
 

@@ -56,6 +56,35 @@ _GIT_SETTING = re.compile(
 """Settings that run no other program."""
 _GIT_PATHS = words("checkout restore reset rm mv clean stash")
 _OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
+_NO_OUTPUT = {
+    "-o": words(
+        "mvn mvnw ssh scp sftp sshfs mount ps pytest py.test set kubectl oc helm az gcloud flux istioctl virsh ipcs "
+        "lsblk useradd usermod groupadd stat shopt"
+    ),
+    "-O": words("cc c++ gcc g++ clang clang++ gfortran rustc swiftc ghc dmd ocamlopt python python3 shopt"),
+    "--output": words("aws az"),
+}
+"""Options like those that name what is written, and the programs to which they mean another thing."""
+_GIT_OUTPUT = words("archive")
+"""Looking subcommands to which ``-o`` names a file; to all of them ``--output`` does."""
+_VALUES = {
+    "touch": words("-d --date -t -r --reference"),
+    "truncate": words("-s --size -r --reference"),
+    "shred": words("-n --iterations -s --size"),
+    "install": words("-m --mode -o --owner -g --group -t --target-directory"),
+    "cp": words("-t --target-directory -S --suffix"),
+    "mv": words("-S --suffix"),
+    "ln": words("-S --suffix"),
+    "rsync": words(
+        "-e --rsh -f --filter --exclude --include --exclude-from --include-from --files-from --rsync-path --chmod "
+        "--chown --bwlimit --timeout --port --max-size --min-size --partial-dir --out-format --log-file-format"
+    ),
+    "scp": words("-c -F -i -J -l -o -P -S -D -X"),
+    "git restore": words("-s --source --conflict"),
+    "git clean": words("-e --exclude"),
+    "git checkout": words("--conflict"),
+}
+"""Options whose value is the next word, which so is no operand."""
 _XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
 _XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
 _XARGS_FILTERS = words("sed awk sort")
@@ -97,7 +126,7 @@ def names(verb: str, fields: list[Field], place: Place) -> list[str]:
 
 def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
     """The words that may be files it changes; None: the working directory."""
-    operands = [field for field in fields if not (field.exact and field.text.startswith("-"))]
+    operands = _operands(verb, fields)
     kept = packages.changed(verb, fields)
     if kept:
         return kept
@@ -114,11 +143,11 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
     if verb in _FORMATTERS:
         return _formatter(verb, fields, operands)
     if verb in _FORMAT_WORDS:
-        return None if operands and operands[0].text in _FORMAT_WORDS[verb] else _outputs(fields)
+        return None if operands and operands[0].text in _FORMAT_WORDS[verb] else _outputs(verb, fields)
     if verb in _OPERANDS:
         return operands
     if verb in _LAST:
-        return [*operands[-1:], *_target(fields)]
+        return _target(fields) or operands[-1:]
     if verb in ("patch", "eval", "tar", "unzip", "cpio", "7z"):
         return _unpacked(verb, fields)
     if verb in WRITING:
@@ -127,7 +156,22 @@ def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901
         return operands[1:]  # what they read, then what they write
     if verb in READERS or verb in ("pip", "pip3"):
         return []
-    return [*_outputs(fields), *_files(verb, operands)]
+    return [*_outputs(verb, fields), *_files(verb, operands)]
+
+
+def _operands(verb: str, fields: list[Field]) -> list[Field]:
+    """The words that are neither options nor, as far as the program's are known, values of options."""
+    valued = _VALUES.get(verb, frozenset())
+    found: list[Field] = []
+    left = iter(fields)
+    for field in left:
+        if field.exact and field.text == "--":
+            return [*found, *left]
+        if field.exact and field.text in valued:
+            next(left, None)
+        elif not field.text.startswith("-"):
+            found.append(field)
+    return found
 
 
 def _files(verb: str, operands: list[Field]) -> list[Field]:
@@ -137,21 +181,24 @@ def _files(verb: str, operands: list[Field]) -> list[Field]:
     return [f for f in likely if "/" in f.text or (f.exact and LIKE_FILE.fullmatch(f.text))]
 
 
-def _outputs(fields: list[Field]) -> list[Field]:
+def _outputs(verb: str, fields: list[Field]) -> list[Field]:
+    """What options name as written. One that another option follows has no value: it means something else."""
     found = []
-    for at, field in enumerate(fields):
+    for field, after in itertools.pairwise([*fields, Field("-")]):
         option = _OUTPUT.fullmatch(field.text)
-        if option and option[1]:
+        if option is None or verb in _NO_OUTPUT.get(field.text.partition("=")[0], ()):
+            continue
+        if option[1]:
             found.append(Field(option[1], field.exact))
-        elif option and at + 1 < len(fields) and field.exact and field.text != "of":
-            found.append(fields[at + 1])
+        elif field.exact and field.text != "of" and not after.text.startswith("-"):
+            found.append(after)
     return found
 
 
 def _curl(fields: list[Field]) -> list[Field] | None:
     if any(_CURL_NAMED.fullmatch(field.text) for field in fields):
         return None
-    found = _outputs(fields)
+    found = _outputs("curl", fields)
     for at, field in enumerate(fields):
         option = _CURL_OUTPUT.fullmatch(field.text)
         if option and field.text != "-o":
@@ -239,7 +286,7 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
     if any(before.text == "-c" and not _GIT_SETTING.match(one.text) for before, one in itertools.pairwise(fields[:at])):
         return None
     if command not in _GIT_WRITING:
-        return _outputs(rest) if command in _GIT_LOOKING else None
+        return _git_outputs(command, rest) if command in _GIT_LOOKING else None
     if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
         return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
     if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):
@@ -247,6 +294,10 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
     if command not in _GIT_PATHS:
         return None
     return _pathspecs(command, rest, texts)
+
+
+def _git_outputs(command: str, rest: list[Field]) -> list[Field]:
+    return _outputs("git", rest if command in _GIT_OUTPUT else [one for one in rest if one.text not in ("-o", "-O")])
 
 
 def _is_harmless(command: str, texts: list[str]) -> bool:
@@ -265,7 +316,7 @@ def _is_harmless(command: str, texts: list[str]) -> bool:
 def _pathspecs(command: str, rest: list[Field], texts: list[str]) -> list[Field] | None:
     if "--" in texts:
         return rest[texts.index("--") + 1 :] or None
-    operands = [field for field in rest if not field.text.startswith("-")]
+    operands = _operands(f"git {command}", rest)
     if command in ("rm", "mv", "restore"):
         found: list[Field] = []
         for field in operands:

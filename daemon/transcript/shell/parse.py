@@ -28,7 +28,6 @@ _RESERVED = frozenset("{ } if then elif else fi for while until do done case esa
 _SUBSTITUTIONS = {"command_substitution", "process_substitution"}
 _GAP = re.compile(rb"[ \t]*")
 _AFTER = b" \t\n;&|)"
-_BLANKS = b" \t"
 
 
 @dataclass(frozen=True, slots=True)
