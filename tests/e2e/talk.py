@@ -53,6 +53,14 @@ class Talk:
         self.store.message(assistant(name, self.session_id, created, created + 100), part)
         return name
 
+    def fail(self, name_of_tool: str, given: dict[str, Any], error: str) -> str:
+        """A tool call that ended with an error."""
+        name, created = self._next()
+        state = {"status": "error", "input": given, "error": error, "time": {"start": created, "end": created + 10}}
+        part = tool(f"prt_{name}", name, self.session_id, name_of_tool, state)
+        self.store.message(assistant(name, self.session_id, created, created + 100), part)
+        return name
+
     def write(self, path: str, content: str) -> str:
         """A completed write of a file."""
         return self.call("write", {"filePath": path, "content": content}, "Wrote file successfully.")

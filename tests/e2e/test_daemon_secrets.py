@@ -33,8 +33,24 @@ class Aftermath:
     hits: dict[str, list[str]] = field(default_factory=dict)
 
 
+MESSAGES = 10
+"""Of each planted session."""
+KINDS = {
+    "root": "README.md",
+    "changes": "CHANGES.md",
+    "front": f"{PROJECT[1:]}/README.md",
+    "inner folder": f"{PROJECT[1:]}/1/README.md",
+    "file": f"{PROJECT[1:]}/1/settings.txt.md",
+    "session": f"{PROJECT[1:]}/sessions/*.md",
+}
+"""Every kind of page, by where it lies in the output."""
+
+
 def plant(store: JsonStore) -> None:
-    """Each canary as a prompt, an answer, a tool's input and output, a file's content, and a session's title."""
+    """Each canary as a prompt, an answer, a tool's input, output and error, a file's content, and a session's title.
+
+    And as what the facts of a folder are made of: a rule, an open todo, a failed command, and a folder's purpose.
+    """
     for number, (_, secret, frame) in enumerate(SECRETS):
         said = frame.replace("{}", secret)
         talk = Talk(store, f"ses_{number:03d}", f"{PROJECT}/{number}", title=f"About {said}")
@@ -48,6 +64,14 @@ def plant(store: JsonStore) -> None:
             {"filePath": f"{PROJECT}/{number}/settings.txt", "oldString": "# ", "newString": f"# {said}\n# "},
             "Edit applied",
         )
+        talk.ask(f"Never use {said} in this project, because it is old.")
+        talk.call(
+            "todowrite", {"todos": [{"content": f"Replace {said}", "status": "pending", "priority": "high"}]}, "[]"
+        )
+        talk.fail("bash", {"command": f"make test KEY='{said}'", "description": "Test"}, f"It failed with {said}")
+        talk.write(f"{PROJECT}/{number}/README.md", f"# Part {number}\n\nA part that uses {said} every day.\n")
+
+    talk.write(f"{PROJECT}/README.md", f"# Garden\n\nA garden that uses {said} every day.\n")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +86,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
         daemon = stack.enter_context(Daemon(root / "opencode", root / "ours", tables=tables, targets=targets))
         seen = Aftermath(daemon)
         daemon.run()
-        until(lambda: daemon.status()["archive"]["messages"] == 6 * len(SECRETS), 30)
+        until(lambda: daemon.status()["archive"]["messages"] == MESSAGES * len(SECRETS) + 1, 60)
         daemon.drop_request("garden.toml", f'path = "{PROJECT}"\nquestions = ["What is the password?"]\n')
         (result,) = daemon.wait_for_results(1)
         seen.answers["request"] = result.read_text()
@@ -120,6 +144,15 @@ def test_no_canary_reaches_index_pages_socket_or_log(aftermath: Aftermath) -> No
         if shown:
             found[str(path)] = shown
     assert found == {}
+
+
+def test_every_kind_of_page_tells_of_the_canaries_without_them(aftermath: Aftermath) -> None:
+    shown = {}
+    for kind, pattern in KINDS.items():
+        pages = [path.read_text() for path in aftermath.daemon.output_dir.glob(pattern)]
+        shown[kind] = sum("REDACTED:" in page for page in pages)
+        assert not [page for page in pages if leaks(page)], kind
+    assert [kind for kind in KINDS if not shown[kind]] == []
 
 
 def test_no_name_of_a_file_holds_a_canary(aftermath: Aftermath) -> None:

@@ -70,7 +70,15 @@ def facts(text: str) -> Facts:
 
 def entries(made: Facts) -> list[Entry]:
     """All that a model may strike out."""
-    return [*made.purpose, *made.commands, *made.scripts, *made.setbacks, *made.open, *made.rules]
+    return [
+        *made.purpose,
+        *made.commands,
+        *made.scripts,
+        *made.setbacks,
+        *made.open,
+        *made.rules,
+        *made.file_purposes.values(),
+    ]
 
 
 def struck(text: str) -> str:

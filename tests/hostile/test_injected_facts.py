@@ -128,7 +128,6 @@ def test_a_struck_fact_stays_on_the_page_with_the_order_beside_it(obeyed: Obeyed
         assert mark[1] == ORDER
         (footnote,) = (line for line in page.splitlines() if line.startswith(f"{mark[2]}: "))
         assert "#msg-02)" in footnote
-        assert ORDER in footnote
 
 
 def test_the_first_screen_tells_that_open_points_were_struck_out(obeyed: Obeyed) -> None:

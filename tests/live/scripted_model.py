@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         system = "\n".join(_text(m) for m in body["messages"] if m.get("role") == "system").lower()
-        is_title = not body.get("tools") and "title" in system
+        is_title = not body.get("tools") and "title generator" in system
         step = Step(text=TITLE) if is_title else self.server.model.step(body["messages"])
         try:
             if body.get("stream"):

@@ -51,10 +51,12 @@ class Provider(ScriptedModel):
 
     def step(self, messages: list[dict[str, Any]]) -> Step:
         whole = "\n".join(map(_text, messages))
-        if "answer_question" not in whole:
+        is_question = "answer_question" in whole
+        if not is_question and "reconstitute:recall" not in whole:
             return super().step(messages)
         self.asked.append(whole)
-        message = SCRIPT({"messages": [{"content": ""}, {"content": whole}]})
+        tools = [] if is_question else [{"function": {"name": "summarize"}}]
+        message = SCRIPT({"messages": [{"content": ""}, {"content": whole}], "tools": tools})
         function = message["tool_calls"][0]["function"]
         action = {"action": "tool_call", "tool_name": function["name"], "arguments": function["arguments"]}
         return Step(text=f"```json\n{json.dumps(action)}\n```", prompt_tokens=len(whole) // 4)

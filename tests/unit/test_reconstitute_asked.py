@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -97,9 +98,12 @@ def test_answers_stand_on_the_page_with_reason_date_source_and_support(house: Ho
     assert result["model_calls"] == len(house.server.chats) > 5
     assert (result["unanswered"], result["later_s"], result["warnings"]) == (0, 0.0, [])
     decisions = under(house.page(), "Rules and decisions")
-    assert "2026-11-18: SQLite holds the data.[^4] Why: Two processes write." in decisions
+    mark = re.search(
+        r"^- 2026-11-18: SQLite holds the data\.(\[\^\d+\]) Why: Two processes write\.$", decisions, re.MULTILINE
+    )
+    assert mark is not None
     assert "Answered by chat (Ollama), on 1 quote from 1 session." in decisions
-    definition = next(line for line in house.page().splitlines() if line.startswith("[^4]:"))
+    definition = next(line for line in house.page().splitlines() if line.startswith(f"{mark[1]}:"))
     assert "[Build the shop](sessions/2026-11-18-build-the-shop.md#msg-02): “SQLite instead of files”" in definition
 
 

@@ -51,7 +51,10 @@ class Text:
 
 
 def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
-    """The first `most` bytes of the last known content as text; None where it is not known whole, or is no text."""
+    """The first `most` bytes of the last known content, redacted; None where it is not known whole, or is no text.
+
+    It is redacted as a whole, because a secret may be known by its line, tag or key alone, which a sentence leaves out.
+    """
     revision = _revision(file)
     if revision is None:
         return None
@@ -65,7 +68,7 @@ def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = redact(strip_invisible(text.replace("\r\n", "\n").replace("\r", "\n")))
     return Text(file.path, file.relative, text, revision, file.state is not State.STALE, len(data) <= most)
 
 
