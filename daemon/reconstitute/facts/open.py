@@ -127,9 +127,7 @@ def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
             yield OpenPoint(OpenKind.REVERT, text, revert.time, citation, "OpenCode can still undo this revert")
 
 
-def _of_session(
-    facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]
-) -> Iterator[OpenPoint]:
+def _of_session(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
     """What the agent asked, and what it said that it did not do, in the last answer of a session."""
     turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
     turn = turns[-1] if turns else None
@@ -149,7 +147,9 @@ def _of_session(
         yield from _approval(facts, turn, reply, pieces)
     if not _succeeded_later(turn, reply.time, sessions):
         yield from (
-            OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, Citation(facts.id, reply.message_id, reply.time, one.text))
+            OpenPoint(
+                OpenKind.NOT_DONE, one.text, reply.time, Citation(facts.id, reply.message_id, reply.time, one.text)
+            )
             for one in pieces
             if _says_undone(one, reply.text) and not _is_dealt_with(one.text, prompts)
         )
