@@ -67,18 +67,18 @@ def find(
         )
 
 
+def place(call: Call) -> tuple[str, ...]:
+    """Where a command ran: its folder, and those that it changed to itself."""
+    return (call.folder, *_FOLDERS.findall(call.command))
+
+
 def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> Iterator[tuple[str, Citation, str, bool]]:
     """Of each test command the last run, if it failed, and the other commands that failed and never succeeded since.
 
     An edit that failed leaves the file as it was: a setback, and nothing to be done.
     """
     tests = sorted((run for facts in sessions for run in facts.tests), key=lambda run: run.citation.time)
-    places = {
-        call.message_id: (call.folder, *_FOLDERS.findall(call.command))
-        for facts in sessions
-        for turn in facts.turns
-        for call in turn.calls
-    }
+    places = {call.message_id: place(call) for facts in sessions for turn in facts.turns for call in turn.calls}
     latest = {(run.command, places.get(run.citation.message_id, ())): run for run in tests}
     for run in latest.values():
         if not run.passed:
