@@ -94,25 +94,18 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
     Several where nothing decides between them, none for a language that the table does not have.
     """
     languages = _languages()
-    if _KANA.search(text):
-        return (languages["ja"],)
-    if _HAN.search(text):
-        return (languages["ja" if _KANA.search(context) else "zh"],)
-    if _HANGUL.search(text):
-        return (languages["ko"],)
-    if _CYRILLIC.search(text):
-        return tuple(languages[code] for code in _cyrillic(text, context))
-    if _ARABIC.search(text):
-        return () if _OTHER_ARABIC.search(text) else (languages["ar"],)
-    own_letters = [code for code, letters in _OWN_LETTERS.items() if letters.search(text)]
-    if len(own_letters) == 1:
-        return (languages[own_letters[0]],)
+    codes = _by_script(text, context)
+    if codes is not None:
+        return tuple(languages[code] for code in codes)
     spaced = [cues for code, cues in languages.items() if code not in _BY_SCRIPT]
     said = _words(text)
     own = _counts(said, spaced)
     best = max(own)
     if best > _FEW and own.count(best) == 1:
         return (spaced[own.index(best)],)
+    own_letters = [code for code, letters in _OWN_LETTERS.items() if letters.search(text)]
+    if len(own_letters) == 1:
+        return (languages[own_letters[0]],)
     around = _counts(said | _words(context[:_CONTEXT]), spaced)
     likely = max(around) if max(around) > _FEW else max(around) - 1
     return [
@@ -120,6 +113,21 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
         for cues, alone, besides in zip(spaced, own, around, strict=True)
         if besides >= likely or (alone and alone >= best - 1)
     ]
+
+
+def _by_script(text: str, context: str) -> tuple[str, ...] | None:
+    """The languages of a script of their own; None where the script is that of many."""
+    if _KANA.search(text):
+        return ("ja",)
+    if _HAN.search(text):
+        return ("ja" if _KANA.search(context) else "zh",)
+    if _HANGUL.search(text):
+        return ("ko",)
+    if _CYRILLIC.search(text):
+        return _cyrillic(text, context)
+    if _ARABIC.search(text):
+        return () if _OTHER_ARABIC.search(text) else ("ar",)
+    return None
 
 
 def _cyrillic(text: str, context: str) -> tuple[str, ...]:
