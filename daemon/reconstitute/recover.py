@@ -95,6 +95,11 @@ class Recovered:
         return self.state is State.LOST and self.last.note.startswith(LOST_FOLDER)
 
     @property
+    def is_supposed(self) -> bool:
+        """Whether only commands that may have written it tell of it, so that it may never have been there."""
+        return self.state is State.LOST and all(one.operation in _DOUBTS for one in self.revisions)
+
+    @property
     def was_touched(self) -> bool:
         """Whether a session worked on it or read it: more is known than snapshots and doubts about a folder tell."""
         return any(

@@ -83,7 +83,7 @@ def log(
 def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Logged:
     prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
     asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
-    name = markdown.cut(markdown.bare(title), _MOST_TEXT)
+    name = markdown.cut(markdown.bare(title), _MOST_TEXT) or asked or "without title"
     href, more = str(transcripts.href(README, one.id)), max(0, len(prompts) - 1)
     return Logged(begun(one), name, href, asked, more, _came(one), _summary(said, transcripts) if said else None)
 

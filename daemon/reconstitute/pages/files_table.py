@@ -41,6 +41,7 @@ _KNOWN = {
     State.LOST: "only that it existed",
 }
 _LOST_FOLDER = "a folder, its files unknown"
+_SUPPOSED = "only that a command may have made it"
 _EXACTLY = "“exactly”: every byte follows from the records"
 _LEGEND = "“an older state”: it may have changed since; “in part”: some lines are known."
 
@@ -134,7 +135,7 @@ class FilesTable:
         changed = file.changed
         time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
         is_quiet = not self._known.is_worked_on(file.relative)
-        known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
+        known = _LOST_FOLDER if file.is_folder else _SUPPOSED if file.is_supposed else _KNOWN[file.state]
         return _Row(self._name(file.path), self._for(file), known, time, session_id, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
