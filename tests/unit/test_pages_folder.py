@@ -65,7 +65,7 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
             "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
             "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
             "`make dist`[^2]. 2 of its 7 files are not on this disk; all can be brought back exactly: "
-            "`reconstitute restore ~/shop --to NEW`. 1 file differs on this disk."
+            "`reconstitute restore ~/shop --to NEW`. [README.md](README.md.md) differs on this disk."
         ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
@@ -93,9 +93,9 @@ P, COMMAND = (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"), "reconstitute restore /p -
         (Standing(absent=P[:1]), "1 of its 3 files is not on this disk; what it held is not known whole."),
         (Standing(absent=P), "None of its 3 files is on this disk; of none of these a whole content is known."),
         (Standing(absent=P[:1], missing=P[:1], differing=P[1:], restore=COMMAND),
-         f"1 of its 3 files is not on this disk; it can be brought back exactly: `{COMMAND}`. 2 files differ on this disk."),
+         f"1 of its 3 files is not on this disk; it can be brought back exactly: `{COMMAND}`. [b](b.md), [c](c.md) differ on this disk."),
         (Standing(differing=P[1:2], restore=COMMAND),
-         f"1 file differs on this disk; what is known exactly comes back with `{COMMAND}`."),
+         f"[b](b.md) differs on this disk; the recorded state comes back with `{COMMAND}`."),
         (Standing(), "All 3 files are known exactly."),
     ],
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_sessions_stand_newest_first_with_prompts_results_and_ends():
         "- 2026-11-23 12:01, [without title](sessions/ses_6.md), **still open**, only in part about this folder, deleted in OpenCode",
         "- 2026-11-23 12:00, [Deploy](sessions/ses_5.md), **failed**: “AI_APICallError: quota exceeded”",
         "- 2026-11-22 12:03, [Switch the port (fork #1)](sessions/ses_4.md), **stopped**, forked from [Switch the port](sessions/ses_3.md)",
-        "- 2026-11-21 12:00, [Switch the port](sessions/ses_3.md), answered, **in part taken back**, the revert can still be undone",
+        "- 2026-11-21 12:00 to 2026-11-22, [Switch the port](sessions/ses_3.md), answered, **in part taken back**, the revert can still be undone",
         "- 2026-11-21 12:00, [Warenkorb bauen](sessions/ses_1.md), answered",
     ]
     assert (

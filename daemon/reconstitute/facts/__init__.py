@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.model import FileEdit
-from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing
+from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing, undone
 from daemon.reconstitute.facts import open as open_points
 from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.recover import Recovered
@@ -26,7 +26,7 @@ def gather(
 ) -> Facts:
     """The facts of `target`; `sessions` oldest first, `programs` what may have written files that no record names."""
     made = tuple(sessions)
-    failures = setbacks.find(made)
+    failures = setbacks.find(made, undone.find(made, files))
     return Facts(
         sessions=made,
         purpose=purpose.find(target, made, files),

@@ -295,6 +295,7 @@ class SetbackKind(StrEnum):
     """What kind of thing did not last."""
 
     REVERTED = "reverted"
+    UNDONE = "undone by hand"
     EDIT_FAILED = "edit failed"
     COMMAND_FAILED = "command failed"
     CALL_FAILED = "call failed"

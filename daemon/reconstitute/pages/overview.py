@@ -20,6 +20,8 @@ from daemon.redact import redact
 
 _MOST_PURPOSE = 500
 _MOST_TEXT = 160
+_MOST_NAMED = 3
+"""Files that differ on the disk."""
 _EXACT = frozenset({State.VERIFIED, State.PROVEN})
 _RUN = "run"
 
@@ -61,7 +63,7 @@ class Overview:
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         there = sum(file.state is not State.DELETED and file.is_counted for file in files)
-        said += list(_on_disk(standing, there))
+        said += list(_on_disk(standing, there, self._links))
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
@@ -157,15 +159,17 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing, there: int) -> Iterator[str]:
+def _on_disk(standing: Standing, there: int, links: Links) -> Iterator[str]:
     """What this disk lacks of the files that are `there`, and what of it comes back by which command."""
     if standing.absent:
         yield f"{_absent(len(standing.absent), there)}; {_brought_back(standing)}."
     differing = len(standing.differing)
     if differing:
-        said = f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk"
+        named = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
+        more = f" and {differing - _MOST_NAMED} more" if differing > _MOST_NAMED else ""
+        said = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
         is_told = standing.absent and (standing.missing or standing.likely)
-        what = "what is known exactly comes back with"
+        what = "the recorded state comes back with"
         yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
 
 

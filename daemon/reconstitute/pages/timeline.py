@@ -110,7 +110,7 @@ class Timeline:
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
             self._children.setdefault(parent_of(one.id, parents), []).append(one)
-        self._tops = list(reversed(self._children.get("", [])))
+        self._tops = sorted(self._children.get("", []), key=lambda one: (_asked_last(one), one.id), reverse=True)
 
     def text(self) -> markdown.Markdown:
         """All of it: a picture where the history is long, the newest month, and older months folded."""
@@ -163,7 +163,7 @@ class Timeline:
         marks += ["only in part about this folder"] if not one.is_whole else []
         marks += ["deleted in OpenCode"] if one.deleted else []
         error = own_turns(one)[-1].error if own_turns(one) else ""
-        head = f"{markdown.moment(begun(one))}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
+        head = f"{_span(one)}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
         said = ", ".join([head, *filter(None, marks)])
         return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
 
@@ -204,8 +204,19 @@ def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
     return parents[session_id] if above != session_id and parents[session_id] in parents else ""
 
 
+def _asked_last(one: SessionFacts) -> int:
+    """When its last own turn was asked, epoch ms."""
+    return max((turn.time for turn in own_turns(one)), default=begun(one))
+
+
+def _span(one: SessionFacts) -> str:
+    """When it began, with the day of its last turn where that is another one."""
+    first, last = markdown.moment(begun(one)), markdown.day(_asked_last(one))
+    return first if first.startswith(last) else f"{first} to {last}"
+
+
 def _month(one: SessionFacts) -> str:
-    known = markdown.day(begun(one))
+    known = markdown.day(_asked_last(one))
     return known[:7] if known[:1].isdigit() else known
 
 
