@@ -27,6 +27,7 @@ _MOST_DRAWN = 24
 _BAR = 20
 _MOST_COMMITS = 3
 _MOST_FILES = 6
+_MOST_OUTSIDE = 3
 _ENDINGS = {
     Ending.ANSWERED: "answered",
     Ending.STOPPED: "**stopped**",
@@ -182,12 +183,16 @@ class Timeline:
             named = [change(each, self._links) for each in one.changes[:_MOST_FILES]]
             more = len(one.changes) - len(named)
             yield ", ".join(named) + (f" and {more} more" if more else "")
+        if one.outside:
+            named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
+            more = len(one.outside) - len(named)
+            yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
         for run in one.tests:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
             yield f"tests {how}: {command}{summary}{self._notes.mark(run.citation)}"
-        for how, subjects in (("committed", one.commits), ("undone again by git: committed", one.undone_commits)):
+        for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):
             named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
             more = len(subjects) - len(named)
             if named:
