@@ -5,6 +5,7 @@ Guarantees: each is a line or two; nothing is said to run that no record ran or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from daemon import markdown
@@ -24,6 +25,8 @@ _MOST_NAMED = 3
 """Files that differ on the disk."""
 _EXACT = frozenset({State.VERIFIED, State.PROVEN})
 _RUN = "run"
+_ENDED = re.compile(r"[.!?…。！？](?:\[\^\d+\])*$")
+"""That a text ends as a sentence does, before its footnotes."""
 
 
 class Overview:
@@ -105,7 +108,8 @@ class Overview:
         # Only our own bold goes: the text may have stars in code.
         first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
         more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
-        return markdown.Markdown(f"{first}.{more}")
+        end = "" if _ENDED.search(first) else "."
+        return markdown.Markdown(f"{first}{end}{more}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)
