@@ -35,7 +35,7 @@ def gather(
         scripts=scripts.find(target, files),
         needs=scripts.needs(target, files),
         setbacks=failures,
-        open=open_points.find(made, failures),
+        open=open_points.find(made, failures, files),
         rules=rules.find(made, files),
         file_purposes=file_purposes.find(files, made),
     )

@@ -65,6 +65,12 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
     return Cues(code, frozenset(str(table["words"]).split()), patterns)
 
 
+@cache
+def common() -> frozenset[str]:
+    """The commonest small words of all these languages."""
+    return frozenset[str]().union(*(cues.words for cues in _languages().values()))
+
+
 def named(code: str) -> Cues:
     """The cues of one language of the table."""
     return _languages()[code]

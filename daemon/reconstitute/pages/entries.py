@@ -37,9 +37,9 @@ _MOST_PATHS = 3
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
 _OPEN = {
     OpenKind.TODO: "todo",
-    OpenKind.QUESTION: "question without an answer",
+    OpenKind.QUESTION: "question not answered in its session",
     OpenKind.NOT_DONE: "not done",
-    OpenKind.FAILING: "still fails",
+    OpenKind.FAILING: "failed when it last ran",
     OpenKind.UNANSWERED: "request without an answer",
     OpenKind.REVERT: "pending revert",
 }
@@ -146,7 +146,9 @@ class Entries:
 
     def open_point(self, one: OpenPoint, most: int = _MOST_TEXT) -> str:
         """One of them, its texts cut to `most` characters."""
-        detail = f" ({markdown.prose(one.detail, most)})" if one.detail.strip() else ""
+        when = markdown.moment(one.time) if one.kind is OpenKind.FAILING else ""
+        details = [part for part in (when, markdown.prose(one.detail, most) if one.detail.strip() else "") if part]
+        detail = f" ({'; '.join(details)})" if details else ""
         text = markdown.prose(one.text, most)
         return f"{_bold(_OPEN[one.kind])}: {text}{detail}{self._mark(one.citation, one.text + ' ' + one.detail)}"
 
