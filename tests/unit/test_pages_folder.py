@@ -63,9 +63,9 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         (
             "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
-            "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-            "`make dist`[^2]. 2 of its 7 files are not on this disk; all can be brought back exactly: "
-            "`reconstitute restore ~/shop --to NEW`. [README.md](README.md.md) differs on this disk."
+            "(as of 2026-11-22 12:00). 2 of its 7 files are not on this disk; all can be brought back exactly: "
+            "`reconstitute restore ~/shop --to NEW`. [README.md](README.md.md) differs on this disk. "
+            "What came after may have changed files: one command of unknown effect ran: `make dist`[^2]."
         ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",

@@ -53,7 +53,7 @@ class Overview:
         return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
 
     def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
-        """The last activity, how much is known, what came after, and what is missing on this disk."""
+        """The last activity, how much is known, what is missing on this disk, and what came after."""
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
         last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
@@ -61,9 +61,9 @@ class Overview:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
-        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         there = sum(file.state is not State.DELETED and file.is_counted for file in files)
         said += list(_on_disk(standing, there, self._links))
+        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
