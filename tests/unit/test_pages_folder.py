@@ -12,13 +12,14 @@ from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
 from daemon.files.history import LOST_FOLDER
-from daemon.model import Operation
+from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Ending, Purpose, Script, Standing
+from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Purpose, Script, Standing
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
+from daemon.reconstitute.pages.overview import unlisted
 from daemon.reconstitute.pages.timeline import picture
 from daemon.reconstitute.recover import State
 
@@ -63,9 +64,9 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         (
             "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
-            "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-            "`make dist`[^2]. 2 of its 7 files are not on this disk; all can be brought back exactly: "
-            "`reconstitute restore ~/shop --to NEW`. [README.md](README.md.md) differs on this disk."
+            "(as of 2026-11-22 12:00). 2 of its 7 files are not on this disk; all can be brought back exactly: "
+            "`reconstitute restore ~/shop --to NEW`. [README.md](README.md.md) differs on this disk. "
+            "What came after may have changed files: one command of unknown effect ran: `make dist`[^2]."
         ),
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
@@ -367,3 +368,18 @@ def test_a_file_that_only_a_command_may_have_written_is_not_counted():
     [row] = [line for line in section(page, "Files") if "tea.db" in line]
     assert "| perhaps never made |" in row
     assert "Its only file is known exactly" in page
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(1, "`./gen`, which failed with exit status 1[^1]."), (0, "`./gen`[^1].")]
+)
+def test_a_program_that_may_have_written_files_is_named_with_how_it_ended(status: int, said: str):
+    ran = FileEdit(ROOT, AT, "ses_1", "msg_1", "prt_1", "bash", Operation.RUN, note="shell: ./gen")
+    call = Call("bash", "./gen", CallStatus.OK, "msg_1", "prt_1", AT, AT, "./gen", ROOT, status)
+    (told_,) = unlisted([ran], [told(1, "Generate", turn(1, "Go on.", calls=(call,)))], Marks())
+    assert told_ == f"Files that no record lists may have been written by {said}"
+
+
+class Marks:
+    def mark(self, *cited):
+        return "[^1]"

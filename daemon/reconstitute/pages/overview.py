@@ -12,7 +12,7 @@ from daemon import markdown
 from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, Standing
+from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, SessionFacts, Standing
 from daemon.reconstitute.pages.entries import Entries
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -56,7 +56,7 @@ class Overview:
         return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
 
     def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
-        """The last activity, how much is known, what came after, and what is missing on this disk."""
+        """The last activity, how much is known, what is missing on this disk, and what came after."""
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
         last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
@@ -64,9 +64,9 @@ class Overview:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
-        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         there = sum(file.state is not State.DELETED and file.is_counted for file in files)
         said += list(_on_disk(standing, there, self._links))
+        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
@@ -115,8 +115,13 @@ class Overview:
         return self._notes.mark(cited)
 
 
-def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Markdown]:
-    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any."""
+def unlisted(
+    programs: Sequence[FileEdit], sessions: Sequence[SessionFacts], notes: Footnotes
+) -> list[markdown.Markdown]:
+    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any.
+
+    How the first of them ended is told by the calls of `sessions`.
+    """
     commands: dict[str, FileEdit] = {}
     for one in programs:
         commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
@@ -127,7 +132,10 @@ def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Ma
     more = f", and {counted(len(commands) - 1, 'more command')}" if len(commands) > 1 else ""
     mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
     shown = markdown.code(markdown.cut(command, _MOST_TEXT))
-    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{mark}{more}.")]
+    calls = (call for one in sessions for turn in one.turns for call in turn.calls if call.part_id == ran.part_id)
+    status = next((call.exit for call in calls), None)
+    ended = f", which failed with exit status {status}" if status else ""
+    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{ended}{mark}{more}.")]
 
 
 def known(files: Sequence[Recovered]) -> str:
