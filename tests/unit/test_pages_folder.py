@@ -71,7 +71,7 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
         "",
-        "**Left open**: Still fails: `npm test`: expected 2, got 3 (exit status 1)[^3]. And 2 more points, see below.",
+        "**Left open**: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3]. And 2 more points, see below.",
         "",
         "`/home/dev/shop`, times in UTC.",
     ]

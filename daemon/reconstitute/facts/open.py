@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
@@ -58,7 +58,7 @@ class _Event:
     words: frozenset[str]
     files: frozenset[str]
     opening: frozenset[str] = frozenset()  # of a prompt: what it begins with, which may be an answer
-    folder: str = ""  # of a command
+    place: tuple[str, ...] = ()  # of a command
     subjects: frozenset[str] = frozenset()  # of a prompt, answered or not
 
 
@@ -67,7 +67,8 @@ def find(
 ) -> tuple[OpenPoint, ...]:
     """What nothing in the records settles, the newest first; `files` tell what became of what made a command fail."""
     events = [event for facts in sessions for event in _events(facts)]
-    folders = {call.message_id: call.folder for facts in sessions for turn in facts.turns for call in turn.calls}
+    calls = [call for facts in sessions for turn in facts.turns for call in turn.calls]
+    places = {(call.message_id, call.title): failing.place(call) for call in calls}
     found = [
         *((point, True) for facts in sessions for point in _of_session(facts, sessions, events)),
         *((point, True) for point in _todos(sessions)),
@@ -79,7 +80,7 @@ def find(
     standing = (
         point
         for point, may_be in found
-        if not (may_be and _is_settled(point, folders.get(point.citation.message_id, ""), events))
+        if not (may_be and _is_settled(point, places.get((point.citation.message_id, point.text), ()), events))
     )
     return tuple(islice(standing, MOST))
 
@@ -97,16 +98,16 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
             if call.status is CallStatus.OK and (call.command or call.changed):
                 files = frozenset(path.rsplit("/", 1)[-1].casefold() for path in call.changed)
                 said = call.command or " ".join([call.title, *call.changed])
-                yield _Event(call.started, subjects.stems(said), files, folder=call.folder)
+                yield _Event(call.started, subjects.stems(said), files, place=failing.place(call))
 
 
-def _is_settled(point: OpenPoint, folder: str, events: Sequence[_Event]) -> bool:
-    """Whether something later took it up; a failed command no other that ran in another `folder`."""
+def _is_settled(point: OpenPoint, place: tuple[str, ...], events: Sequence[_Event]) -> bool:
+    """Whether something later took it up; a failed command no other that ran in another `place`."""
     wanted = subjects.stems(point.text)
     files = {word.rsplit("/", 1)[-1] for word in sentences.words(point.text) if "." in word.strip(".")}
     later = [event for event in events if event.time > point.time]
     if point.kind is OpenKind.FAILING:
-        later = [event for event in later if event.folder in ("", folder)]
+        later = [event for event in later if event.place in ((), place)]
     if point.kind is OpenKind.QUESTION and any(event.opening and event.opening <= wanted for event in later):
         return True
     if files and files <= {file for event in later for file in event.files}:
@@ -127,9 +128,7 @@ def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
             yield OpenPoint(OpenKind.REVERT, text, revert.time, citation, "OpenCode can still undo this revert")
 
 
-def _of_session(
-    facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]
-) -> Iterator[OpenPoint]:
+def _of_session(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
     """What the agent asked, and what it said that it did not do, in the last answer of a session."""
     turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
     turn = turns[-1] if turns else None
@@ -147,9 +146,10 @@ def _of_session(
     yield from (point for point in questions if not _is_taken_up(point.text, prompts))
     if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
         yield from _approval(facts, turn, reply, pieces)
+    cited = Citation(facts.id, reply.message_id, reply.time)
     if not _succeeded_later(turn, reply.time, sessions):
         yield from (
-            OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, Citation(facts.id, reply.message_id, reply.time, one.text))
+            OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, replace(cited, quote=one.text))
             for one in pieces
             if _says_undone(one, reply.text) and not _is_dealt_with(one.text, prompts)
         )

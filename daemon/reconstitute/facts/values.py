@@ -349,7 +349,8 @@ class OpenPoint:
 class Rule:
     """A sentence that states a rule or a decision, word for word, by the user or the agent (`who`).
 
-    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does.
+    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does;
+    `note` what came of it otherwise: such as that nothing was changed, which a decision need not ask for.
     """
 
     text: str
@@ -360,6 +361,7 @@ class Rule:
     reason: str = ""
     replaces: str = ""
     standing: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
