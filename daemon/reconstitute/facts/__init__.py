@@ -27,9 +27,10 @@ def gather(
     """The facts of `target`; `sessions` oldest first, `programs` what may have written files that no record names."""
     made = tuple(sessions)
     failures = setbacks.find(made, undone.find(made, files))
+    own = file_purposes.find(files, made)
     return Facts(
         sessions=made,
-        purpose=purpose.find(target, made, files),
+        purpose=(own[target],) if target in own else purpose.find(target, made, files),
         standing=standing.find(target, made, files, programs, moment),
         commands=commands.find(target, made),
         scripts=scripts.find(target, files),
@@ -37,5 +38,5 @@ def gather(
         setbacks=failures,
         open=open_points.find(made, failures, files),
         rules=rules.find(made, files),
-        file_purposes=file_purposes.find(files, made),
+        file_purposes=own,
     )
