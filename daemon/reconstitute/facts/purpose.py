@@ -147,10 +147,14 @@ def _of_documents(name: str, files: Sequence[Recovered]) -> Iterator[Purpose]:
             yield _purpose(raw, read, 2)
 
 
+def readmes(files: Sequence[Recovered]) -> list[Recovered]:
+    """The READMEs of the folder itself, the one without a language in its name first."""
+    found = [file for file in files if _README.fullmatch(file.relative)]
+    return sorted(found, key=lambda one: (len(one.relative), one.relative))
+
+
 def _of_readmes(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
-    """What the READMEs of the folder itself say, the one without a language in its name first."""
-    readmes = [(file, found) for file in files if (found := _README.fullmatch(file.relative))]
-    for file, _ in sorted(readmes, key=lambda pair: (len(pair[0].relative), pair[0].relative)):
+    for file in readmes(files):
         read = last_text(file, _MOST_DOCUMENT)
         if read is None:
             continue
@@ -254,7 +258,7 @@ def _of_prompts(
 
     Of the oldest sessions' first prompts under which files were made: the one that speaks of the folder by its name,
     else the oldest. Where it was mostly there before none of them began it: one is given only if nothing else
-    (`is_only`) says what it is.
+    (`is_only`) says what it is, and only then one that was not the first of all.
     """
     was_there = bool(files) and sum(map(_was_there, files)) * 2 > len(files)
     if was_there and not is_only:
@@ -264,6 +268,8 @@ def _of_prompts(
     openings.sort(key=lambda pair: -sum(name in key(pair[1]) for name in names))
     first = next((turn.prompt_id for one in _oldest_first(sessions) for turn in _own_turns(one, target)), "")
     for citation, text in openings:
+        if not is_only and citation.message_id != first:
+            continue
         said = sentences(text, _MOST, 2)
         origin = "first prompt" if citation.message_id == first else "an early prompt"
         origin += "; most files were there before" if was_there else ""

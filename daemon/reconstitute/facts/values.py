@@ -259,7 +259,7 @@ class Command:
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
     `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
-    revert took back.
+    revert took back. `named`: a README, manifest or Makefile of the project names it.
     """
 
     group: str
@@ -272,6 +272,7 @@ class Command:
     error: str = ""
     last: CallStatus = CallStatus.UNKNOWN
     taken_back: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
