@@ -23,7 +23,7 @@ from daemon.index import Filters
 from daemon.model import Message, Operation, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
-from daemon.reconstitute.facts import file_changes, sessions, sizes, turns
+from daemon.reconstitute.facts import file_changes, kept_changes, sessions, sizes, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts
 from daemon.transcript.document import readable
 
@@ -93,7 +93,7 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    found = sessions.finished(draft.found)
+    found = sessions.finished(kept_changes.marked(one, histories) for one in draft.found)
     if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
         inside = [name for name, _ in names]
         found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
@@ -211,7 +211,7 @@ def _fingerprint(archive: Archive, found: Sequence[SessionFacts]) -> str:
     """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
     for one in found:
-        endings = [(turn.ending, turn.taken_back, turn.in_doubt) for turn in one.turns]
+        endings = [(turn.ending, turn.taken_back, turn.in_doubt, turn.in_part, turn.kept) for turn in one.turns]
         told = (one.id, one.title, one.deleted, one.todos, one.reverts, endings)
         total.update(repr(told).encode("utf-8", "replace"))
         for message_id in one.message_ids:

@@ -194,6 +194,14 @@ def test_what_was_taken_back_is_marked_where_it_is_told():
     assert "`old.py` −20 (deleted), [new/name.py](new/name.py.md) (moved from `name.py`)" in top
 
 
+def test_a_turn_that_was_taken_back_says_how_far_and_what_was_left():
+    one = told(1, "One", turn(1, "Change both.", taken_back=True, in_part=True, kept=(f"{ROOT}/a.py",)))
+    made = rich(Facts((one,)), [])
+    assert "“Change both.” (**taken back in part**; its files were left as they were)" in front(made)
+    (logged,) = render.Renderer(made, 10).entry("home/dev/shop").log
+    assert logged.came == "in part taken back (its files were left as they were)"
+
+
 def test_a_session_that_names_itself_as_its_parent_is_told_once():
     one, two = told(1, "One", turn(1, "x"), parent=1), told(2, "Two", turn(2, "y"), parent=1)
     top = front(rich(Facts((one, two)), []))

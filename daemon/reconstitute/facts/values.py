@@ -87,7 +87,8 @@ class Turn:
 
     `message_ids` are all its messages in order. `prompt` is without attachments and what OpenCode added by itself;
     `is_command` marks a prompt that came from a custom command or a sub-agent's task. `taken_back`: a revert removed
-    the turn, wholly or from some part on, and was not undone; `in_doubt` where only missing messages tell of it.
+    the turn, wholly or (`in_part`) from some part on, and was not undone; `in_doubt`: only missing messages tell of it.
+    `kept` are the absolute paths of the folder's files that surely still are as the taken-back turn left them.
     """
 
     prompt_id: str
@@ -104,6 +105,8 @@ class Turn:
     is_compaction: bool = False
     taken_back: bool = False
     in_doubt: bool = False
+    in_part: bool = False
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

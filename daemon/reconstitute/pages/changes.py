@@ -16,7 +16,8 @@ from daemon import markdown
 from daemon.model import Json, Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun
+from daemon.reconstitute.facts import kept_changes
+from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
@@ -120,10 +121,18 @@ def _came(one: SessionFacts) -> str:
         _tests(one.tests),
         counted(len(one.commits), "commit") if one.commits else "",
         f"{counted(len(one.undone_commits), 'commit')} undone again" if one.undone_commits else "",
-        "in part taken back" if any(turn.taken_back for turn in turns) else "",
+        _taken_back(turns),
         _ENDINGS.get(turns[-1].ending, "") if turns else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _taken_back(turns: Sequence[Turn]) -> str:
+    if not any(turn.taken_back for turn in turns):
+        return ""
+    is_all = all(turn.taken_back and not turn.in_part for turn in turns)
+    kept = kept_changes.words(turns)
+    return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
 
 
 def _file(change: FileChange) -> str:

@@ -14,6 +14,7 @@ from itertools import groupby
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -63,7 +64,7 @@ def ending(one: SessionFacts) -> str:
     if not turns:
         return ""
     words = [_ENDINGS[turns[-1].ending]]
-    if all(turn.taken_back for turn in turns):
+    if all(turn.taken_back and not turn.in_part for turn in turns):
         words.append("**taken back**")
     elif any(turn.taken_back for turn in turns):
         words.append("**in part taken back**")
@@ -171,7 +172,7 @@ class Timeline:
     def _asked(self, one: SessionFacts) -> str:
         turns = [turn for turn in own_turns(one) if turn.prompt.strip()]
         shown = [
-            f"{markdown.quoted(turn.prompt, self._bounds.text)}{' (**taken back**)' if turn.taken_back else ''}"
+            f"{markdown.quoted(turn.prompt, self._bounds.text)}{_taken_back(turn) if turn.taken_back else ''}"
             for turn in turns[: self._bounds.prompts]
         ]
         more = len(turns) - len(shown)
@@ -207,6 +208,11 @@ def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
         seen.add(above)
         above = parents[above]
     return parents[session_id] if above != session_id and parents[session_id] in parents else ""
+
+
+def _taken_back(turn: Turn) -> str:
+    kept = kept_changes.words([turn])
+    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"
 
 
 def _asked_last(one: SessionFacts) -> int:
