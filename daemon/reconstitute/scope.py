@@ -8,6 +8,7 @@ unread is said. Nothing here judges or ranks.
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,9 @@ def collect(
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
     found = sessions.finished(draft.found)
+    if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
+        inside = [name for name, _ in names]
+        found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
     return Scope(target, found, by_path, _fingerprint(archive, found), tuple(draft.warnings))
 
 
@@ -182,6 +186,19 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     size = {message.id: sizes.size(message) for message in read}
     numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)
     draft.found.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
+
+
+def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str, ...]:
+    """The files beneath none of the folder's names that the calls of its own turns say they changed, as from `target`.
+
+    Of a session that worked in the folder: what another one did at home is nothing that the folder's page tells.
+    """
+    if not one.is_whole:
+        return ()
+    own = (call for turn in one.turns[one.copied :] if not turn.taken_back for call in turn.calls)
+    paths = {path for call in own for path in call.changed if path.startswith("/")}
+    elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
+    return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)
 
 
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:

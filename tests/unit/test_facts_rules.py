@@ -102,15 +102,51 @@ def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
             asked("POST should answer 201.", edited("a.py"), taken_back=True, in_doubt=True),
             "probably taken back with its turn",
         ),
-        (asked("POST should answer 201.", ending=Ending.STOPPED), "not done: the answer was stopped"),
-        (asked("POST should answer 201.", ending=Ending.FAILED), "not done: the answer failed"),
-        (asked("POST should answer 201."), "nothing was changed after it"),
         (asked("POST should answer 201.", edited("a.py")), ""),
     ],
 )
 def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
     (rule,) = rules.find([session(turn)])  # type: ignore[arg-type]
-    assert rule.standing == standing
+    assert (rule.standing, rule.note) == (standing, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "ending", "note"),
+    [
+        ("POST should answer 201.", Ending.STOPPED, "the answer to it was stopped"),
+        ("POST should answer 201.", Ending.FAILED, "the answer to it failed"),
+        ("POST should answer 201.", Ending.ANSWERED, "its session changed nothing after it"),
+        ("We decided against Redis; a file will do.", Ending.ANSWERED, ""),
+        ("We decided to keep the old parser.", Ending.ANSWERED, ""),
+        ("We stick with SQLite.", Ending.ANSWERED, ""),
+        ("Wir bleiben bei SQLite.", Ending.ANSWERED, ""),
+        ("Nous restons sur SQLite.", Ending.ANSWERED, ""),
+        ("我们还是保留旧的解析器。", Ending.ANSWERED, ""),
+        ("データベースはSQLiteのままにします。", Ending.ANSWERED, ""),
+    ],
+)
+def test_a_decision_after_which_nothing_was_changed_may_hold(said: str, ending: Ending, note: str) -> None:
+    """Deciding against something, or keeping something, changes no file."""
+    found = rules.find([session(asked(said, ending=ending))])
+    assert [(rule.standing, rule.note) for rule in found] in ([("", note)], [])
+    assert found or not said.isascii()
+
+
+@pytest.mark.parametrize(
+    ("later", "is_taken_back"),
+    [
+        ("Go back to the queue after all.", True),
+        ("No. Go back to RabbitMQ.", True),
+        ("Undo that?", False),
+        ("Go back to the list view.", False),
+        ("The queue works.", False),
+    ],
+)
+def test_a_later_prompt_about_it_takes_a_decision_back(later: str, is_taken_back: bool) -> None:
+    """Also where another prompt stands between them."""
+    stated = asked("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
+    facts = session(stated, asked("What do you think of NATS?"), asked(later, edited("b.py")))
+    assert rules.find([facts])[0].standing.startswith("taken back by a later prompt: “") is is_taken_back
 
 
 def test_a_decision_whose_change_was_undone_says_so() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.model import FileEdit
-from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing
+from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing, undone
 from daemon.reconstitute.facts import open as open_points
 from daemon.reconstitute.facts.contents import last_text
 from daemon.reconstitute.facts.values import Facts, SessionFacts
@@ -27,7 +27,7 @@ def gather(
 ) -> Facts:
     """The facts of `target`; `sessions` oldest first, `programs` what may have written files that no record names."""
     made = tuple(sessions)
-    failures = setbacks.find(made)
+    failures = setbacks.find(made, undone.find(made, files))
     own = file_purposes.find(files, made)
     named = scripts.find(target, files)
     return Facts(
@@ -38,7 +38,7 @@ def gather(
         scripts=named,
         needs=scripts.needs(target, files),
         setbacks=failures,
-        open=open_points.find(made, failures),
+        open=open_points.find(made, failures, files),
         rules=rules.find(made, files),
         file_purposes=own,
     )

@@ -15,7 +15,7 @@ from importlib.resources import files
 
 _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
-    "task", "undone", "undone_not", "offer", "closer", "either", "retract",
+    "task", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason"}
 _FEW = 2
@@ -58,11 +58,17 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
         return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
 
     joined = {
-        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind])]
+        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind]) or "(?!)"]
         for kind in _KINDS
     }
     patterns = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
     return Cues(code, frozenset(str(table["words"]).split()), patterns)
+
+
+@cache
+def common() -> frozenset[str]:
+    """The commonest small words of all these languages."""
+    return frozenset[str]().union(*(cues.words for cues in _languages().values()))
 
 
 def named(code: str) -> Cues:

@@ -1,21 +1,22 @@
-"""What is left open: todo lists, questions without an answer, what was asked and not done, what still fails.
+"""What is left open: todo lists, questions without an answer, what was asked and not done, what failed at last.
 
 Only what nothing since has settled: a later turn or session that takes up the same words, files or commands counts as
-having settled it, for a point that is open no more misleads whoever reads it. At most MOST.
+having settled it, for a point that is open no more misleads whoever reads it. What the user read and answered with
+another prompt counts as settled, too: of a session only its last answer can leave something open. At most MOST.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
-from daemon.reconstitute.facts import cues, sentences
-from daemon.reconstitute.facts.looks import fails_on_purpose
+from daemon.reconstitute.facts import cues, failing, sentences, subjects
+from daemon.reconstitute.facts.looks import essence
 from daemon.reconstitute.facts.sentences import shorten
-from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns, prompt_key
+from daemon.reconstitute.facts.setbacks import own_turns, prompt_key
 from daemon.reconstitute.facts.values import (
     CallStatus,
     Citation,
@@ -25,10 +26,10 @@ from daemon.reconstitute.facts.values import (
     Reply,
     SessionFacts,
     Setback,
-    SetbackKind,
     Todo,
     Turn,
 )
+from daemon.reconstitute.recover import Recovered
 
 MOST = 30
 """Open points of one folder."""
@@ -36,11 +37,16 @@ MOST = 30
 _TAKEN_UP = 0.6
 """Who uses this share of a point's words later on is taken to have dealt with it."""
 _SHORTEST_QUESTION = 3
+_FEWEST_SUBJECTS = 2
+_SHORT_PROMPT = 4
+"""A prompt with so few words is about what it names, were it only one thing."""
 _LAST_SENTENCES = 3
 """A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""
-_STEM = 5
+_PLAN = "plan"
+"""OpenCode's agent that changes nothing: the question at the end of its plan waits for an approval."""
 _MOST_KEPT = 16_384
 """Sentences whose reading is kept: a service reads the same ones again with every message."""
+_ANY_WORD = re.compile(r"[^\W_]+")
 _OPENING = re.compile(r"[.!,;:\n。！，、；：–—]")
 
 
@@ -52,18 +58,21 @@ class _Event:
     words: frozenset[str]
     files: frozenset[str]
     opening: frozenset[str] = frozenset()  # of a prompt: what it begins with, which may be an answer
-    folder: str = ""  # of a command
+    place: tuple[str, ...] = ()  # of a command
+    subjects: frozenset[str] = frozenset()  # of a prompt, answered or not
 
 
-def find(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> tuple[OpenPoint, ...]:
-    """What nothing in the records settles, the newest first."""
+def find(
+    sessions: Sequence[SessionFacts], setbacks: Sequence[Setback], files: Sequence[Recovered] = ()
+) -> tuple[OpenPoint, ...]:
+    """What nothing in the records settles, the newest first; `files` tell what became of what made a command fail."""
     events = [event for facts in sessions for event in _events(facts)]
-    folders = {call.message_id: call.folder for facts in sessions for turn in facts.turns for call in turn.calls}
+    calls = [call for facts in sessions for turn in facts.turns for call in turn.calls]
+    places = {(call.message_id, call.title): failing.place(call) for call in calls}
     found = [
-        *((point, True) for facts in sessions for point in _of_session(facts)),
+        *((point, True) for facts in sessions for point in _of_session(facts, sessions, events)),
         *((point, True) for point in _todos(sessions)),
-        *((point, True) for point in _failing_commands(sessions, setbacks)),
-        *((point, False) for point in _failing_tests(sessions)),
+        *((point, not is_test) for point, is_test in failing.find(sessions, setbacks, files)),
         *((point, False) for point in _unanswered(sessions)),
         *((point, False) for facts in sessions for point in _reverts(facts)),
     ]
@@ -71,38 +80,34 @@ def find(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> tuple
     standing = (
         point
         for point, may_be in found
-        if not (may_be and _is_settled(point, folders.get(point.citation.message_id, ""), events))
+        if not (may_be and _is_settled(point, places.get((point.citation.message_id, point.text), ()), events))
     )
     return tuple(islice(standing, MOST))
 
 
 def _events(facts: SessionFacts) -> Iterator[_Event]:
     for turn in own_turns(facts):
+        if turn.prompt:
+            yield _Event(turn.time, frozenset(), frozenset(), subjects=subjects.of(turn.prompt))
         if turn.taken_back:
             continue
         if turn.prompt and turn.ending is Ending.ANSWERED:
-            opening = _stems(_OPENING.split(turn.prompt.strip(), maxsplit=1)[0])
-            yield _Event(turn.time, _stems(turn.prompt), frozenset(), opening)
+            opening = subjects.stems(_OPENING.split(turn.prompt.strip(), maxsplit=1)[0])
+            yield _Event(turn.time, subjects.stems(turn.prompt), frozenset(), opening)
         for call in turn.calls:
             if call.status is CallStatus.OK and (call.command or call.changed):
                 files = frozenset(path.rsplit("/", 1)[-1].casefold() for path in call.changed)
                 said = call.command or " ".join([call.title, *call.changed])
-                yield _Event(call.started, _stems(said), files, folder=call.folder)
+                yield _Event(call.started, subjects.stems(said), files, place=failing.place(call))
 
 
-def _stems(text: str) -> frozenset[str]:
-    """The beginnings of its words, so that "tests" and "test" are the same."""
-    pieces = (piece for word in sentences.words(text) for piece in (word, *word.replace("/", ".").split(".")))
-    return frozenset(piece[:_STEM].rstrip("s") or piece for piece in pieces if piece)
-
-
-def _is_settled(point: OpenPoint, folder: str, events: Sequence[_Event]) -> bool:
-    """Whether something later took it up; a failed command no other that ran in another `folder`."""
-    wanted = _stems(point.text)
+def _is_settled(point: OpenPoint, place: tuple[str, ...], events: Sequence[_Event]) -> bool:
+    """Whether something later took it up; a failed command no other that ran in another `place`."""
+    wanted = subjects.stems(point.text)
     files = {word.rsplit("/", 1)[-1] for word in sentences.words(point.text) if "." in word.strip(".")}
     later = [event for event in events if event.time > point.time]
     if point.kind is OpenKind.FAILING:
-        later = [event for event in later if event.folder in ("", folder)]
+        later = [event for event in later if event.place in ((), place)]
     if point.kind is OpenKind.QUESTION and any(event.opening and event.opening <= wanted for event in later):
         return True
     if files and files <= {file for event in later for file in event.files}:
@@ -123,20 +128,31 @@ def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
             yield OpenPoint(OpenKind.REVERT, text, revert.time, citation, "OpenCode can still undo this revert")
 
 
-def _of_session(facts: SessionFacts) -> Iterator[OpenPoint]:
-    """What the agent asked at the end of a session, and what it said anywhere that it did not do."""
-    turns = [turn for turn in own_turns(facts) if not turn.taken_back and not turn.is_compaction]
-    for turn in turns:
-        reply = _last_reply(turn)
-        if reply is None or facts.session.parent_id:
-            continue
-        pieces = sentences.split(reply.text)
-        if turn is turns[-1]:
-            yield from _questions(facts, turn, reply, pieces)
-        for sentence in pieces:
-            if _says_undone(sentence, reply.text):
-                citation = Citation(facts.id, reply.message_id, reply.time, sentence.text)
-                yield OpenPoint(OpenKind.NOT_DONE, sentence.text, reply.time, citation)
+def _of_session(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
+    """What the agent asked, and what it said that it did not do, in the last answer of a session."""
+    turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
+    turn = turns[-1] if turns else None
+    reply = _last_reply(turn) if turn is not None and not turn.taken_back else None
+    if turn is None or reply is None:
+        return
+    pieces = sentences.split(reply.text)
+    prompts = [event.subjects for event in events if event.subjects and event.time > reply.time]
+    questions = _questions(facts, turn, reply, pieces)
+    if facts.session.parent_id:
+        parent = next((one for one in sessions if one.id == facts.session.parent_id), None)
+        said = [] if parent is None else [*prompts, *_said_after(parent, reply.time)]
+        yield from (point for point in questions if parent is not None and not _is_taken_up(point.text, said))
+        return
+    yield from (point for point in questions if not _is_taken_up(point.text, prompts))
+    if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
+        yield from _approval(facts, turn, reply, pieces)
+    cited = Citation(facts.id, reply.message_id, reply.time)
+    if not _succeeded_later(turn, reply.time, sessions):
+        yield from (
+            OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, replace(cited, quote=one.text))
+            for one in pieces
+            if _says_undone(one, reply.text) and not _is_dealt_with(one.text, prompts)
+        )
 
 
 def _last_reply(turn: Turn) -> Reply | None:
@@ -146,16 +162,59 @@ def _last_reply(turn: Turn) -> Reply | None:
     return next((reply for reply in reversed(turn.replies) if reply.text.strip()), None)
 
 
+def _said_after(facts: SessionFacts, time: int) -> Iterator[frozenset[str]]:
+    """What the agent of a session said later: it answers its sub-agents, or passes on what they ask."""
+    yield from (subjects.of(reply.text) for turn in facts.turns for reply in turn.replies if reply.time > time)
+
+
+def _is_taken_up(text: str, said: Sequence[frozenset[str]]) -> bool:
+    """Whether anything said later names one of its subjects."""
+    about = subjects.of(text)
+    return any(about & one for one in said)
+
+
+def _is_dealt_with(text: str, prompts: Sequence[frozenset[str]]) -> bool:
+    """Whether a later prompt names several of its subjects, or is a short one about one of them."""
+    about = subjects.of(text)
+    return any(len(about & one) >= (1 if len(one) <= _SHORT_PROMPT else _FEWEST_SUBJECTS) for one in prompts)
+
+
+def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) -> bool:
+    """Whether a command that failed in a turn succeeded after `time`."""
+    failed = {essence(call.command) for call in turn.calls if call.command and call.status is CallStatus.FAILED}
+    later = (call for facts in sessions for one in own_turns(facts) if not one.taken_back for call in one.calls)
+    return any(
+        call.started > time and call.status is CallStatus.OK and essence(call.command) in failed
+        for call in later
+        if call.command
+    )
+
+
 def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
+    detail = "asked by a sub-agent" if facts.session.parent_id else ""
     for sentence in pieces[-_LAST_SENTENCES:]:
         if is_real_question(sentence, reply.text) and sentence.text not in turn.prompt:
             citation = Citation(facts.id, reply.message_id, reply.time, sentence.text)
-            yield OpenPoint(OpenKind.QUESTION, sentence.text, reply.time, citation)
+            yield OpenPoint(OpenKind.QUESTION, sentence.text, reply.time, citation, detail)
+
+
+def _approval(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
+    """The question with which a plan ends, be it in the form of an offer."""
+    last = pieces[-1] if pieces else None
+    if last is None or not last.is_question or is_real_question(last, reply.text):
+        return
+    if any(call.changed for call in turn.calls) or any(
+        language.find("closer", last.bare) for language in cues.of(last.bare, reply.text)
+    ):
+        return
+    citation = Citation(facts.id, reply.message_id, reply.time, last.text)
+    yield OpenPoint(OpenKind.QUESTION, last.text, reply.time, citation, f"a plan for: {shorten(turn.prompt, 100)}")
 
 
 def is_real_question(sentence: sentences.Sentence, context: str = "") -> bool:
     """Whether a sentence asks for a decision or for something to be told; a courtesy or an offer does not."""
-    if not sentence.is_question or len(sentences.words(sentence.text)) < _SHORTEST_QUESTION:
+    words = max(len(sentences.words(sentence.text)), len(_ANY_WORD.findall(sentence.text)))
+    if not sentence.is_question or words < _SHORTEST_QUESTION or len(sentences.words(sentence.text)) < _FEWEST_SUBJECTS:
         return False
     languages = cues.of(sentence.bare, context)
     kinds = {kind for kind in ("closer", "offer", "either") for one in languages if one.find(kind, sentence.bare)}
@@ -244,26 +303,3 @@ def _todo(facts: SessionFacts, todo: Todo, written: str, time: int) -> OpenPoint
     priority = f"{todo.priority} priority" if todo.priority else ""
     detail = ", ".join(filter(None, (todo.status.replace("_", " "), priority)))
     return OpenPoint(OpenKind.TODO, todo.text, time, Citation(facts.id, written, time), detail)
-
-
-# -- what still fails --------------------------------------------------------------------------------------------
-
-
-def _failing_tests(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
-    """Of each test command the last run, if it failed."""
-    runs = sorted((run for facts in sessions for run in facts.tests), key=lambda run: run.citation.time)
-    for run in {run.command: run for run in runs}.values():
-        if not run.passed:
-            yield OpenPoint(OpenKind.FAILING, run.command, run.citation.time, run.citation, run.summary)
-
-
-def _failing_commands(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> Iterator[OpenPoint]:
-    """Commands that failed and never succeeded since.
-
-    An edit that failed leaves the file as it was: a setback, and nothing to be done.
-    """
-    tests = {run.command for facts in sessions for run in facts.tests}
-    for setback in setbacks:
-        is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
-        if is_failure and is_unsettled(setback) and setback.text not in tests:
-            yield OpenPoint(OpenKind.FAILING, setback.text, setback.time, setback.citation, setback.detail)

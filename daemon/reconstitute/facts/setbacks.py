@@ -61,9 +61,9 @@ class _Group:
     successes: list[_Made] = field(default_factory=list)
 
 
-def find(sessions: Sequence[SessionFacts]) -> tuple[Setback, ...]:
-    """All of them: first what was never overcome, then the newest."""
-    found = [*_of_calls(sessions), *_of_turns(sessions)]
+def find(sessions: Sequence[SessionFacts], more: Sequence[Setback] = ()) -> tuple[Setback, ...]:
+    """All of them, and `more`: first what was never overcome, then the newest."""
+    found = [*_of_calls(sessions), *_of_turns(sessions), *more]
     for facts in sessions:
         found.extend(_of_reverts(facts))
     return tuple(sorted(found, key=lambda one: (not is_unsettled(one), -one.time, one.citation.message_id))[:MOST])

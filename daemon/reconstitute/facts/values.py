@@ -172,6 +172,7 @@ class SessionFacts:
     `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
     are that session's. `commits` are subjects of commits made in it, `undone_commits` of those that a later
     ``git reset`` or ``git revert`` of the session undid. `deleted`: OpenCode deleted it.
+    `outside` are files elsewhere that its calls say they changed, relative to the target.
     `numbers` are the places of the `message_ids` among all messages of the session, from 1 (empty: it `is_whole`), and
     `sizes` about the bytes that each takes up on a page (empty: unknown).
     """
@@ -187,6 +188,7 @@ class SessionFacts:
     tests: tuple[TestRun, ...] = ()
     commits: tuple[str, ...] = ()
     undone_commits: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     forked_from: str = ""
     copied: int = 0
     deleted: bool = False
@@ -296,6 +298,7 @@ class SetbackKind(StrEnum):
     """What kind of thing did not last."""
 
     REVERTED = "reverted"
+    UNDONE = "undone by hand"
     EDIT_FAILED = "edit failed"
     COMMAND_FAILED = "command failed"
     CALL_FAILED = "call failed"
@@ -347,7 +350,8 @@ class OpenPoint:
 class Rule:
     """A sentence that states a rule or a decision, word for word, by the user or the agent (`who`).
 
-    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does.
+    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does;
+    `note` what came of it otherwise: such as that nothing was changed, which a decision need not ask for.
     """
 
     text: str
@@ -358,6 +362,7 @@ class Rule:
     reason: str = ""
     replaces: str = ""
     standing: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

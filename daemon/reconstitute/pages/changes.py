@@ -7,8 +7,8 @@ redacted and unescaped; the page makes them inert.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from urllib.parse import quote
 
@@ -71,21 +71,34 @@ def log(
     transcripts: Transcripts,
     summaries: Mapping[str, Statement],
 ) -> tuple[Logged, ...]:
-    """The newest sessions in which something was asked, oldest first; sub-agents belong to those that started them."""
+    """The newest sessions in which something was asked, oldest first, each once for every day on which it was.
+
+    Sub-agents belong to those that started them.
+    """
     parents = {one.id: one.session.parent_id or "" for one in sessions}
     tops = [one for one in sessions if own_turns(one) and not parent_of(one.id, parents)]
     tops.sort(key=lambda one: (begun(one), one.id))
-    return tuple(
-        _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id)) for one in tops[-MOST_LOGGED:]
-    )
+    days = [
+        day
+        for one in tops[-MOST_LOGGED:]
+        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id))
+    ]
+    return tuple(sorted(days, key=lambda day: day.time)[-MOST_LOGGED:])
 
 
-def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Logged:
-    prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
-    asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
-    name = markdown.cut(markdown.bare(title), _MOST_TEXT)
-    href, more = str(transcripts.href(README, one.id)), max(0, len(prompts) - 1)
-    return Logged(begun(one), name, href, asked, more, _came(one), _summary(said, transcripts) if said else None)
+def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Iterator[Logged]:
+    """Its days; what came of all of it stands at the last."""
+    turns = sorted(own_turns(one), key=lambda turn: turn.time)
+    first = next((turn.prompt for turn in turns if turn.prompt.strip()), "")
+    name = markdown.cut(markdown.bare(title), _MOST_TEXT).strip() or markdown.cut(redact(first), _MOST_TEXT)
+    href, last = str(transcripts.href(README, one.id)), markdown.day(turns[-1].time)
+    for day, group in groupby(turns, key=lambda turn: markdown.day(turn.time)):
+        of_day = list(group)
+        prompts = [turn.prompt for turn in of_day if turn.prompt.strip()]
+        asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
+        logged = Logged(of_day[0].time, name or "without title", href, asked, max(0, len(prompts) - 1), "")
+        summary = _summary(said, transcripts) if said else None
+        yield replace(logged, came=_came(one), summary=summary) if day == last else logged
 
 
 def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:

@@ -37,12 +37,16 @@ _MOST_PATHS = 3
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
 _OPEN = {
     OpenKind.TODO: "todo",
-    OpenKind.QUESTION: "question without an answer",
+    OpenKind.QUESTION: "question not answered in its session",
     OpenKind.NOT_DONE: "not done",
-    OpenKind.FAILING: "still fails",
+    OpenKind.FAILING: "failed when it last ran",
     OpenKind.UNANSWERED: "request without an answer",
     OpenKind.REVERT: "pending revert",
 }
+
+
+_AS_OF = {OpenKind.FAILING, OpenKind.TODO}
+"""Points that say how something stood at a time, which no record may tell to have changed since."""
 
 
 class Entries:
@@ -146,7 +150,9 @@ class Entries:
 
     def open_point(self, one: OpenPoint, most: int = _MOST_TEXT) -> str:
         """One of them, its texts cut to `most` characters."""
-        detail = f" ({markdown.prose(one.detail, most)})" if one.detail.strip() else ""
+        when = markdown.moment(one.time) if one.kind in _AS_OF else ""
+        details = [part for part in (when, markdown.prose(one.detail, most) if one.detail.strip() else "") if part]
+        detail = f" ({'; '.join(details)})" if details else ""
         text = markdown.prose(one.text, most)
         return f"{_bold(_OPEN[one.kind])}: {text}{detail}{self._mark(one.citation, one.text + ' ' + one.detail)}"
 
@@ -162,6 +168,8 @@ class Entries:
             said += f"; because {markdown.prose(one.reason, _MOST_TEXT)}"
         if one.replaces.strip():
             said += f"; in place of {markdown.prose(one.replaces, _MOST_TEXT)}"
+        if one.note.strip():
+            said += f"; {markdown.prose(one.note, _MOST_TEXT)}"
         return said + (f". **No longer**: {markdown.prose(one.standing, _MOST_TEXT)}" if one.standing.strip() else "")
 
     # -- what all of them share --------------------------------------------------------------------------------------

@@ -1,0 +1,159 @@
+"""Which commands failed when they last ran, and whether that still matters.
+
+Only commands that build, test, run or deploy the project. Left out is what the user went on without: a program that
+does not exist, an installation that was not needed in the end, and a failure whose files are back at the state with
+which the command passed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from daemon.files import Revision
+from daemon.files.history import OBSERVATIONS
+from daemon.reconstitute.facts import commands
+from daemon.reconstitute.facts.looks import essence, fails_on_purpose
+from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
+from daemon.reconstitute.facts.values import (
+    Call,
+    CallStatus,
+    Citation,
+    OpenKind,
+    OpenPoint,
+    SessionFacts,
+    Setback,
+    SetbackKind,
+)
+from daemon.reconstitute.recover import Recovered
+
+CHANGED_SINCE = "files were changed since"
+_GROUPS = frozenset({"install", "build", "run", "test", "lint", "migrate", "deploy", "other"})
+_WORKS = frozenset({"build", "run", "test"})
+_FOLDERS = re.compile(r"(?:^|[;&]\s*)cd\s+(\S+)")
+_NO_PROGRAM = 127
+"""The shell's status for a program that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A command in its turn that stands; `is_last`: the user wrote nothing more in its session."""
+
+    call: Call
+    is_last: bool
+
+    @property
+    def groups(self) -> frozenset[str]:
+        return frozenset(commands.groups_of(self.call.command)) & _GROUPS
+
+
+def find(
+    sessions: Sequence[SessionFacts], setbacks: Sequence[Setback], files: Sequence[Recovered] = ()
+) -> Iterator[tuple[OpenPoint, bool]]:
+    """Each with whether it is a test, of which only another run of the same tests tells more."""
+    runs = sorted((run for facts in sessions for run in _runs(facts)), key=lambda run: run.call.started)
+    changed = max(map(_last_change, sessions), default=0)
+    for text, citation, detail, is_test in _failed(sessions, setbacks):
+        run = next(
+            (run for run in runs if run.call.message_id == citation.message_id and text in run.call.command), None
+        )
+        if run is not None and _is_dropped(run, runs, files):
+            continue
+        since = CHANGED_SINCE if changed > citation.time else ""
+        yield (
+            OpenPoint(OpenKind.FAILING, text, citation.time, citation, "; ".join(filter(None, (detail, since)))),
+            is_test,
+        )
+
+
+def place(call: Call) -> tuple[str, ...]:
+    """Where a command ran: its folder, and those that it changed to itself."""
+    return (call.folder, *_FOLDERS.findall(call.command))
+
+
+def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> Iterator[tuple[str, Citation, str, bool]]:
+    """Of each test command the last run, if it failed, and the other commands that failed and never succeeded since.
+
+    An edit that failed leaves the file as it was: a setback, and nothing to be done.
+    """
+    tests = sorted((run for facts in sessions for run in facts.tests), key=lambda run: run.citation.time)
+    places = {call.message_id: place(call) for facts in sessions for turn in facts.turns for call in turn.calls}
+    latest = {(run.command, places.get(run.citation.message_id, ())): run for run in tests}
+    for run in latest.values():
+        if not run.passed:
+            yield run.command, run.citation, run.summary, True
+    commands_of_tests = {run.command for run in tests}
+    for setback in setbacks:
+        is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
+        if is_failure and is_unsettled(setback) and setback.text not in commands_of_tests and _is_worth(setback.text):
+            yield setback.text, setback.citation, setback.detail, False
+
+
+def _is_worth(command: str) -> bool:
+    return not _GROUPS.isdisjoint(commands.groups_of(command))
+
+
+def _runs(facts: SessionFacts) -> Iterator[_Run]:
+    turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
+    for turn in turns:
+        if not turn.taken_back:
+            yield from (_Run(call, turn is turns[-1]) for call in turn.calls if call.command)
+
+
+def _last_change(facts: SessionFacts) -> int:
+    """When its calls last changed a file, or a revert did."""
+    calls = (call.started for turn in own_turns(facts) for call in turn.calls if call.changed)
+    reverts = (revert.undone or revert.time for revert in facts.reverts)
+    return max((*calls, *reverts), default=0)
+
+
+def _is_dropped(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) -> bool:
+    """Whether the user went on without it, or what made it fail is gone."""
+    groups = failed.groups
+    later = [run for run in runs if run.call.started > failed.call.started and run.call.status is CallStatus.OK]
+    if failed.call.exit == _NO_PROGRAM and (not failed.is_last or any(groups & run.groups for run in later)):
+        return True
+    if groups == {"install"} and (not failed.is_last or any(_WORKS & run.groups for run in later)):
+        return True
+    return _is_back(failed, runs, files)
+
+
+# -- whether its files are back at the state with which it passed ----------------------------------------------------
+
+
+def _is_back(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) -> bool:
+    """Whether all files that were changed between its last success and its failure have the contents they had then."""
+    words = essence(failed.call.command)
+    passed = [
+        run.call.ended
+        for run in runs
+        if run.call.status is CallStatus.OK
+        and run.call.started < failed.call.started
+        and (run.call.folder, essence(run.call.command)) == (failed.call.folder, words)
+    ]
+    if not passed or not words:
+        return False
+    changed = [file for file in files if _was_changed(file, passed[-1], failed.call.started)]
+    return bool(changed) and all(_is_as_before(file, passed[-1]) for file in changed)
+
+
+def _was_changed(file: Recovered, after: int, before: int) -> bool:
+    return any(after < one.time < before and one.operation not in OBSERVATIONS for one in file.revisions)
+
+
+def _is_as_before(file: Recovered, time: int) -> bool:
+    before = _content([one for one in file.revisions if one.time <= time])
+    return before is not None and before == _content(file.revisions)
+
+
+def _content(revisions: Sequence[Revision]) -> tuple[bool, bytes] | None:
+    """Whether the file is there and what it has, None where that is not known."""
+    for revision in reversed(revisions):
+        if revision.deleted:
+            return False, b""
+        if (content := revision.content) is not None:
+            return True, content
+        if revision.operation not in OBSERVATIONS:
+            return None
+    return None
