@@ -14,6 +14,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from daemon.files.trees import is_beneath
 from daemon.reconstitute.facts import command_groups, telling
@@ -41,7 +42,7 @@ _DROPPED = word_set("timeout time nohup nice ionice stdbuf setsid unbuffer caffe
 """Wrappers that say how somebody watched a command, not how one runs it."""
 _CUT_OFF = frozenset({124, 130, 137, 143})
 """Exit statuses of a command that a time limit or a signal ended."""
-_LAST_STATUS = re.escape("$?")
+_LAST_STATUS = "$?"
 _UNCAUGHT = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+[A-Za-z_][\w.]*(?::[ ].*)?\s*\Z", re.MULTILINE
 )
@@ -60,6 +61,9 @@ class Run:
     exit: int | None = None
 
 
+_Read: TypeAlias = dict[tuple[str, str, CallStatus, int | None, str], list[Run]]
+
+
 @dataclass(slots=True)
 class _Seen:
     """All runs of one command."""
@@ -70,10 +74,11 @@ class _Seen:
 def find(target: str, sessions: Sequence[SessionFacts]) -> tuple[Command, ...]:
     """The commands worth knowing to whoever wants to run it, in the order of their groups, then the newest first."""
     seen: dict[tuple[str, str], _Seen] = {}
+    read: _Read = {}
     for session in sessions:
         for turn in session.turns[session.copied :]:
             for call in turn.calls:
-                for run in of_call(call, session):
+                for run in of_call(call, session, read):
                     if is_beneath(run.folder, target):
                         name = _check(seen, run, session) if run.group == "check" else (run.text, run.folder)
                         seen.setdefault(name, _Seen()).runs.append((run, call, turn, session))
@@ -120,20 +125,21 @@ def repeats(one: str, other: str) -> bool:
     return likeness.quick_ratio() >= _ALIKE and likeness.ratio() >= _ALIKE
 
 
-def of_call(call: Call, session: SessionFacts) -> list[Run]:
-    """The commands of one shell call that were surely started and are worth telling, in order."""
+def of_call(call: Call, session: SessionFacts, read: _Read) -> list[Run]:
+    """The commands of one shell call that were surely started and are worth telling, in order.
+
+    `read` keeps what was read of each command, for the same one is run again and again.
+    """
     if not call.command or len(call.command) > _LONGEST or call.status is CallStatus.REFUSED:
         return []
     if call.status is CallStatus.FAILED and call.exit is None:
         return []  # the tool itself failed: nothing may have been run
-    try:
-        script = parse(call.command)
-    except (NotUnderstood, RecursionError):
-        return []
-    body, code = _with_printed_status(script.body, call)
-    reader = _Reader(_end(call, code), call.folder or session.session.directory)
-    reader.steps(body, reader.end)
-    runs = [replace(run, exit=code or None) if run.status is CallStatus.FAILED else run for run in reader.runs]
+    folder = call.folder or session.session.directory
+    is_telling = _LAST_STATUS in call.command
+    asked = (call.command, folder, call.status, call.exit, call.output if is_telling else "")
+    if asked not in read:
+        read[asked] = _read(call, folder)
+    runs = read[asked]
     if len(runs) == 1 and runs[0].status is CallStatus.UNKNOWN and _UNCAUGHT.search(call.output):
         return [replace(runs[0], status=CallStatus.FAILED)]
     tested = {one.citation.message_id: one for one in session.tests}
@@ -143,13 +149,28 @@ def of_call(call: Call, session: SessionFacts) -> list[Run]:
     return [_as_tested(run, passed=test.passed) if run.group == "test" else run for run in runs]
 
 
+def _read(call: Call, folder: str) -> list[Run]:
+    try:
+        script = parse(call.command)
+    except (NotUnderstood, RecursionError):
+        return []
+    body, code = _with_printed_status(script.body, call)
+    reader = _Reader(_end(call, code), folder)
+    reader.steps(body, reader.end)
+    return [replace(run, exit=code or None) if run.status is CallStatus.FAILED else run for run in reader.runs]
+
+
 def _with_printed_status(body: Steps, call: Call) -> tuple[Steps, int | None]:
     """The steps whose exit status is known, and that: of ``run; echo exit $?`` the first and the number printed."""
     last = body.items[-1][0] if len(body.items) > 1 else None
     if isinstance(last, Simple) and call.status is CallStatus.OK and last.words[:1] == ("echo",) and not last.redirects:
         said = " ".join(word.strip('"') for word in last.words[1:])
         lines = call.output.rstrip().splitlines()
-        found = re.fullmatch(re.escape(said).replace(_LAST_STATUS, r"(\d{1,3})", 1), lines[-1]) if lines else None
+        found = (
+            re.fullmatch(re.escape(said).replace(re.escape(_LAST_STATUS), r"(\d{1,3})", 1), lines[-1])
+            if lines
+            else None
+        )
         if said.count("$") == 1 and found is not None and found.re.groups:
             return Steps(body.items[:-1]), int(found[1])
     return body, call.exit
