@@ -163,6 +163,7 @@ class Reconstitution:
         last["ground"] = self._ground
         name = "last" if target.at is None else "last-at"
         self._archive.target_put(path, name, last | {"result": result})
+        output.remember(self._archive, path, entry)
         if root == self._output_root:
             more = output.publish_targets(self._archive, root, self._spare_bytes)
             if more:

@@ -21,6 +21,7 @@ from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
 from daemon.reconstitute.recover import CERTAIN, Recovered
 from daemon.redact import redact_value
 
+_TREES = "trees"
 DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
 """The questions that are asked of every target."""
 
@@ -86,15 +87,27 @@ def entry(renderer: Renderer, root: Path, result: Json) -> Json:
     }
 
 
+def remember(archive: Archive, target: str, entry: Json) -> None:
+    """Keep a target's line: one for each of its trees, in whichever directory and of whichever moment."""
+    trees = archive.target_get(target, _TREES) or {}
+    trees[f"{entry['root']}\0{entry['folder']}"] = entry
+    archive.target_put(target, _TREES, trees)
+
+
 def publish_targets(archive: Archive, root: Path, spare_bytes: int) -> list[str]:
     """The index over all trees that are still in this output directory; warnings."""
-    entries = []
-    for target in archive.targets():
-        for name in ("last", "last-at"):
-            kept = (archive.target_get(target, name) or {}).get("entry")
-            if kept is not None and kept["root"] == str(root) and (root / kept["folder"] / README).is_file():
-                entries.append(from_json({key: value for key, value in kept.items() if key != "root"}))
+    kept = [one for target in archive.targets() for one in _trees(archive, target) if one["root"] == str(root)]
+    there = [one for one in kept if (root / one["folder"] / README).is_file()]
+    entries = [from_json({key: value for key, value in one.items() if key != "root"}) for one in there]
     return publish_index(root, entries, spare_bytes)
+
+
+def _trees(archive: Archive, target: str) -> list[Json]:
+    """The lines of a target's trees; version 0.1 kept them with its last runs only."""
+    lasts = [(archive.target_get(target, name) or {}).get("entry") for name in ("last", "last-at")]
+    found = {(one["root"], one["folder"]): one for one in lasts if one is not None}
+    kept = archive.target_get(target, _TREES) or {}
+    return list((found | {(one["root"], one["folder"]): one for one in kept.values()}).values())
 
 
 def check(root: Path, tree: str, forbidden: Sequence[Path]) -> None:

@@ -8,6 +8,7 @@ unread is said. Nothing here judges or ranks.
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from daemon.index import Filters
 from daemon.model import Message, Operation, Session
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
-from daemon.reconstitute.facts import file_changes, sessions, sizes, turns
+from daemon.reconstitute.facts import file_changes, kept_changes, sessions, sizes, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts
 from daemon.transcript.document import readable
 
@@ -92,7 +93,10 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    found = sessions.finished(draft.found)
+    found = sessions.finished(kept_changes.marked(one, histories) for one in draft.found)
+    if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
+        inside = [name for name, _ in names]
+        found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
     return Scope(target, found, by_path, _fingerprint(archive, found), tuple(draft.warnings))
 
 
@@ -184,6 +188,19 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     draft.found.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
 
 
+def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str, ...]:
+    """The files beneath none of the folder's names that the calls of its own turns say they changed, as from `target`.
+
+    Of a session that worked in the folder: what another one did at home is nothing that the folder's page tells.
+    """
+    if not one.is_whole:
+        return ()
+    own = (call for turn in one.turns[one.copied :] if not turn.taken_back for call in turn.calls)
+    paths = {path for call in own for path in call.changed if path.startswith("/")}
+    elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
+    return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)
+
+
 def _turns(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
     """The messages of the turns that have a wanted one."""
     kept = (turn for turn in turns.divided(messages) if any(message.id in wanted for message in turn))
@@ -194,7 +211,7 @@ def _fingerprint(archive: Archive, found: Sequence[SessionFacts]) -> str:
     """Changes with every message, and with what no message tells: titles, todo lists, reverts, cut-off answers."""
     total = hashlib.sha256()
     for one in found:
-        endings = [(turn.ending, turn.taken_back, turn.in_doubt) for turn in one.turns]
+        endings = [(turn.ending, turn.taken_back, turn.in_doubt, turn.in_part, turn.kept) for turn in one.turns]
         told = (one.id, one.title, one.deleted, one.todos, one.reverts, endings)
         total.update(repr(told).encode("utf-8", "replace"))
         for message_id in one.message_ids:

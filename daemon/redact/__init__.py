@@ -10,19 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 
 from daemon.redact import custom, known
 from daemon.redact.finding import Span, find
 from daemon.redact.structured import COOKIES, is_field, is_telling, member
 
-VERSION = "2"
+VERSION = "3"
 """Of what is hidden; raise it when documents that were indexed before are to be made anew."""
 
 DEEPEST = 100
 """Levels of a JSON value that are walked; no tool's input comes near."""
 
 _MOST_PASSES = 4
+_MARKER = re.compile(r"\[REDACTED:([a-z0-9-]{1,20}):[0-9a-f]{8}\]")
+_QUOTES = " \t\r\n\"'`"
+_EDITS = (("oldString", "newString"), ("old_string", "new_string"))
+"""Fields of a call that replaces one text by another."""
 _NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag", "label", "parameterKey", "ParameterKey")
 _VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument", "parameterValue", "ParameterValue"})
 """Fields of a record that stands for one name and its value."""
@@ -76,10 +81,24 @@ def _walked(value: Any, levels: int, name: str) -> Any:
         flags = ["", *(item if isinstance(item, str) and item.startswith("-") else "" for item in value)]
         return [_walked(item, levels - 1, flag or name) for item, flag in zip(value, flags, strict=False)]
     named = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
-    return {
+    made = {
         redact(key) if isinstance(key, str) else key: _walked(item, levels - 1, _name(str(key), named, name))
         for key, item in value.items()
     }
+    for before, after in _EDITS:
+        made |= _replacement(made.get(before), made.get(after), after)
+    return made
+
+
+def _replacement(before: Any, after: Any, key: str) -> dict[str, str]:
+    """What an edit put in the place of a secret, and nothing else, is a secret of the same kind."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return {}
+    whole, secret = _MARKER.fullmatch(before.strip(_QUOTES)), after.strip(_QUOTES)
+    if whole is None or not known.is_distinct(secret) or " " in secret or not member("password", secret):
+        return {}
+    known.note([(secret, whole[1])])
+    return {key: after.replace(secret, marker(whole[1], secret))}
 
 
 def _name(key: str, named: str, parent: str) -> str:

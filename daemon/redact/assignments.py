@@ -81,7 +81,7 @@ _PHRASE = re.compile(
 _LINE_START = re.compile(r"[ \t]{0,60}(?:export[ \t]{1,4}|set[ \t]{1,4}|-[ \t]{1,4})?[\"']?[\w.-]{0,60}\Z")
 """A line of a configuration file: nothing but a name and a quoted value."""
 _LONGEST = 512
-_MARKER = re.compile(r"\[REDACTED:[a-z-]{1,20}:[0-9a-f]{8}\]")
+_MARKER = re.compile(r"\[REDACTED:[a-z-]{1,20}:[0-9a-f]{8}\\?\]")
 _REFERENCE = re.compile(
     r"\$[a-z_{(]|[<{%*\[^]|@[a-z]|![a-z]+\Z|arn:|env[:.]|process\.|os\.|secrets?\.|vault:|file:|op://|https?://"
 )

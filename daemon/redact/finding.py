@@ -13,7 +13,8 @@ from daemon.redact.views import View, composed, lower, peeled, unwrapped
 
 SHAPES: tuple[Rule, ...] = (*VENDORS, *FORMS)
 
-_MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,20}:[0-9a-f]{8}\]")
+_MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,20}:[0-9a-f]{8}\\?\]")
+"""Also as Markdown escapes it: pages are redacted once more when they are written."""
 _CUT_OFF = ("…", "...", "truncated", "omitted", "left out")
 _LAST_RUN = re.compile(r"[A-Za-z0-9_=.-]{20,300}")
 """The end of a text, read backwards."""

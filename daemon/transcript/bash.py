@@ -29,6 +29,8 @@ _LONGEST_OUTPUT = 29_000  # characters; OpenCode 1.0 cut outputs at 30,000 and s
 _MOST_OUTPUT = 1 << 20  # characters
 _MOST_UNCLEAR = 256
 _MOST_RUNS = 256
+_NOT_FOUND = 127
+"""The exit status of a shell that did not find a program; one that ran may end with it, too."""
 
 
 def edits(made: Call, version: str) -> list[FileEdit]:
@@ -71,11 +73,25 @@ def _effects(script: parse.Script, state: State, made: Call) -> list[Effect]:
     if "exit" in made.metadata:
         code = made.metadata["exit"]
         if code != 0 or isinstance(code, bool):
-            return shell_effects.doubtful(script, state)
+            was_absent = code == _NOT_FOUND and _was_not_found(script, text)
+            return [] if was_absent else shell_effects.doubtful(script, state)
         return shell_effects.effects(script, state, Output(text, is_whole=not is_cut), is_proven=True)
     if is_cut or _ENDED_EARLY.search(text):
         return shell_effects.doubtful(script, state)
     return shell_effects.effects(script, state, Output(text, is_whole=True), is_proven=False)
+
+
+def _was_not_found(script: parse.Script, output: str) -> bool:
+    """Whether the shell says that the only program of a command does not exist: then nothing was changed."""
+    items = script.body.items
+    statement = items[0][0] if len(items) == 1 and not items[0][1] else None
+    if not isinstance(statement, parse.Simple) or statement.redirects or statement.inner or not statement.words:
+        return False
+    name = re.escape(statement.words[0])
+    return (
+        re.search(rf"(?:^|: ){name}: (?:command )?not found$|command not found: {name}$", output, re.MULTILINE)
+        is not None
+    )
 
 
 def _bounded(found: list[Effect], base: str) -> list[Effect]:

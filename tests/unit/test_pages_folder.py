@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
@@ -12,13 +13,14 @@ from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
 from daemon.files.history import LOST_FOLDER
-from daemon.model import Operation
+from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Ending, Purpose, Script, Standing
+from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Ending, Purpose, Script, Standing
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
+from daemon.reconstitute.pages.overview import unlisted
 from daemon.reconstitute.pages.timeline import picture
 from daemon.reconstitute.recover import State
 
@@ -63,12 +65,12 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         (
             "**Where it stands**: Last activity 2026-11-23 12:02 in [Deploy](sessions/ses_5.md). All 7 files are known exactly "
-            "(as of 2026-11-22 12:00). What came after may have changed files: one command of unknown effect ran: "
-            "`make dist`[^2]. 2 of its 7 files are not on this disk; all can be brought back exactly: "
-            "`reconstitute restore ~/shop --to NEW`. 1 file differs on this disk."
+            "(as of 2026-11-22 12:00). 2 of its 7 files are not on this disk; all can be brought back exactly: "
+            "`reconstitute restore ~/shop --to NEW`. [README.md](README.md.md) differs on this disk. "
+            "What came after may have changed files: one command of unknown effect ran: `make dist`[^2]."
         ),
         "",
-        "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
+        "**Run it**: `make run` ([Makefile](Makefile.md)); it was not run in these sessions.",
         "",
         "**Left open**: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3]. And 2 more points, see below.",
         "",
@@ -93,9 +95,9 @@ P, COMMAND = (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"), "reconstitute restore /p -
         (Standing(absent=P[:1]), "1 of its 3 files is not on this disk; what it held is not known whole."),
         (Standing(absent=P), "None of its 3 files is on this disk; of none of these a whole content is known."),
         (Standing(absent=P[:1], missing=P[:1], differing=P[1:], restore=COMMAND),
-         f"1 of its 3 files is not on this disk; it can be brought back exactly: `{COMMAND}`. 2 files differ on this disk."),
+         f"1 of its 3 files is not on this disk; it can be brought back exactly: `{COMMAND}`. [b](b.md), [c](c.md) differ on this disk."),
         (Standing(differing=P[1:2], restore=COMMAND),
-         f"1 file differs on this disk; what is known exactly comes back with `{COMMAND}`."),
+         f"[b](b.md) differs on this disk; the recorded state comes back with `{COMMAND}`."),
         (Standing(), "All 3 files are known exactly."),
     ],
 )  # fmt: skip
@@ -106,6 +108,35 @@ def test_what_the_disk_lacks_is_told_with_what_comes_back(standing: Standing, sa
 
 def test_nothing_open_is_only_said_of_the_records():
     assert "**Left open**: the records name no open todo, question or failure." in front(material([file("a.py")]))
+
+
+CITED = Citation("ses_1", "msg_1", 1)
+
+
+def run(command: str, last: CallStatus, **fields: Any) -> Command:
+    return Command("run", command, "", 1, last=last, succeeded=CITED if last is CallStatus.OK else None, **fields)
+
+
+STARTED = run("./start", CallStatus.OK)
+MAKE = Script("run", "make run", "./start --all", f"{ROOT}/Makefile", "run")
+
+
+@pytest.mark.parametrize(
+    ("commands", "scripts", "said"),
+    [
+        ([run("./serve", CallStatus.STOPPED), run("./old", CallStatus.UNKNOWN), STARTED], [], "`./start`: succeeded"),
+        ([STARTED, run("./app", CallStatus.OK, named=True)], [MAKE], "`./app`: succeeded"),
+        ([run("./serve", CallStatus.FAILED), run("./x", CallStatus.UNKNOWN)], [MAKE], "`make run` ("),
+        ([run("./app", CallStatus.FAILED, named=True)], [MAKE], "`./app`: **failed**"),
+        ([run("./serve", CallStatus.STOPPED), run("./x", CallStatus.UNKNOWN)], [], "`./x`: how its last run ended"),
+        ([run("./serve", CallStatus.STOPPED)], [], "`./serve`: its last run was stopped"),
+        ([replace(run("make a", CallStatus.UNKNOWN), group="build"), replace(STARTED, group="test")], [],
+         "it was not started in these sessions; `./start`: succeeded"),
+    ],
+)  # fmt: skip
+def test_what_succeeded_or_is_named_is_the_way_to_run_it(commands: list[Command], scripts: list[Script], said: str):
+    given = Facts(commands=tuple(commands), scripts=tuple(scripts))
+    assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +159,7 @@ def test_sessions_stand_newest_first_with_prompts_results_and_ends():
         "- 2026-11-23 12:01, [without title](sessions/ses_6.md), **still open**, only in part about this folder, deleted in OpenCode",
         "- 2026-11-23 12:00, [Deploy](sessions/ses_5.md), **failed**: “AI_APICallError: quota exceeded”",
         "- 2026-11-22 12:03, [Switch the port (fork #1)](sessions/ses_4.md), **stopped**, forked from [Switch the port](sessions/ses_3.md)",
-        "- 2026-11-21 12:00, [Switch the port](sessions/ses_3.md), answered, **in part taken back**, the revert can still be undone",
+        "- 2026-11-21 12:00 to 2026-11-22, [Switch the port](sessions/ses_3.md), answered, **in part taken back**, the revert can still be undone",
         "- 2026-11-21 12:00, [Warenkorb bauen](sessions/ses_1.md), answered",
     ]
     assert (
@@ -161,6 +192,14 @@ def test_what_was_taken_back_is_marked_where_it_is_told():
     assert "“Turn DEBUG off and add a SECRET.” (**taken back**); “Rather set PORT to 8000.”" in top
     assert "`extra.py` +9 (taken back)" in top
     assert "`old.py` −20 (deleted), [new/name.py](new/name.py.md) (moved from `name.py`)" in top
+
+
+def test_a_turn_that_was_taken_back_says_how_far_and_what_was_left():
+    one = told(1, "One", turn(1, "Change both.", taken_back=True, in_part=True, kept=(f"{ROOT}/a.py",)))
+    made = rich(Facts((one,)), [])
+    assert "“Change both.” (**taken back in part**; its files were left as they were)" in front(made)
+    (logged,) = render.Renderer(made, 10).entry("home/dev/shop").log
+    assert logged.came == "in part taken back (its files were left as they were)"
 
 
 def test_a_session_that_names_itself_as_its_parent_is_told_once():
@@ -367,3 +406,18 @@ def test_a_file_that_only_a_command_may_have_written_is_not_counted():
     [row] = [line for line in section(page, "Files") if "tea.db" in line]
     assert "| perhaps never made |" in row
     assert "Its only file is known exactly" in page
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(1, "`./gen`, which failed with exit status 1[^1]."), (0, "`./gen`[^1].")]
+)
+def test_a_program_that_may_have_written_files_is_named_with_how_it_ended(status: int, said: str):
+    ran = FileEdit(ROOT, AT, "ses_1", "msg_1", "prt_1", "bash", Operation.RUN, note="shell: ./gen")
+    call = Call("bash", "./gen", CallStatus.OK, "msg_1", "prt_1", AT, AT, "./gen", ROOT, status)
+    (told_,) = unlisted([ran], [told(1, "Generate", turn(1, "Go on.", calls=(call,)))], Marks())
+    assert told_ == f"Files that no record lists may have been written by {said}"
+
+
+class Marks:
+    def mark(self, *cited):
+        return "[^1]"

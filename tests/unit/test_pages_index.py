@@ -97,10 +97,11 @@ def test_a_target_makes_its_own_entry():
     assert [(one.title, one.asked, one.more, one.came) for one in made.log] == [
         ("Warenkorb bauen", "Bitte baue einen Warenkorb für den Laden, zuerst mit einem Plan.", 1,
          "cart.py, test_cart.py; tests passed; 1 commit"),
-        ("Switch the port", "Turn DEBUG off and add a SECRET.", 1, "settings.py; in part taken back"),
+        ("Switch the port", "Turn DEBUG off and add a SECRET.", 0, ""),
+        ("Switch the port", "Rather set PORT to 8000.", 0, "settings.py; in part taken back"),
         ("Switch the port (fork #1)", "Keep DEBUG on here.", 0, "stopped"),
         ("Deploy", "Deploy it to the staging server.", 0, "old.py (deleted), name.py; tests failed; failed"),
-        ("", "What is left to do?", 0, "still open"),
+        ("What is left to do?", "What is left to do?", 0, "still open"),
     ]  # fmt: skip
 
 
@@ -157,7 +158,7 @@ def test_a_summary_that_newer_evidence_overtook_is_left_out_of_the_days():
     current = statement("A cart was built.")
     said = {"ses_1": current, "ses_3": replace(current, reason=OUTDATED)}
     made = Renderer(rich(found=record(summaries=said)), 10).entry("home/dev/shop")
-    assert [one.summary.text if one.summary else "" for one in made.log] == ["A cart was built.", "", "", "", ""]
+    assert [one.summary.text if one.summary else "" for one in made.log] == ["A cart was built.", "", "", "", "", ""]
 
 
 def test_older_months_are_folded_and_very_old_sessions_counted():

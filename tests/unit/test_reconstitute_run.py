@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from markup import links, parse
@@ -205,6 +206,16 @@ def test_an_earlier_moment_has_a_tree_of_its_own_and_the_current_one_stays(run, 
     assert house.archive.target_get(SHOP, "last") == last
     assert run()["written"] == 0
     assert run(at=str(moment))["written"] == 0
+
+
+def test_the_root_page_names_every_tree_that_is_there(run, tmp_path: Path):
+    current = run()
+    earlier = [run(at=str(START + minutes * MINUTE)) for minutes in (5, 6)]
+    run(output=str(tmp_path / "elsewhere"))
+    text = (tmp_path / "out/README.md").read_text()
+    folders = [Path(one["output"]).relative_to(tmp_path / "out").as_posix() for one in (current, *earlier)]
+    assert [folder for folder in folders if f"({quote(folder)}/README.md)" not in text] == []
+    assert "Build the shop" in (tmp_path / "out/CHANGES.md").read_text()
 
 
 def test_pages_never_go_where_records_are_not_even_through_a_link(house: Recorded, tmp_path: Path):

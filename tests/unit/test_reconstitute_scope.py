@@ -201,3 +201,16 @@ def test_what_was_recorded_under_a_former_name_belongs_to_the_target(house: Reco
     path = now + f"{where}/a.py"[len(old) :]
     assert found.touched == {path: frozenset({written, seen})}
     assert _said(found) == ["It was here then.", "And something else was said here."]
+
+
+def test_files_that_a_session_changed_elsewhere_are_told_as_seen_from_the_folder(house: Recorded):
+    made = [call("write", filePath=path, content="a") for path in (f"{SHOP}/a.css", "/home/dev/api/main.go", "/etc/x")]
+    house.session("ses_in", SHOP)
+    house.say("ses_in", "user", "Change both.")
+    house.say("ses_in", "assistant", "Done.", *made)
+    house.session("ses_out", "/home/dev/api")
+    house.say("ses_out", "user", "Change both again.")
+    house.say("ses_out", "assistant", "Done.", *made)
+    told = {one.id: one.outside for one in _scope(house).sessions}
+    assert told == {"ses_in": ("/etc/x", "../api/main.go"), "ses_out": ()}
+    assert [one.outside for one in _scope(house, f"{SHOP}/a.css").sessions] == [(), ()]

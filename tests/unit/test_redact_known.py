@@ -11,7 +11,7 @@ import pytest
 from daemon import config
 from daemon.app.engine import Engine
 from daemon.control.protocol import silent
-from daemon.redact import known, redact
+from daemon.redact import known, redact, redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.frames import texts
 from tests.make_opencode import JsonStore
@@ -102,3 +102,27 @@ def test_another_redaction_indexes_an_archive_again(tmp_path: Path) -> None:
         assert redact("DB_PASSWORD=hunter2hunter") == "DB_PASSWORD=hunter2hunter"
     with opened(tmp_path):
         assert "hunter2hunter" not in redact("DB_PASSWORD=hunter2hunter")
+
+
+def test_what_an_edit_puts_in_the_place_of_a_secret_is_one() -> None:
+    new = "correct" + "horse99"
+    with known.only({VALUE: "password"}), known.noting() as noted:
+        made = redact_value({"filePath": "/p/.env", "oldString": f'"{VALUE}"', "newString": f'"{new}"'})
+    assert new not in str(made)
+    assert made["filePath"] == "/p/.env"
+    assert noted[new] == "password"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (VALUE, "os.environ[NAME]"),
+        (VALUE, ""),
+        (VALUE, "short1"),
+        (f"use {VALUE} here", "correcthorse99"),
+        ("a", "b" * 20),
+    ],
+)
+def test_what_replaces_no_secret_or_is_no_value_stays(old: str, new: str) -> None:
+    with known.only({VALUE: "password"}):
+        assert redact_value({"oldString": old, "newString": new})["newString"] == new

@@ -133,6 +133,10 @@ def test_a_revert_is_marked_where_it_was_and_at_the_top(house: Recorded) -> None
     text = page(house, replace(told, turns=turns, reverts=(revert,)))
     assert "- Taken back: “Do 1”, from [here](#msg-03) on, " in text
     assert re.search(r"## 2. Do 1\n\n\*\*Taken back\*\* on .*; OpenCode can still undo that\.\n\n###### msg-03", text)
+    partly = replace(turns[1], in_part=True, in_doubt=True, kept=(f"{ROOT}/a_b.py",))
+    text = page(house, replace(told, turns=(told.turns[0], partly), reverts=(revert,)))
+    assert "**Taken back in part**, as it seems: " in text
+    assert " In the folder, its files were left as they were.\n" in text
     undone = page(house, replace(told, reverts=(replace(revert, pending=False, undone=house.clock),)))
     assert "; undone " in undone
     assert "**Taken back**" not in undone

@@ -126,6 +126,14 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("git pull", 0, "", ["unclear ."]),
     ("git commit -am x", 0, "", []),
     ("git diff > p.patch", 0, "", ["unclear p.patch"]),
+    # A program that does not exist changes nothing.
+    ("sqlite3x tea.db 'select 1'", 127, "bash: line 1: sqlite3x: command not found\n", []),
+    ("sqlite3x tea.db", 127, "/bin/sh: 1: sqlite3x: not found", []),
+    ("sqlite3x tea.db", 127, "zsh:1: command not found: sqlite3x", []),
+    ("sqlite3x tea.db", 127, "sh: 1: other: not found", ["unclear tea.db"]),
+    ("sqlite3x tea.db", 1, "bash: sqlite3x: command not found", ["unclear tea.db"]),
+    ("sqlite3x tea.db > out", 127, "bash: sqlite3x: command not found", ["unclear out", "unclear tea.db"]),
+    ("touch a; sqlite3x tea.db", 127, "bash: sqlite3x: command not found", ["unclear a", "unclear tea.db"]),
     # An option, or the value of one, is no path.
     ("git commit -q -m x", 0, "", []),
     ("git commit -q -o a.py -m x", 0, "", []),

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from daemon.reconstitute.facts import commands, telling
+from daemon.reconstitute.facts import commands, kept_changes, telling
 from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
@@ -61,9 +61,9 @@ class _Group:
     successes: list[_Made] = field(default_factory=list)
 
 
-def find(sessions: Sequence[SessionFacts]) -> tuple[Setback, ...]:
-    """All of them: first what was never overcome, then the newest."""
-    found = [*_of_calls(sessions), *_of_turns(sessions)]
+def find(sessions: Sequence[SessionFacts], more: Sequence[Setback] = ()) -> tuple[Setback, ...]:
+    """All of them, and `more`: first what was never overcome, then the newest."""
+    found = [*_of_calls(sessions), *_of_turns(sessions), *more]
     for facts in sessions:
         found.extend(_of_reverts(facts))
     return tuple(sorted(found, key=lambda one: (not is_unsettled(one), -one.time, one.citation.message_id))[:MOST])
@@ -266,6 +266,8 @@ def _of_reverts(facts: SessionFacts) -> Iterator[Setback]:
         citation = Citation(facts.id, last.message_id, last.time)
         resolved = Citation(facts.id, last.message_id, last.undone) if last.undone is not None else None
         pending = "pending: OpenCode can still undo it" if last.pending else ""
-        outcome = "undone again" if resolved else pending
+        gone = [one for one in facts.turns if one is turn or (one.taken_back and one.prompt in last.prompts)]
+        outcome = "undone again" if resolved else "; ".join(filter(None, (kept_changes.words(gone), pending)))
+        paths = tuple(path for path in last.paths if not any(path in one.kept for one in gone))
         detail = "; ".join(filter(None, details))
-        yield Setback(SetbackKind.REVERTED, text, last.time, citation, detail, outcome, resolved, last.paths)
+        yield Setback(SetbackKind.REVERTED, text, last.time, citation, detail, outcome, resolved, paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from daemon import records
@@ -59,7 +60,8 @@ def of(
         if undone is None:
             in_doubt = not revert.is_told
             standing = [
-                _marked(turn, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn for turn in standing
+                _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
+                for turn in standing
             ]
     return tuple(found), tuple(standing)
 
@@ -69,9 +71,13 @@ def is_covered(revert: Revert, message: Message) -> bool:
     return message.created <= revert.time and is_from(message.id, revert.first)
 
 
-def _marked(turn: Turn, *, in_doubt: bool) -> Turn:
-    """`turn` as taken back; what one revert surely took back is in no doubt because of another."""
-    return replace(turn, taken_back=True, in_doubt=in_doubt and (turn.in_doubt or not turn.taken_back))
+def _marked(turn: Turn, whole: AbstractSet[str], *, in_doubt: bool) -> Turn:
+    """`turn` as taken back; what one revert surely took back (all of it, if all its messages are among those that are
+    taken back `whole`) is in no doubt because of another.
+    """
+    in_doubt = in_doubt and (turn.in_doubt or not turn.taken_back)
+    in_part = not whole >= set(turn.message_ids) and (turn.in_part or not turn.taken_back)
+    return replace(turn, taken_back=True, in_doubt=in_doubt, in_part=in_part)
 
 
 def _may_have_any(archive: Archive, session: Session, messages: Sequence[Message]) -> bool:

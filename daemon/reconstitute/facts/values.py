@@ -87,7 +87,8 @@ class Turn:
 
     `message_ids` are all its messages in order. `prompt` is without attachments and what OpenCode added by itself;
     `is_command` marks a prompt that came from a custom command or a sub-agent's task. `taken_back`: a revert removed
-    the turn, wholly or from some part on, and was not undone; `in_doubt` where only missing messages tell of it.
+    the turn, wholly or (`in_part`) from some part on, and was not undone; `in_doubt`: only missing messages tell of it.
+    `kept` are the absolute paths of the folder's files that surely still are as the taken-back turn left them.
     """
 
     prompt_id: str
@@ -104,6 +105,8 @@ class Turn:
     is_compaction: bool = False
     taken_back: bool = False
     in_doubt: bool = False
+    in_part: bool = False
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,7 @@ class SessionFacts:
     `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
     are that session's. `commits` are subjects of commits made in it, `undone_commits` of those that a later
     ``git reset`` or ``git revert`` of the session undid. `deleted`: OpenCode deleted it.
+    `outside` are files elsewhere that its calls say they changed, relative to the target.
     `numbers` are the places of the `message_ids` among all messages of the session, from 1 (empty: it `is_whole`), and
     `sizes` about the bytes that each takes up on a page (empty: unknown).
     """
@@ -187,6 +191,7 @@ class SessionFacts:
     tests: tuple[TestRun, ...] = ()
     commits: tuple[str, ...] = ()
     undone_commits: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     forked_from: str = ""
     copied: int = 0
     deleted: bool = False
@@ -257,7 +262,7 @@ class Command:
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
     `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
-    revert took back.
+    revert took back. `named`: a README, manifest or Makefile of the project names it.
     """
 
     group: str
@@ -270,6 +275,7 @@ class Command:
     error: str = ""
     last: CallStatus = CallStatus.UNKNOWN
     taken_back: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +301,7 @@ class SetbackKind(StrEnum):
     """What kind of thing did not last."""
 
     REVERTED = "reverted"
+    UNDONE = "undone by hand"
     EDIT_FAILED = "edit failed"
     COMMAND_FAILED = "command failed"
     CALL_FAILED = "call failed"

@@ -7,8 +7,8 @@ redacted and unescaped; the page makes them inert.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from urllib.parse import quote
 
@@ -16,7 +16,8 @@ from daemon import markdown
 from daemon.model import Json, Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun
+from daemon.reconstitute.facts import kept_changes
+from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
@@ -71,21 +72,34 @@ def log(
     transcripts: Transcripts,
     summaries: Mapping[str, Statement],
 ) -> tuple[Logged, ...]:
-    """The newest sessions in which something was asked, oldest first; sub-agents belong to those that started them."""
+    """The newest sessions in which something was asked, oldest first, each once for every day on which it was.
+
+    Sub-agents belong to those that started them.
+    """
     parents = {one.id: one.session.parent_id or "" for one in sessions}
     tops = [one for one in sessions if own_turns(one) and not parent_of(one.id, parents)]
     tops.sort(key=lambda one: (begun(one), one.id))
-    return tuple(
-        _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id)) for one in tops[-MOST_LOGGED:]
-    )
+    days = [
+        day
+        for one in tops[-MOST_LOGGED:]
+        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id))
+    ]
+    return tuple(sorted(days, key=lambda day: day.time)[-MOST_LOGGED:])
 
 
-def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Logged:
-    prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
-    asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
-    name = markdown.cut(markdown.bare(title), _MOST_TEXT)
-    href, more = str(transcripts.href(README, one.id)), max(0, len(prompts) - 1)
-    return Logged(begun(one), name, href, asked, more, _came(one), _summary(said, transcripts) if said else None)
+def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Iterator[Logged]:
+    """Its days; what came of all of it stands at the last."""
+    turns = sorted(own_turns(one), key=lambda turn: turn.time)
+    first = next((turn.prompt for turn in turns if turn.prompt.strip()), "")
+    name = markdown.cut(markdown.bare(title), _MOST_TEXT).strip() or markdown.cut(redact(first), _MOST_TEXT)
+    href, last = str(transcripts.href(README, one.id)), markdown.day(turns[-1].time)
+    for day, group in groupby(turns, key=lambda turn: markdown.day(turn.time)):
+        of_day = list(group)
+        prompts = [turn.prompt for turn in of_day if turn.prompt.strip()]
+        asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
+        logged = Logged(of_day[0].time, name or "without title", href, asked, max(0, len(prompts) - 1), "")
+        summary = _summary(said, transcripts) if said else None
+        yield replace(logged, came=_came(one), summary=summary) if day == last else logged
 
 
 def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
@@ -107,10 +121,18 @@ def _came(one: SessionFacts) -> str:
         _tests(one.tests),
         counted(len(one.commits), "commit") if one.commits else "",
         f"{counted(len(one.undone_commits), 'commit')} undone again" if one.undone_commits else "",
-        "in part taken back" if any(turn.taken_back for turn in turns) else "",
+        _taken_back(turns),
         _ENDINGS.get(turns[-1].ending, "") if turns else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _taken_back(turns: Sequence[Turn]) -> str:
+    if not any(turn.taken_back for turn in turns):
+        return ""
+    is_all = all(turn.taken_back and not turn.in_part for turn in turns)
+    kept = kept_changes.words(turns)
+    return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
 
 
 def _file(change: FileChange) -> str:

@@ -139,8 +139,9 @@ class Folders:
 
     def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
         """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
-        known_at = self._known.material.facts.standing.known_at
-        return unlisted([one for one in self._known.programs("") if one.time < known_at], parts.notes)
+        facts = self._known.material.facts
+        programs = [one for one in self._known.programs("") if one.time < facts.standing.known_at]
+        return unlisted(programs, facts.sessions, parts.notes)
 
     def _named(self, parts: Parts, said: Said) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""
@@ -166,7 +167,9 @@ class Folders:
             title=folder,
             up=between(page, self._plan.layout.folder(self._plan.parent(folder))),
             moment=self._known.material.moment,
-            known=markdown.Markdown(" ".join([f"{known(files)}.", *unlisted(programs, parts.notes)])),
+            known=markdown.Markdown(
+                " ".join([f"{known(files)}.", *unlisted(programs, self._known.material.facts.sessions, parts.notes)])
+            ),
             purpose=Said(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
             files_table=parts.files.text(folder),
             sessions=[(one, parts.links.session(one.session.id, one.title)) for one in shown],

@@ -5,13 +5,23 @@ Guarantees: each is a line or two; nothing is said to run that no record ran or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from daemon import markdown
 from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, Standing
+from daemon.reconstitute.facts.values import (
+    Aftermath,
+    CallStatus,
+    Citation,
+    Command,
+    Facts,
+    Purpose,
+    SessionFacts,
+    Standing,
+)
 from daemon.reconstitute.pages.entries import Entries
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -20,8 +30,12 @@ from daemon.redact import redact
 
 _MOST_PURPOSE = 500
 _MOST_TEXT = 160
+_MOST_NAMED = 3
+"""Files that differ on the disk."""
 _EXACT = frozenset({State.VERIFIED, State.PROVEN})
 _RUN = "run"
+_ENDED = re.compile(r"[.!?…。！？](?:\[\^\d+\])*$")
+"""That a text ends as a sentence does, before its footnotes."""
 
 
 class Overview:
@@ -51,7 +65,7 @@ class Overview:
         return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
 
     def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
-        """The last activity, how much is known, what came after, and what is missing on this disk."""
+        """The last activity, how much is known, what is missing on this disk, and what came after."""
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
         last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
@@ -59,9 +73,9 @@ class Overview:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
-        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         there = sum(file.state is not State.DELETED and file.is_counted for file in files)
-        said += list(_on_disk(standing, there))
+        said += list(_on_disk(standing, there, self._links))
+        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
@@ -73,19 +87,19 @@ class Overview:
         return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
 
     def run(self) -> markdown.Markdown:
-        """The command that runs it, else the script of that name; empty where nothing is known."""
+        """The command that runs it: what succeeded, else what the project names; empty where nothing is known."""
         lasting = [one for one in self._facts.commands if not one.taken_back]
-        commands = [one for one in lasting if not self._entries.is_struck(one)]
+        commands = sorted((one for one in lasting if not self._entries.is_struck(one)), key=_trust)
         ran = next((one for one in commands if one.group == _RUN), None)
-        if ran is not None:
-            return markdown.Markdown(self._entries.command(ran) + ".")
-        if any(one.group == _RUN for one in lasting):
-            return markdown.Markdown("the model struck out what the records name, see below.")
         named = next(
             (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
         )
+        if ran is not None and (ran.last is CallStatus.OK or ran.named or named is None):
+            return markdown.Markdown(self._entries.command(ran) + ".")
+        if ran is None and any(one.group == _RUN for one in lasting):
+            return markdown.Markdown("the model struck out what the records name, see below.")
         if named is not None:
-            invocation = markdown.code(markdown.cut(named.invocation, _MOST_TEXT))
+            invocation = markdown.code(markdown.cut(named.invocation or named.runs, _MOST_TEXT))
             where = self._links.file(named.path)
             return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
         tested = next(iter(commands), None)
@@ -103,14 +117,31 @@ class Overview:
         # Only our own bold goes: the text may have stars in code.
         first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
         more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
-        return markdown.Markdown(f"{first}.{more}")
+        end = "" if _ENDED.search(first) else "."
+        return markdown.Markdown(f"{first}{end}{more}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)
 
 
-def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Markdown]:
-    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any."""
+def _trust(one: Command) -> int:
+    """Where a command stands among those that may be the way to run it, the surest first."""
+    if one.last is CallStatus.OK:
+        return 0 if one.named else 1
+    if one.named:
+        return 2
+    if one.last is CallStatus.UNKNOWN:
+        return 3 if one.succeeded else 4
+    return 5 if one.last is CallStatus.FAILED else 6
+
+
+def unlisted(
+    programs: Sequence[FileEdit], sessions: Sequence[SessionFacts], notes: Footnotes
+) -> list[markdown.Markdown]:
+    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any.
+
+    How the first of them ended is told by the calls of `sessions`.
+    """
     commands: dict[str, FileEdit] = {}
     for one in programs:
         commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
@@ -121,7 +152,10 @@ def unlisted(programs: Sequence[FileEdit], notes: Footnotes) -> list[markdown.Ma
     more = f", and {counted(len(commands) - 1, 'more command')}" if len(commands) > 1 else ""
     mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
     shown = markdown.code(markdown.cut(command, _MOST_TEXT))
-    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{mark}{more}.")]
+    calls = (call for one in sessions for turn in one.turns for call in turn.calls if call.part_id == ran.part_id)
+    status = next((call.exit for call in calls), None)
+    ended = f", which failed with exit status {status}" if status else ""
+    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{ended}{mark}{more}.")]
 
 
 def known(files: Sequence[Recovered]) -> str:
@@ -157,15 +191,17 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing, there: int) -> Iterator[str]:
+def _on_disk(standing: Standing, there: int, links: Links) -> Iterator[str]:
     """What this disk lacks of the files that are `there`, and what of it comes back by which command."""
     if standing.absent:
         yield f"{_absent(len(standing.absent), there)}; {_brought_back(standing)}."
     differing = len(standing.differing)
     if differing:
-        said = f"{counted(differing, 'file')} {'differs' if differing == 1 else 'differ'} on this disk"
+        named = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
+        more = f" and {differing - _MOST_NAMED} more" if differing > _MOST_NAMED else ""
+        said = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
         is_told = standing.absent and (standing.missing or standing.likely)
-        what = "what is known exactly comes back with"
+        what = "the recorded state comes back with"
         yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
 
 

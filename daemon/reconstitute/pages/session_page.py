@@ -18,6 +18,7 @@ from daemon.markdown import Href, Markdown, code, link, prose
 from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TakenBack, Turn
 from daemon.reconstitute.pages.folder import refs
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -193,7 +194,7 @@ class SessionPages:
             turn.message_ids[0]: (number, turn) for number, turn in enumerate(facts.turns, start=1) if turn.message_ids
         }
         quoted = {turn.prompt_id for turn in facts.turns if turn.prompt and not turn.prompt.startswith('"')}
-        taken_back = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
+        gone = {message for turn in facts.turns if turn.taken_back for message in turn.message_ids}
         calls = {call.part_id: call for turn in facts.turns for call in turn.calls}
         links = Links(
             lambda paths: [
@@ -206,7 +207,7 @@ class SessionPages:
             if said.id in begins:
                 yield _turn(*begins[said.id], facts.reverts)
             number = chapter.messages[said.id]
-            yield messages.write(said, number, is_quoted=said.id in quoted, is_taken_back=said.id in taken_back)
+            yield messages.write(said, number, is_quoted=said.id in quoted, is_taken_back=said.id in gone)
 
     def _files(self, page: str, paths: Iterable[str]) -> list[Markdown]:
         return refs(self._known, self._plan, page, paths)
@@ -239,8 +240,11 @@ def _first_line(prompt: str) -> str:
 
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
+    kept = kept_changes.words([turn])
+    files = f" In the folder, {markdown.inline(kept)}." if kept else ""
     if turn.in_doubt:
-        return "**Taken back**, as it seems: OpenCode no longer has these messages."
+        part = " in part" if turn.in_part else ""
+        return f"**Taken back{part}**, as it seems: OpenCode no longer has these messages.{files}"
     took = [
         one
         for one in reverts
@@ -248,8 +252,7 @@ def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
     ]
     when = f" on {markdown.moment(took[-1].time)}" if took else ""
     pending = "; OpenCode can still undo that" if took and took[-1].pending else ""
-    is_whole = any(turn.prompt in one.prompts for one in took)
-    return f"**Taken back{'' if is_whole else ' in part'}**{when}{pending}."
+    return f"**Taken back{' in part' if turn.in_part else ''}**{when}{pending}.{files}"
 
 
 def _revert(one: TakenBack, href: Href) -> str:

@@ -14,6 +14,7 @@ from itertools import groupby
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -27,6 +28,7 @@ _MOST_DRAWN = 24
 _BAR = 20
 _MOST_COMMITS = 3
 _MOST_FILES = 6
+_MOST_OUTSIDE = 3
 _ENDINGS = {
     Ending.ANSWERED: "answered",
     Ending.STOPPED: "**stopped**",
@@ -62,7 +64,7 @@ def ending(one: SessionFacts) -> str:
     if not turns:
         return ""
     words = [_ENDINGS[turns[-1].ending]]
-    if all(turn.taken_back for turn in turns):
+    if all(turn.taken_back and not turn.in_part for turn in turns):
         words.append("**taken back**")
     elif any(turn.taken_back for turn in turns):
         words.append("**in part taken back**")
@@ -110,7 +112,7 @@ class Timeline:
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
             self._children.setdefault(parent_of(one.id, parents), []).append(one)
-        self._tops = list(reversed(self._children.get("", [])))
+        self._tops = sorted(self._children.get("", []), key=lambda one: (_asked_last(one), one.id), reverse=True)
 
     def text(self) -> markdown.Markdown:
         """All of it: a picture where the history is long, the newest month, and older months folded."""
@@ -163,14 +165,14 @@ class Timeline:
         marks += ["only in part about this folder"] if not one.is_whole else []
         marks += ["deleted in OpenCode"] if one.deleted else []
         error = own_turns(one)[-1].error if own_turns(one) else ""
-        head = f"{markdown.moment(begun(one))}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
+        head = f"{_span(one)}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
         said = ", ".join([head, *filter(None, marks)])
         return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
 
     def _asked(self, one: SessionFacts) -> str:
         turns = [turn for turn in own_turns(one) if turn.prompt.strip()]
         shown = [
-            f"{markdown.quoted(turn.prompt, self._bounds.text)}{' (**taken back**)' if turn.taken_back else ''}"
+            f"{markdown.quoted(turn.prompt, self._bounds.text)}{_taken_back(turn) if turn.taken_back else ''}"
             for turn in turns[: self._bounds.prompts]
         ]
         more = len(turns) - len(shown)
@@ -182,12 +184,16 @@ class Timeline:
             named = [change(each, self._links) for each in one.changes[:_MOST_FILES]]
             more = len(one.changes) - len(named)
             yield ", ".join(named) + (f" and {more} more" if more else "")
+        if one.outside:
+            named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
+            more = len(one.outside) - len(named)
+            yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
         for run in one.tests:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
             yield f"tests {how}: {command}{summary}{self._notes.mark(run.citation)}"
-        for how, subjects in (("committed", one.commits), ("undone again by git: committed", one.undone_commits)):
+        for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):
             named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
             more = len(subjects) - len(named)
             if named:
@@ -204,8 +210,24 @@ def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
     return parents[session_id] if above != session_id and parents[session_id] in parents else ""
 
 
+def _taken_back(turn: Turn) -> str:
+    kept = kept_changes.words([turn])
+    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"
+
+
+def _asked_last(one: SessionFacts) -> int:
+    """When its last own turn was asked, epoch ms."""
+    return max((turn.time for turn in own_turns(one)), default=begun(one))
+
+
+def _span(one: SessionFacts) -> str:
+    """When it began, with the day of its last turn where that is another one."""
+    first, last = markdown.moment(begun(one)), markdown.day(_asked_last(one))
+    return first if first.startswith(last) else f"{first} to {last}"
+
+
 def _month(one: SessionFacts) -> str:
-    known = markdown.day(begun(one))
+    known = markdown.day(_asked_last(one))
     return known[:7] if known[:1].isdigit() else known
 
 
