@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 
 _LOOKS = frozenset(
     "grep egrep fgrep zgrep rg ag ack test [ [[ diff cmp comm which type hash whereis locate ls ll tree cat bat head "  # noqa: SIM905
@@ -52,6 +53,7 @@ def only_looks(command: str, status: int | None) -> bool:
     return status == 1 and between in {"|", ";"} and last[0] in _ANSWERS_1
 
 
+@lru_cache(maxsize=4096)
 def essence(command: str) -> Simple:
     """The words of a command without options and assignments; empty where they cannot be told.
 

@@ -156,13 +156,13 @@ def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Seq
         reply = _last_reply(turn)
         if reply is None or turn.taken_back or facts.session.parent_id or not all(map(_only_asks, turns[place + 1 :])):
             continue
+        undone = [one for one in sentences.split(reply.text) if _says_undone(one, reply.text)]
+        if not undone or _succeeded_later(turn, reply.time, sessions):
+            continue
         prompts = [event.subjects for event in events if event.subjects and event.time > reply.time]
         later = {subject for one in turns[place + 1 :] for subject in subjects.of(one.prompt)}
-        if _succeeded_later(turn, reply.time, sessions):
-            continue
-        for one in sentences.split(reply.text):
-            is_open = _says_undone(one, reply.text) and not _is_dealt_with(one.text, prompts)
-            if is_open and not later & subjects.of(one.text):
+        for one in undone:
+            if not _is_dealt_with(one.text, prompts) and not later & subjects.of(one.text):
                 citation = Citation(facts.id, reply.message_id, reply.time, one.text)
                 yield OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, citation)
 
@@ -201,6 +201,8 @@ def _is_dealt_with(text: str, prompts: Sequence[frozenset[str]]) -> bool:
 def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) -> bool:
     """Whether a command that failed in a turn succeeded after `time`."""
     failed = {essence(call.command) for call in turn.calls if call.command and call.status is CallStatus.FAILED}
+    if not failed:
+        return False
     later = (call for facts in sessions for one in own_turns(facts) if not one.taken_back for call in one.calls)
     return any(
         call.started > time and call.status is CallStatus.OK and essence(call.command) in failed
