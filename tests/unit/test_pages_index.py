@@ -259,6 +259,25 @@ def test_a_readme_that_a_person_put_in_its_place_or_edited_is_kept_and_said(tmp_
         assert (tmp_path / "README.md").read_text() == "mine now\n"
 
 
+@pytest.mark.parametrize(("edited", "shown"), [("CHANGES.md", "README.md"), ("README.md", "README.current.md")])
+def test_the_root_page_names_an_edited_page_beside_it(tmp_path: Path, edited: str, shown: str):
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
+    before = (tmp_path / edited).read_text()
+    (tmp_path / edited).write_text("mine now\n")
+    said = f"Edited by hand, and kept as you left it with the current page beside it: [{edited}]({edited})\n"
+    for _ in range(2):
+        publish_index(tmp_path, [SHOP], spare_bytes=0)
+        assert said in (tmp_path / shown).read_text()
+        assert (tmp_path / edited).read_text() == "mine now\n"
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+    (tmp_path / edited).write_text(before)
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
+    assert "Edited by hand" not in (tmp_path / "README.md").read_text()
+    assert not (tmp_path / f"{edited.removesuffix('.md')}.current.md").exists()
+
+
 def test_a_file_of_a_person_elsewhere_in_the_directory_is_left(tmp_path: Path):
     publish_index(tmp_path, [], spare_bytes=0)
     (tmp_path / "home").mkdir()
