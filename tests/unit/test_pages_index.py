@@ -143,6 +143,31 @@ def test_each_day_names_the_sessions_of_every_folder_newest_first():
     ]
 
 
+@pytest.mark.parametrize(
+    ("targets", "directory", "told_under"),
+    [
+        (["/p", "/p/sub", "/p/a.py"], "/p/sub/x", ["/p/sub"]),
+        (["/p", "/p/sub", "/p/a.py"], "/p", ["/p"]),
+        (["/p", "/p/sub"], "/elsewhere", ["/p"]),
+        (["/p", "/p2"], "/p2", ["/p", "/p2"]),
+        (["/p", "/p2"], "/elsewhere", ["/p", "/p2"]),
+    ],
+    ids=["innermost", "only the outer holds it", "none holds it", "another beside it", "none of two holds it"],
+)
+def test_a_session_is_told_once_where_targets_lie_in_one_another(
+    targets: list[str], directory: str, told_under: list[str]
+):
+    """What it did to targets beside each other differs, and is told under each."""
+    one = replace(LOGGED, session="ses_1", directory=directory)
+    text = page([(target[1:], target, [one]) for target in targets]).content
+    assert [target for target in targets if f"({target[1:]}/sessions/a.md)" in text] == told_under
+    assert text.count("[Build]") == len(told_under)
+
+
+def test_what_was_logged_without_a_session_is_told_under_each_target():
+    assert page([("p", "/p", [LOGGED]), ("p/sub", "/p/sub", [LOGGED])]).content.count("[Build]") == 2
+
+
 def test_what_a_model_says_of_a_session_stands_in_place_of_its_prompts():
     said = Summary("A cart was built.", AT, "sessions/a.md#msg-02", "Done.")
     lines = page([("home/dev/shop", ROOT, [replace(LOGGED, summary=said)])]).content.splitlines()
