@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import commands
 from daemon.reconstitute.facts.command_groups import GROUPS
-from daemon.reconstitute.facts.values import CallStatus, Citation, TestRun
+from daemon.reconstitute.facts.values import CallStatus, Citation, Script, TestRun
 
 OK, FAILED, STOPPED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.STOPPED, CallStatus.UNKNOWN
 
@@ -91,6 +91,48 @@ ENDINGS = [
 @pytest.mark.parametrize(("command", "exit_", "expected"), ENDINGS)
 def test_an_exit_status_is_said_only_of_the_command_it_is_of(command, exit_, expected):
     assert {one.command: one.last for one in _found(call(command, exit_))} == expected
+
+
+TRACEBACK = (
+    "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nNameError: name 'x' is not defined\n"
+)
+PRINTED = [
+    ("python -m shop; echo exit $?", "sold\nexit 0\n", OK, None),
+    ("python -m shop; echo exit $?", f"{TRACEBACK}exit 1\n", FAILED, 1),
+    ('python -m shop\necho "status: $?"', "status: 3", FAILED, 3),
+    ("python -m shop; echo $?", "no number", UNKNOWN, None),
+    ("python -m shop; echo exit $?", "exit 124", STOPPED, None),
+    ("python -m shop; echo $HOME $?", "/root 1", UNKNOWN, None),
+    ("python -m shop | tail -3; echo $?", "0", UNKNOWN, None),
+    ("python -m shop || true", TRACEBACK, FAILED, None),
+    ("python -m shop 2>&1 | tail -5", TRACEBACK, FAILED, None),
+    ("python -m shop || true", f"{TRACEBACK}went on all the same\n", UNKNOWN, None),
+    ("python -m shop; python -m till; true", TRACEBACK, UNKNOWN, None),
+]
+
+
+@pytest.mark.parametrize(("command", "output", "last", "exit_"), PRINTED)
+def test_what_a_command_printed_tells_how_it_ended(command, output, last, exit_):
+    found = _found(call(command, output=output))
+    assert {(one.last, one.exit) for one in found} == {(last, exit_)}
+
+
+@pytest.mark.parametrize(
+    ("command", "readme", "is_named"),
+    [
+        ("python -m shop", "Start it with\n\n    python -m shop\n", True),
+        ("python -m shop", "Start it with `python -m shop`.", True),
+        ("python -m shop", "Start it with python -m shop.till", False),
+        ("./start", "The ./start of the season", False),
+        ("./start", "Call `./start`", True),
+        ("npm start", "", True),
+        ("node a.js", "", True),
+        ("node b.js", "", False),
+    ],
+)
+def test_a_command_that_the_project_names_is_marked(command, readme, is_named):
+    scripts = [Script("start", "npm start", "node a.js", f"{TARGET}/package.json", "run")]
+    assert [one.named for one in commands.marked(_found(call(command)), readme, scripts)] == [is_named]
 
 
 def test_a_test_run_that_a_pipe_hides_is_told_by_what_it_printed():

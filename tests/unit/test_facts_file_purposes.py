@@ -120,9 +120,27 @@ def test_a_file_without_words_is_for_what_its_prompt_asked():
     }
 
 
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("We run a shop for books. Write till.py, which adds up a basket.", "Write till.py, which adds up a basket."),
+        ("Lies zuerst alles. Schreib dann src/till.py für die Kasse.", "Schreib dann src/till.py für die Kasse."),
+        ("先读README.md。写till.py，用来计算每桌的总价。", "写till.py，用来计算每桌的总价。"),
+        ("Add a till to the shop.", "Add a till to the shop."),
+        ("We run a shop for used books. Add a basket.", ""),
+        ("Write tilling.py, which turns the soil.", ""),
+        ("Write till.pyc for the cache of it.", ""),
+        ("Write till.py.", ""),
+    ],
+)
+def test_only_the_sentence_of_a_prompt_that_names_the_file_counts(prompt, said):
+    found = _own(file("src/till.py"), sessions=[session(turn(prompt))])
+    assert found == ({"src/till.py": (said, "prompt")} if said else {})
+
+
 def test_a_prompt_that_says_nothing_leaves_it_to_the_one_before():
     before = turn("Write the settings of the shop", message_ids=("msg_a",), prompt_id="msg_a")
-    found = file_purposes.find([file("s.py")], [session(before, turn("go on"))])[f"{TARGET}/s.py"]
+    found = file_purposes.find([file("settings.py")], [session(before, turn("go on"))])[f"{TARGET}/settings.py"]
     assert (found.text, found.citation.message_id) == ("Write the settings of the shop", "msg_a")
 
 
@@ -146,10 +164,10 @@ def test_a_file_that_another_session_wrote_meanwhile_is_that_ones():
     other = session(turn("Look at the totals of the shop", message_ids=("msg_b",), prompt_id="msg_b"), id_="ses_b")
     own = session(turn("Write the settings of the shop"))
     assert (
-        _own(file("s.py", None, shown, revision("x")), sessions=[own, other])["s.py"][0]
+        _own(file("settings.py", None, shown, revision("x")), sessions=[own, other])["settings.py"][0]
         == "Write the settings of the shop"
     )
-    assert _own(file("s.py", None, shown), sessions=[own, other]) == {}
+    assert _own(file("settings.py", None, shown), sessions=[own, other]) == {}
 
 
 def test_a_command_line_of_the_user_is_no_purpose():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import folder_facts
 import pytest
 import stated_sentences
 from constructed_sessions import START, asked, edited, ran, session, used
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_facts_setbacks import TURNS
 
+from daemon.reconstitute.facts import failing, sentences, setbacks
 from daemon.reconstitute.facts import open as open_points
-from daemon.reconstitute.facts import sentences, setbacks
 from daemon.reconstitute.facts.values import (
+    Call,
     CallStatus,
     Citation,
     Ending,
@@ -22,6 +24,7 @@ from daemon.reconstitute.facts.values import (
     SessionFacts,
     TakenBack,
     TestRun,
+    Turn,
 )
 
 
@@ -84,6 +87,11 @@ def test_a_todo_list_of_a_turn_that_was_taken_back_is_not_open() -> None:
         "¿Qué base de datos usa el servicio?",
         "Quale formato di data preferite per i report?",
         "Какую базу данных использовать для тестов?",
+        "Vilken port ska servern använda?",
+        "Jaký port má server používat?",
+        "Sunucu hangi portu kullanmalı?",
+        "Який порт має слухати сервер?",
+        "서버는 어떤 포트를 써야 하나요?",
         "服务应该监听哪个端口？",
         "サーバーはどのポートを使いますか？",
         "أي منفذ يجب أن يستخدم الخادم؟",
@@ -112,6 +120,13 @@ def test_a_question_at_the_end_of_a_session_is_open(question: str) -> None:
         "Zal ik ook tests toevoegen voor de import?",
         "Czy chcesz, żebym dodał też testy?",
         "Хотите, чтобы я добавил ещё и тесты?",
+        "Vill du att jag lägger till tester också?",
+        "Chcete, abych přidal i testy?",
+        "Testleri de ekleyeyim mi?",
+        "Хочете, щоб я додав і тести?",
+        "테스트도 추가할까요?",
+        "هل تريد أن أضيف الاختبارات أيضا؟",
+        "هل هناك شيء آخر؟",
         "需要我再添加测试吗？",
         "テストも追加しましょうか？",
         "Why? Because the port is in use.",
@@ -145,6 +160,12 @@ def test_a_question_that_was_followed_or_taken_up_is_not_open() -> None:
         "Ik kon de migratie niet uitvoeren.",
         "Nie mogłem uruchomić migracji bazy.",
         "Я не смог запустить миграцию.",
+        "Jag kunde inte köra migreringen.",
+        "Nepodařilo se mi spustit migraci.",
+        "Migrasyonu çalıştıramadım.",
+        "Я не зміг запустити міграцію.",
+        "마이그레이션을 실행하지 못했습니다.",
+        "لم أتمكن من تشغيل الترحيل.",
         "我无法运行数据库迁移。",
         "マイグレーションは実行できませんでした。",
     ],
@@ -191,6 +212,153 @@ def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
         asked("Test it.", ran("make test", 2, folder="/work/app/core"), ran("make test", folder="/work/app/web"))
     )
     assert texts(facts) == ["make test"]
+
+
+NOT_DONE = "I could not draw the diagram."
+
+
+@pytest.mark.parametrize(
+    ("later", "is_open"),
+    [
+        ([], True),
+        ([asked("Which colours does the map have?")], True),
+        ([asked("Which colours does the map have?", edited("map.svg"))], False),
+        ([asked("Is the diagram needed?")], False),
+        ([asked("Fine.")], False),
+        ([asked("Rename the map.", edited("map.svg"))], False),
+        ([asked("Was sagt die Karte?"), asked("Gut so.")], False),
+    ],
+)
+def test_what_was_not_done_is_open_until_the_user_goes_on(later: list[Turn], is_open: bool) -> None:
+    """What was read and not asked for again may have been given up."""
+    assert (NOT_DONE in texts(session(asked("Draw it.", reply=NOT_DONE), *later))) is is_open
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_open"),
+    [
+        ("Fine without a diagram.", False),
+        ("Draw the diagram by hand and store it under docs.", False),
+        ("Rename the parser and all its callers.", True),
+    ],
+)
+def test_what_was_not_done_is_settled_by_a_later_session_about_it(prompt: str, is_open: bool) -> None:
+    facts = session(asked("Draw it.", reply=NOT_DONE))
+    assert (NOT_DONE in texts(facts, session(asked(prompt), at=60))) is is_open
+
+
+def test_what_was_not_done_is_settled_when_its_command_succeeds() -> None:
+    facts = session(asked("Train it.", ran("python3 model.py", 1), reply="I could not train the forest."))
+    assert "I could not train the forest." in texts(facts)
+    later = session(asked("Once more.", ran("python3 model.py")), at=60)
+    assert texts(facts, later) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "prompt"),
+    [
+        ("Should messages go by SMS or by e-mail?", "SMS. Add a class for it."),
+        ("会员打几折？", "会员打九折。"),
+        ("お土産の予算はいくらにしますか？", "お土産は五千円です。"),
+        ("Welche Datenbank soll der Dienst verwenden?", "Als Datenbank nehmen wir PostgreSQL, sie läuft schon."),
+        ("이름을 어떻게 정할까요?", "이름은 바다로 해 주세요."),
+        ("أي منفذ يجب أن يستخدم الخادم؟", "استخدم منفذ 8000"),
+    ],
+)
+def test_a_question_is_settled_by_a_later_prompt_on_its_subject(question: str, prompt: str) -> None:
+    facts = session(asked("Start.", reply=question))
+    assert texts(facts, session(asked("Zzz qqq."), at=60)) == [question]
+    assert texts(facts, session(asked(prompt, ending=Ending.FAILED), asked("Go on."), at=60)) == []
+
+
+def test_a_question_of_a_sub_agent_is_open_where_nobody_took_it_up() -> None:
+    question = "Which shell do the drivers use?"
+    parent = session(asked("Write docs.", reply="Both are done."))
+    child = session(asked("Write usage.md.", reply=question), parent=parent.id)
+    (point,) = find(parent, child)
+    assert (point.text, point.detail) == (question, "asked by a sub-agent")
+    told = replace(parent, turns=(asked("Write docs.", reply="All drivers use bash."),))
+    told = replace(
+        told,
+        turns=tuple(replace(turn, replies=(replace(turn.replies[0], time=START + 99_000),)) for turn in told.turns),
+    )
+    assert texts(told, replace(child, session=replace(child.session, parent_id=told.id))) == []
+
+
+@pytest.mark.parametrize(
+    ("turn", "is_open"),
+    [
+        (asked("Plan the release.", reply="1. Tag it.\n\nShall I proceed?", agent="plan"), True),
+        (asked("Planifie la livraison.", reply="1. Étiqueter.\n\nVoulez-vous que je commence ?", agent="plan"), True),
+        (asked("Plan the release.", reply="1. Tag it.\n\nAnything else?", agent="plan"), False),
+        (asked("Plan the release.", reply="1. Tag it.\n\nShall I proceed?", agent="build"), False),
+        (asked("Plan the release.", edited("a.md"), reply="Shall I proceed?", agent="plan"), False),
+    ],
+)
+def test_a_plan_that_waits_for_approval_is_open(turn: Turn, is_open: bool) -> None:
+    assert bool(texts(session(turn))) is is_open
+    assert texts(session(turn, asked("Yes."))) == []
+    assert texts(session(turn), session(asked("Start with the release, la livraison."), at=60)) == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_open"),
+    [
+        ([ran("cmake-gone .. && make", 127)], True),
+        ([ran("cmake-gone .. && make", 127), ran("cc -o a a.c")], False),
+        ([ran("pip install forest", 1)], True),
+        ([ran("pip install forest", 1), ran("python3 model.py")], False),
+        ([ran("sqlite3x a.db 'create table t(x)'", 1)], False),
+        ([ran("curl -sf localhost:80/healthz", 7)], False),
+        ([ran("docker compose up -d", 125)], True),
+    ],
+)
+def test_a_failed_command_is_open_where_it_is_about_the_project(calls: list[Call], is_open: bool) -> None:
+    assert (calls[0].command in texts(session(asked("Go.", *calls)))) is is_open
+
+
+@pytest.mark.parametrize("command", ["cmake-gone .. && make", "npm test", "pip install forest"])
+def test_a_program_or_package_that_is_missing_is_a_dead_end_where_the_user_went_on(command: str) -> None:
+    facts = session(asked("Go.", ran(command, 127)), asked("Leave that."))
+    assert texts(facts) == []
+
+
+def test_a_failure_says_that_files_were_changed_since() -> None:
+    failed = asked("Test.", ran("make lint", 2))
+    (point,) = find(session(failed))
+    assert failing.CHANGED_SINCE not in point.detail
+    (point,) = find(session(failed, asked("Mend it.", edited("a.c"))))
+    assert failing.CHANGED_SINCE in point.detail
+
+
+@pytest.mark.parametrize(
+    ("contents", "is_open"),
+    [
+        (("one", "two", "one"), False),  # back at what it was when the command passed
+        (("one", "two", "three"), True),
+        (("one", "two", None), True),  # what it is now is not known
+        ((None, "two", "one"), True),
+    ],
+)
+def test_a_failure_whose_files_are_back_at_what_passed_is_not_open(
+    contents: tuple[str | None, ...], is_open: bool
+) -> None:
+    facts = session(
+        asked("Check.", ran("make lint")), asked("Change.", edited("a.c"), ran("make lint", 2)), asked("No.")
+    )
+    failed = facts.turns[1].calls[1].started
+    times = (START - 1, failed - 1, failed + 1)
+    made = folder_facts.file(
+        "a.c", None, *(folder_facts.revision(one, time=time) for one, time in zip(contents, times, strict=True))
+    )
+    assert [point.text for point in open_points.find([facts], setbacks.find([facts]), [made])] == (
+        ["make lint"] if is_open else []
+    )
+
+
+def test_a_command_that_changed_folder_itself_settles_no_failure_elsewhere() -> None:
+    facts = session(asked("Lint.", ran("cd core && make lint", 2), ran("cd web && make lint")))
+    assert texts(facts) == ["cd core && make lint"]
 
 
 def test_what_was_not_done_and_was_taken_up_later_is_not_open() -> None:

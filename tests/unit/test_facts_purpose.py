@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.files import Grade
 from daemon.files.history import REVERTED
+from daemon.files.partial import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.facts import purpose
 from daemon.reconstitute.recover import State
@@ -41,6 +42,13 @@ READMES = [
     ("README.adoc", "= Orbit\nJane Doe <jane@x.org>\nv1.0\n:toc:\n\nimage::x.png[]\n\nComputes link:http://x[orbits] of satellites.\n\n== Usage\n\nNo.\n", "Computes orbits of satellites."),
     ("README.org", "#+TITLE: Garten\n#+AUTHOR: me\n\nPläne für den [[http://x][Garten]] und das =Beet=.\n\n* Heute\nnichts\n", "Pläne für den Garten und das `Beet`."),
     ("README", "# X\n\nMeasures soil moisture.\n", "Measures soil moisture."),
+    ("README.md", "# X\n\n[Svenska](README.sv.md) | English\n\nMeasures soil moisture.\n", "Measures soil moisture."),
+    ("README.md", "# X\n\nDeutsch · English · Français\n\nMeasures soil moisture.\n", "Measures soil moisture."),
+    ("README.md", "# X\n\nLies das auf [Deutsch](LIESMICH.md).\n\nMeasures soil moisture.\n", "Measures soil moisture."),
+    ("README.md", "# X\n\nX | measures soil moisture on a Pi.\n", "X | measures soil moisture on a Pi."),
+    ("README.md", "# X\n\nA client/server game.\n", "A client/server game."),
+    ("README.md", "# X\n\n## Why\n\nMeasures how wet the soil is.\n", "Measures how wet the soil is."),
+    ("README.md", "# X\n\n## Mikä\n\nMittaa maaperän kosteutta tunnin välein.\n", "Mittaa maaperän kosteutta tunnin välein."),
 ]  # fmt: skip
 
 
@@ -53,6 +61,10 @@ SILENT = [
     "# X\n\n## Installation\n\nYou need Node 18 and a key.\n",
     "# X\n\nInstall it like this:\n\n```\nmake\n```\n",
     "# X\n",
+    "# X\n\n## Setup\n\nYou need Node 18 and a key of yours.\n",
+    "# X\n\n## Licence\n\nYou may use it as you like it.\n",
+    "# X\n\n## Usage\n\nmake\n\n## Rain\n\nThe rain comes down from above.\n",
+    "# X\n\nEnglish | 简体中文\n",
     "shop\n",
     "# X\n\n![a](b) ![c](d)\n",
     "",
@@ -129,6 +141,47 @@ def test_a_manifest_that_says_the_same_as_the_readme_is_not_repeated():
     assert _texts(*files) == [("Measures soil moisture.", "README.md")]
 
 
+@pytest.mark.parametrize(
+    ("readme", "description"),
+    [
+        ("Measures the soil of a garden and draws a chart.", "Measures the soil of a garden"),
+        ("Mede o solo e desenha-o pelos meses.", "Desenha o solo pelos meses."),
+    ],
+)
+def test_a_manifest_that_says_less_in_other_words_is_not_repeated(readme, description):
+    files = [file("README.md", f"# X\n\n{readme}\n"), file("setup.cfg", f"[metadata]\ndescription = {description}\n")]
+    assert [origin for _, origin in _texts(*files)] == ["README.md"]
+
+
+def test_a_readme_that_was_read_to_its_end_says_what_the_folder_is():
+    lines = Fragments((Run(1, ("# X", "", "Measures soil moisture.")),), is_all=True)
+    seen = revision(None, grade=Grade.PARTIAL, operation=Operation.READ, fragments=lines)
+    assert _texts(file("README.md", None, seen, state=State.PARTIAL)) == [("Measures soil moisture.", "README.md")]
+    doubt = revision(None, grade=Grade.STALE, operation=Operation.UNCLEAR)
+    told = _texts(file("README.md", None, seen, doubt, state=State.STALE))
+    assert told == [("Measures soil moisture.", "README.md, which may have changed since")]
+    edited = revision(None, grade=Grade.PARTIAL, operation=Operation.EDIT)
+    assert _texts(file("README.md", None, seen, edited, state=State.PARTIAL)) == []
+
+
+def test_a_document_headed_by_the_folders_name_says_what_it_is():
+    plan = file(
+        "plan.md", "# Shop for used books\n\nSells books that somebody has read.\n\n## Rain\n\nNo more of it.\n"
+    )
+    assert _texts(file("notes.md", "# Rain\n\nIt rains a lot here.\n"), plan) == [
+        ("Sells books that somebody has read.", "plan.md")
+    ]
+
+
+def test_a_folder_of_projects_is_what_each_of_them_is():
+    books = file("books/README.md", "# books\n\nSells used books.\n")
+    soil = file("soil/package.json", '{"description": "Measures soil moisture"}')
+    told = [("books: Sells used books.", "books/README.md"), ("soil: Measures soil moisture", "soil/package.json")]
+    assert _texts(books, soil, file("x/y.py")) == told
+    assert _texts(books, file("x/y.py")) == []
+    assert _texts(books, soil, file("package.json", "{}")) == []
+
+
 def test_a_text_that_may_have_changed_says_so():
     stale = revision("Measures soil moisture.\n"), revision(None, grade=Grade.STALE, operation=Operation.UNCLEAR)
     told = _texts(file("README.md", None, *stale, state=State.STALE))
@@ -164,6 +217,8 @@ PROMPTS = [
     ("Build a command line tool that converts csv to json", True),
     ("Baue mir bitte eine kleine Verwaltung für Rezepte", True),
     ("给我写一个显示天气预报的命令行工具", True),
+    ("fix all of the failing tests please", False),
+    ("here is the key of the server: [REDACTED:github:1234abcd]", False),
     ("continue", False),
     ("mach weiter", False),
     ("继续", False),
@@ -193,22 +248,35 @@ def test_a_prompt_that_did_not_begin_the_folder_says_nothing(opening):
     assert _texts(file("main.py"), sessions=[opening]) == []
 
 
-def test_a_prompt_in_a_folder_that_was_there_before_says_nothing():
-    seen = [file(f"{n}.py", None, revision("x", operation=Operation.SNAPSHOT)) for n in range(3)]
-    assert _texts(file("new.py"), *seen, sessions=[session(turn("Fix the wrong totals in the report"))]) == []
+def _there(*names):
+    return [file(name, None, revision("x", operation=Operation.SNAPSHOT)) for name in names]
 
 
-def test_a_prompt_that_goes_on_from_a_file_says_nothing():
-    there = file("ideen.txt", None, revision("x", operation=Operation.READ))
+def test_a_prompt_in_a_folder_that_was_there_before_says_so():
+    sessions = [session(turn("Fix the wrong totals in the report"))]
+    assert _texts(file("new.py"), *_there("1.py", "2.py", "3.py"), sessions=sessions) == [
+        ("Fix the wrong totals in the report", "first prompt; most files were there before")
+    ]
+
+
+def test_a_folder_whose_readme_is_not_known_has_its_first_prompt():
+    there = file("README.md", None, revision(None, operation=Operation.SNAPSHOT))
+    sessions = [session(turn("Add a bell to README.md that rings when a parcel is late"))]
+    assert len(_texts(file("bell.go"), there, sessions=sessions)) == 1
+
+
+@pytest.mark.parametrize("there", [_there("1.py", "2.py", "3.py"), _there("ideen.txt")])
+def test_a_prompt_that_goes_on_from_what_was_there_adds_nothing_to_a_readme(there):
+    readme = file("README.md", "# X\n\nSammelt Rezepte der Familie.\n")
     opening = session(turn("Mach aus ideen.txt eine schöne Liste in Markdown"))
-    assert _texts(file("ideen.md"), file("more.md"), there, sessions=[opening]) == []
+    assert [origin for _, origin in _texts(readme, file("ideen.md"), *there, sessions=[opening])] == ["README.md"]
 
 
 def test_the_prompt_that_names_the_folder_is_preferred():
-    later = session(turn("Build a shop for used books", message_ids=("msg_z",)), id_="ses_2")
+    later = session(turn("Build a shop for used books", prompt_id="msg_y", message_ids=("msg_y", "msg_z")), id_="ses_2")
     first = session(turn("Write down the licence terms"))
     files = [file("LICENSE"), file("main.py", None, revision("x", message_id="msg_z"))]
-    assert _texts(*files, sessions=[first, later]) == [("Build a shop for used books", "first prompt")]
+    assert _texts(*files, sessions=[first, later]) == [("Build a shop for used books", "an early prompt")]
 
 
 def test_the_prompt_before_go_on_is_the_one_that_began_it():

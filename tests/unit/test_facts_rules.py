@@ -52,6 +52,73 @@ def test_a_near_miss_states_nothing(who: str, text: str) -> None:
     assert not kinds(who, text) or text in MISSED
 
 
+MORE_LANGUAGES = [
+    ("لا تحذف أبدا مجلد الصور.", "rule"),
+    ("لا يجوز تخزين كلمات المرور في السجل.", "rule"),
+    ("قررنا اعتماد ملف واحد لأن المشروع صغير.", "decision"),
+    ("استخدم ملفا نصيا بدلا من قاعدة بيانات.", "decision"),
+    ("ربما نستخدم قاعدة بيانات بدلا من الملف.", ""),
+    ("أضف صفحة جديدة للكتب.", ""),
+    ("Ändra aldrig filerna i generated.", "rule"),
+    ("Alla belopp måste vara heltal.", "rule"),
+    ("Vi har bestämt att använda en enda fil.", "decision"),
+    ("Kanske använder vi Redis istället för SQLite.", ""),
+    ("Lägg till en sida för böcker.", ""),
+    ("Nikdy neukládej hesla do logu.", "rule"),
+    ("Všechny částky musí být celá čísla.", "rule"),
+    ("Rozhodli jsme se pro jeden soubor.", "decision"),
+    ("Možná použijeme Redis místo SQLite.", ""),
+    ("Přidej stránku s knihami.", ""),
+    ("Parolaları asla loglara yazma.", "rule"),
+    ("Tüm tutarlar tam sayı olmalı.", "rule"),
+    ("Tek bir dosya kullanmaya karar verdik.", "decision"),
+    ("Belki SQLite yerine Redis kullanalım.", ""),
+    ("Kitaplar için bir sayfa ekle.", ""),
+    ("Ніколи не записуй паролі в журнал.", "rule"),
+    ("Усі суми мають бути цілими числами.", "rule"),
+    ("Ми вирішили залишити один файл.", "decision"),
+    ("Можливо, візьмемо Redis замість SQLite.", ""),
+    ("Додай сторінку для книжок.", ""),
+    ("비밀번호는 절대로 로그에 남기지 마세요.", "rule"),
+    ("모든 금액은 정수여야 합니다.", "rule"),
+    ("파일 하나만 쓰기로 결정했습니다.", "decision"),
+    ("아마 SQLite 대신 Redis를 사용하는 게 좋을 것 같아요.", ""),
+    ("책 페이지를 추가해 주세요.", ""),
+    ("Weights are always in grams, never in pounds.", "rule"),
+    ("The result is always empty, never full.", ""),
+    ("It always fails, never passes.", ""),
+    ("The limit is now 50 rather than 20, because the old one was too low.", "decision"),
+    ("It is now 50 rather than 20.", ""),
+    ("One table is enough, since there are only ten rows.", "decision"),
+    ("重量一律用克，不要用磅。", "rule"),
+    ("هرگز این پوشه را پاک نکن.", ""),  # Persian, which the table does not have
+    ("Никада не бриши ову фасциклу, љубазно молим.", ""),  # Serbian
+]
+
+
+@pytest.mark.parametrize(("text", "kind"), MORE_LANGUAGES)
+def test_a_statement_is_found_in_other_languages_too(text: str, kind: str) -> None:
+    assert kinds("user", text) == ({kind} if kind else set())
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced"),
+    [
+        ("Zamiast MariaDB bierzemy PostgreSQL, bo szpital już go ma.", ""),
+        ("Statt Redis nehmen wir eine Datei, weil sie reicht.", ""),
+        ("因为冬天冷，我们改用普洱代替龙井当招牌茶。", "龙井"),
+        ("Sort them by size, not by name.", ""),
+        ("Use tabs, not spaces.", "spaces"),
+        ("نستخدم صفحة بدلا من نافذة منفصلة لأنها أبسط.", "نافذة منفصلة"),
+        ("Vi använder SQLite istället för Redis eftersom det räcker.", "Redis"),
+        ("SQLite yerine bir dosya kullanıyoruz, çünkü yeter.", "SQLite"),
+    ],
+)
+def test_what_it_replaces_is_cut_where_it_surely_ends(text: str, replaced: str) -> None:
+    (rule,) = rules.find([session(asked(text, edited("a.py")))])
+    assert rule.replaces == replaced
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -102,15 +169,51 @@ def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
             asked("POST should answer 201.", edited("a.py"), taken_back=True, in_doubt=True),
             "probably taken back with its turn",
         ),
-        (asked("POST should answer 201.", ending=Ending.STOPPED), "not done: the answer was stopped"),
-        (asked("POST should answer 201.", ending=Ending.FAILED), "not done: the answer failed"),
-        (asked("POST should answer 201."), "nothing was changed after it"),
         (asked("POST should answer 201.", edited("a.py")), ""),
     ],
 )
 def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
     (rule,) = rules.find([session(turn)])  # type: ignore[arg-type]
-    assert rule.standing == standing
+    assert (rule.standing, rule.note) == (standing, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "ending", "note"),
+    [
+        ("POST should answer 201.", Ending.STOPPED, "the answer to it was stopped"),
+        ("POST should answer 201.", Ending.FAILED, "the answer to it failed"),
+        ("POST should answer 201.", Ending.ANSWERED, "its session changed nothing after it"),
+        ("We decided against Redis; a file will do.", Ending.ANSWERED, ""),
+        ("We decided to keep the old parser.", Ending.ANSWERED, ""),
+        ("We stick with SQLite.", Ending.ANSWERED, ""),
+        ("Wir bleiben bei SQLite.", Ending.ANSWERED, ""),
+        ("Nous restons sur SQLite.", Ending.ANSWERED, ""),
+        ("我们还是保留旧的解析器。", Ending.ANSWERED, ""),
+        ("データベースはSQLiteのままにします。", Ending.ANSWERED, ""),
+    ],
+)
+def test_a_decision_after_which_nothing_was_changed_may_hold(said: str, ending: Ending, note: str) -> None:
+    """Deciding against something, or keeping something, changes no file."""
+    found = rules.find([session(asked(said, ending=ending))])
+    assert [(rule.standing, rule.note) for rule in found] in ([("", note)], [])
+    assert found or not said.isascii()
+
+
+@pytest.mark.parametrize(
+    ("later", "is_taken_back"),
+    [
+        ("Go back to the queue after all.", True),
+        ("No. Go back to RabbitMQ.", True),
+        ("Undo that?", False),
+        ("Go back to the list view.", False),
+        ("The queue works.", False),
+    ],
+)
+def test_a_later_prompt_about_it_takes_a_decision_back(later: str, is_taken_back: bool) -> None:
+    """Also where another prompt stands between them."""
+    stated = asked("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
+    facts = session(stated, asked("What do you think of NATS?"), asked(later, edited("b.py")))
+    assert rules.find([facts])[0].standing.startswith("taken back by a later prompt: “") is is_taken_back
 
 
 def test_a_decision_whose_change_was_undone_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
@@ -15,7 +16,7 @@ from daemon.files.history import LOST_FOLDER
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Purpose, Script, Standing
+from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Ending, Purpose, Script, Standing
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
@@ -69,9 +70,9 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
             "What came after may have changed files: one command of unknown effect ran: `make dist`[^2]."
         ),
         "",
-        "**Run it**: `python3 app.py --port 8000`: its last run was stopped.",
+        "**Run it**: `make run` ([Makefile](Makefile.md)); it was not run in these sessions.",
         "",
-        "**Left open**: Still fails: `npm test`: expected 2, got 3 (exit status 1)[^3]. And 2 more points, see below.",
+        "**Left open**: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3]. And 2 more points, see below.",
         "",
         "`/home/dev/shop`, times in UTC.",
     ]
@@ -107,6 +108,35 @@ def test_what_the_disk_lacks_is_told_with_what_comes_back(standing: Standing, sa
 
 def test_nothing_open_is_only_said_of_the_records():
     assert "**Left open**: the records name no open todo, question or failure." in front(material([file("a.py")]))
+
+
+CITED = Citation("ses_1", "msg_1", 1)
+
+
+def run(command: str, last: CallStatus, **fields: Any) -> Command:
+    return Command("run", command, "", 1, last=last, succeeded=CITED if last is CallStatus.OK else None, **fields)
+
+
+STARTED = run("./start", CallStatus.OK)
+MAKE = Script("run", "make run", "./start --all", f"{ROOT}/Makefile", "run")
+
+
+@pytest.mark.parametrize(
+    ("commands", "scripts", "said"),
+    [
+        ([run("./serve", CallStatus.STOPPED), run("./old", CallStatus.UNKNOWN), STARTED], [], "`./start`: succeeded"),
+        ([STARTED, run("./app", CallStatus.OK, named=True)], [MAKE], "`./app`: succeeded"),
+        ([run("./serve", CallStatus.FAILED), run("./x", CallStatus.UNKNOWN)], [MAKE], "`make run` ("),
+        ([run("./app", CallStatus.FAILED, named=True)], [MAKE], "`./app`: **failed**"),
+        ([run("./serve", CallStatus.STOPPED), run("./x", CallStatus.UNKNOWN)], [], "`./x`: how its last run ended"),
+        ([run("./serve", CallStatus.STOPPED)], [], "`./serve`: its last run was stopped"),
+        ([replace(run("make a", CallStatus.UNKNOWN), group="build"), replace(STARTED, group="test")], [],
+         "it was not started in these sessions; `./start`: succeeded"),
+    ],
+)  # fmt: skip
+def test_what_succeeded_or_is_named_is_the_way_to_run_it(commands: list[Command], scripts: list[Script], said: str):
+    given = Facts(commands=tuple(commands), scripts=tuple(scripts))
+    assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
 
 
 @pytest.mark.parametrize(

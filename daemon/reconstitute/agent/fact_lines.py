@@ -172,7 +172,7 @@ class _Of:
 
     def rule(self, entry: Rule) -> Line:
         said = f"{name(entry.kind)} of the {name(entry.who)}: {self.cut(entry.text)}"
-        more = {"reason": entry.reason, "replaces": entry.replaces, "no longer so": entry.standing}
+        more = {"reason": entry.reason, "replaces": entry.replaces, "no longer so": entry.standing, "note": entry.note}
         return self._line(entry, said + self._more(more), entry.citation)
 
     def open(self, entry: OpenPoint) -> Line:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from daemon.model import FileEdit
 from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing, undone
 from daemon.reconstitute.facts import open as open_points
+from daemon.reconstitute.facts.contents import last_text
 from daemon.reconstitute.facts.values import Facts, SessionFacts
 from daemon.reconstitute.recover import Recovered
 
@@ -27,15 +28,21 @@ def gather(
     """The facts of `target`; `sessions` oldest first, `programs` what may have written files that no record names."""
     made = tuple(sessions)
     failures = setbacks.find(made, undone.find(made, files))
+    own = file_purposes.find(files, made)
+    named = scripts.find(target, files)
     return Facts(
         sessions=made,
-        purpose=purpose.find(target, made, files),
+        purpose=(own[target],) if target in own else purpose.find(target, made, files),
         standing=standing.find(target, made, files, programs, moment),
-        commands=commands.find(target, made),
-        scripts=scripts.find(target, files),
+        commands=commands.marked(commands.find(target, made), _readmes(files), named),
+        scripts=named,
         needs=scripts.needs(target, files),
         setbacks=failures,
         open=open_points.find(made, failures, files),
         rules=rules.find(made, files),
-        file_purposes=file_purposes.find(files, made),
+        file_purposes=own,
     )
+
+
+def _readmes(files: Sequence[Recovered]) -> str:
+    return "\n\n".join(read.text for file in purpose.readmes(files) if (read := last_text(file)) is not None)

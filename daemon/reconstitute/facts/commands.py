@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from daemon.files.trees import is_beneath
 from daemon.reconstitute.facts import command_groups, telling
 from daemon.reconstitute.facts.contents import cut
-from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Script, SessionFacts, Turn
 from daemon.redact import redact
 from daemon.transcript.shell import words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK, NotUnderstood
@@ -39,6 +42,11 @@ _DROPPED = word_set("timeout time nohup nice ionice stdbuf setsid unbuffer caffe
 """Wrappers that say how somebody watched a command, not how one runs it."""
 _CUT_OFF = frozenset({124, 130, 137, 143})
 """Exit statuses of a command that a time limit or a signal ended."""
+_LAST_STATUS = "$?"
+_UNCAUGHT = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+[A-Za-z_][\w.]*(?::[ ].*)?\s*\Z", re.MULTILINE
+)
+"""What Python prints as its last words when an exception ends it."""
 _PIPED = word_set("tail head cat tee grep less sed awk sort uniq wc cut tr more jq")
 
 
@@ -50,6 +58,10 @@ class Run:
     group: str
     folder: str
     status: CallStatus
+    exit: int | None = None
+
+
+_Read: TypeAlias = dict[tuple[str, str, CallStatus, int | None, str], list[Run]]
 
 
 @dataclass(slots=True)
@@ -62,10 +74,11 @@ class _Seen:
 def find(target: str, sessions: Sequence[SessionFacts]) -> tuple[Command, ...]:
     """The commands worth knowing to whoever wants to run it, in the order of their groups, then the newest first."""
     seen: dict[tuple[str, str], _Seen] = {}
+    read: _Read = {}
     for session in sessions:
         for turn in session.turns[session.copied :]:
             for call in turn.calls:
-                for run in of_call(call, session):
+                for run in of_call(call, session, read):
                     if is_beneath(run.folder, target):
                         name = _check(seen, run, session) if run.group == "check" else (run.text, run.folder)
                         seen.setdefault(name, _Seen()).runs.append((run, call, turn, session))
@@ -74,6 +87,24 @@ def find(target: str, sessions: Sequence[SessionFacts]) -> tuple[Command, ...]:
     kept = [pair for pair in made if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
     kept.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
     return tuple(command for command, _ in kept)
+
+
+def marked(commands: Sequence[Command], readmes: str, scripts: Sequence[Script]) -> tuple[Command, ...]:
+    """The commands, with those that the text of the READMEs or a script of the project names marked as such."""
+    said = f" {' '.join(readmes.split())} "
+    called = {line for one in scripts for line in (one.invocation, one.runs) if line}
+    return tuple(replace(one, named=_whole(one) in called or _is_said(one.command, said)) for one in commands)
+
+
+def _whole(one: Command) -> str:
+    return f"cd {shlex.quote(one.folder)} && {one.command}" if one.folder else one.command
+
+
+def _is_said(command: str, text: str) -> bool:
+    """Whether a text has the command; one of a single word only as code, for it may be a word of the prose."""
+    if " " not in command:
+        return f"`{command}`" in text
+    return re.search(rf"(?<![\w./-]){re.escape(command)}(?![\w/-]|\.\w)", text) is not None
 
 
 def _check(seen: dict[tuple[str, str], _Seen], run: Run, session: SessionFacts) -> tuple[str, str]:
@@ -94,23 +125,55 @@ def repeats(one: str, other: str) -> bool:
     return likeness.quick_ratio() >= _ALIKE and likeness.ratio() >= _ALIKE
 
 
-def of_call(call: Call, session: SessionFacts) -> list[Run]:
-    """The commands of one shell call that were surely started and are worth telling, in order."""
+def of_call(call: Call, session: SessionFacts, read: _Read) -> list[Run]:
+    """The commands of one shell call that were surely started and are worth telling, in order.
+
+    `read` keeps what was read of each command, for the same one is run again and again.
+    """
     if not call.command or len(call.command) > _LONGEST or call.status is CallStatus.REFUSED:
         return []
     if call.status is CallStatus.FAILED and call.exit is None:
         return []  # the tool itself failed: nothing may have been run
+    folder = call.folder or session.session.directory
+    is_telling = _LAST_STATUS in call.command
+    asked = (call.command, folder, call.status, call.exit, call.output if is_telling else "")
+    if asked not in read:
+        read[asked] = _read(call, folder)
+    runs = read[asked]
+    if len(runs) == 1 and runs[0].status is CallStatus.UNKNOWN and _UNCAUGHT.search(call.output):
+        return [replace(runs[0], status=CallStatus.FAILED)]
+    tested = {one.citation.message_id: one for one in session.tests}
+    test = tested.get(call.message_id)
+    if test is None:
+        return runs
+    return [_as_tested(run, passed=test.passed) if run.group == "test" else run for run in runs]
+
+
+def _read(call: Call, folder: str) -> list[Run]:
     try:
         script = parse(call.command)
     except (NotUnderstood, RecursionError):
         return []
-    reader = _Reader(_end(call), call.folder or session.session.directory)
-    reader.steps(script.body, reader.end)
-    tested = {one.citation.message_id: one for one in session.tests}
-    test = tested.get(call.message_id)
-    if test is None:
-        return reader.runs
-    return [_as_tested(run, passed=test.passed) if run.group == "test" else run for run in reader.runs]
+    body, code = _with_printed_status(script.body, call)
+    reader = _Reader(_end(call, code), folder)
+    reader.steps(body, reader.end)
+    return [replace(run, exit=code or None) if run.status is CallStatus.FAILED else run for run in reader.runs]
+
+
+def _with_printed_status(body: Steps, call: Call) -> tuple[Steps, int | None]:
+    """The steps whose exit status is known, and that: of ``run; echo exit $?`` the first and the number printed."""
+    last = body.items[-1][0] if len(body.items) > 1 else None
+    if isinstance(last, Simple) and call.status is CallStatus.OK and last.words[:1] == ("echo",) and not last.redirects:
+        said = " ".join(word.strip('"') for word in last.words[1:])
+        lines = call.output.rstrip().splitlines()
+        found = (
+            re.fullmatch(re.escape(said).replace(re.escape(_LAST_STATUS), r"(\d{1,3})", 1), lines[-1])
+            if lines
+            else None
+        )
+        if said.count("$") == 1 and found is not None and found.re.groups:
+            return Steps(body.items[:-1]), int(found[1])
+    return body, call.exit
 
 
 def _as_tested(run: Run, *, passed: bool) -> Run:
@@ -120,11 +183,11 @@ def _as_tested(run: Run, *, passed: bool) -> Run:
     return replace(run, status=CallStatus.OK if passed else CallStatus.FAILED)
 
 
-def _end(call: Call) -> CallStatus:
-    if call.exit in _CUT_OFF:
+def _end(call: Call, code: int | None) -> CallStatus:
+    if code in _CUT_OFF:
         return CallStatus.STOPPED
-    if call.exit is not None and call.status in (CallStatus.OK, CallStatus.FAILED):
-        return CallStatus.OK if call.exit == 0 else CallStatus.FAILED
+    if code is not None and call.status in (CallStatus.OK, CallStatus.FAILED):
+        return CallStatus.OK if code == 0 else CallStatus.FAILED
     return CallStatus.STOPPED if call.status is CallStatus.STOPPED else CallStatus.UNKNOWN
 
 
@@ -272,7 +335,7 @@ def _command(target: str, seen: _Seen) -> Command:
         times=len(runs),
         succeeded=_cited(passed[-1]) if passed else None,
         failed=_cited(failed[-1]) if failed else None,
-        exit=last.exit if last is not None else None,
+        exit=failed[-1][0].exit if failed else None,
         error=cut(telling.of(last), _MOST) if last is not None else "",
         last=run.status,
         taken_back=not standing,

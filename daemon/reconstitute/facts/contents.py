@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from daemon.files.history import REVERTED, Revision
+from daemon.model import Operation
 from daemon.reconstitute.facts.values import Citation
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
@@ -27,6 +28,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 """A period that ends an abbreviation ends no sentence; one behind a single letter never does."""
+_DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN})
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
@@ -56,9 +58,13 @@ def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
     It is redacted as a whole, because a secret may be known by its line, tag or key alone, which a sentence leaves out.
     """
     revision = _revision(file)
-    if revision is None:
+    if revision is not None:
+        data, is_certain = revision.content or b"", file.state is not State.STALE
+    elif (revision := _read_to_its_end(file)) is not None:
+        data = "\n".join(_lines(revision)).encode()
+        is_certain = file.state is State.PARTIAL and revision is file.last
+    else:
         return None
-    data = revision.content or b""
     head = data[:most]
     if b"\0" in head:
         return None
@@ -69,7 +75,7 @@ def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
     except UnicodeDecodeError:
         return None
     text = redact(strip_invisible(text.replace("\r\n", "\n").replace("\r", "\n")))
-    return Text(file.path, file.relative, text, revision, file.state is not State.STALE, len(data) <= most)
+    return Text(file.path, file.relative, text, revision, is_certain, len(data) <= most)
 
 
 def _revision(file: Recovered) -> Revision | None:
@@ -87,6 +93,27 @@ def _revision(file: Recovered) -> Revision | None:
             return None
     best = file.guess if file.guess is not None else file.shown
     return best if best is not None and best.whole is not None else None
+
+
+def _read_to_its_end(file: Recovered) -> Revision | None:
+    """The revision of which all lines are known, if not whether a newline ends them, where no known change followed."""
+    if file.state not in (State.PARTIAL, State.STALE):
+        return None
+    for revision in reversed(file.revisions):
+        if revision.note == REVERTED or revision.deleted:
+            return None
+        if _lines(revision):
+            return revision
+        if revision.operation not in _DOUBTS:
+            return None
+    return None
+
+
+def _lines(revision: Revision) -> tuple[str, ...]:
+    """All lines of the file; none where some are not known."""
+    known = revision.fragments
+    is_all = known is not None and known.is_all and not known.is_stale and len(known.runs) == 1
+    return known.runs[0].lines if known is not None and is_all else ()
 
 
 def is_sentence_end(line: str) -> bool:
@@ -150,7 +177,18 @@ def plain(markdown: str) -> str:
 
 
 def is_mostly_links(markdown: str) -> bool:
-    """Whether a paragraph is a row of badges, or a list of languages or chapters, and says nothing itself."""
+    """Whether a paragraph is a row of badges or labels, or a list of languages or chapters, and says nothing."""
+    if _is_row_of_labels(plain(markdown)):
+        return True
     bare = _LINKED.sub(" ", _IMAGE.sub(" ", markdown))
     bare = _TAG.sub(" ", _ADDRESS.sub(" ", _ANCHOR.sub(" ", bare)))
     return weight(bare) * 2 < weight(plain(markdown)) or not has_letters(plain(markdown))
+
+
+_BETWEEN_LABELS = re.compile(r"\s*[|｜·•‧∙●◦¦]\s*|\s+/\s+")
+
+
+def _is_row_of_labels(text: str) -> bool:
+    """Whether a line is ``English | Deutsch`` or ``Home · Docs · Chat``: short labels with separators between them."""
+    labels = [label for label in _BETWEEN_LABELS.split(text.strip()) if label]
+    return len(labels) > 1 and all(weight(label) <= 3 and not is_sentence_end(label) for label in labels)

@@ -15,9 +15,14 @@ from importlib.resources import files
 
 _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
-    "task", "undone", "undone_not", "offer", "closer", "either", "retract",
+    "task", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason"}
+_OWN_LETTERS = {"tr": re.compile(r"[ığİĞ]"), "cs": re.compile(r"[ěřůĚŘŮ]")}
+"""Letters of a language that none of the others here has."""
+_WITHOUT_BLANKS = frozenset({"zh", "ja", "ko"})
+"""Languages without blanks, or whose endings stand directly behind a word."""
+_BY_SCRIPT = frozenset({"zh", "ja", "ko", "ru", "uk", "ar"})
 _FEW = 2
 """So few small words may be common to two languages: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,6 +30,13 @@ _CONTEXT = 4000
 """Characters of the context that are looked at."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_UKRAINIAN = re.compile(r"[іїєґ]", re.IGNORECASE)
+_RUSSIAN = re.compile(r"[ыэёъ]", re.IGNORECASE)
+_OTHER_CYRILLIC = re.compile(r"[ўјљњћђџѓќѕәңғүұқөһ]", re.IGNORECASE)
+_ARABIC = re.compile(r"[\u0600-\u06ff]")
+_OTHER_ARABIC = re.compile(r"[\u067e\u0686\u0698\u06a9\u06af\u06cc\u0679\u0688\u0691\u06ba\u06d2]")
+"""Letters of Persian, Urdu and others that Arabic does not have."""
+_HANGUL = re.compile(r"[\uac00-\ud7af]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _PHRASE = r"(?P<y>\S.{0,60}?)(?=\s*(?:[,;()!?。，、；—–]|\.(?:\s|$)|$)|\s*(?:STOP))"
 
@@ -49,7 +61,7 @@ def _languages() -> dict[str, Cues]:
 
 
 def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
-    without_blanks = code in {"zh", "ja"}
+    without_blanks = code in _WITHOUT_BLANKS
     stop = str(table["stop"]) if without_blanks else rf"\b(?:{table['stop']})\b"
     phrase = _PHRASE.replace("STOP", stop)
 
@@ -58,7 +70,7 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
         return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
 
     joined = {
-        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind])]
+        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind]) or "(?!)"]
         for kind in _KINDS
     }
     patterns = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
@@ -82,18 +94,18 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
     Several where nothing decides between them, none for a language that the table does not have.
     """
     languages = _languages()
-    if _KANA.search(text):
-        return (languages["ja"],)
-    if _HAN.search(text):
-        return (languages["ja" if _KANA.search(context) else "zh"],)
-    if _CYRILLIC.search(text):
-        return (languages["ru"],)
-    spaced = [cues for code, cues in languages.items() if code not in {"ja", "zh", "ru"}]
+    codes = _by_script(text, context)
+    if codes is not None:
+        return tuple(languages[code] for code in codes)
+    spaced = [cues for code, cues in languages.items() if code not in _BY_SCRIPT]
     said = _words(text)
     own = _counts(said, spaced)
     best = max(own)
     if best > _FEW and own.count(best) == 1:
         return (spaced[own.index(best)],)
+    own_letters = [code for code, letters in _OWN_LETTERS.items() if letters.search(text)]
+    if len(own_letters) == 1:
+        return (languages[own_letters[0]],)
     around = _counts(said | _words(context[:_CONTEXT]), spaced)
     likely = max(around) if max(around) > _FEW else max(around) - 1
     return [
@@ -101,6 +113,33 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
         for cues, alone, besides in zip(spaced, own, around, strict=True)
         if besides >= likely or (alone and alone >= best - 1)
     ]
+
+
+def _by_script(text: str, context: str) -> tuple[str, ...] | None:
+    """The languages of a script of their own; None where the script is that of many."""
+    if _KANA.search(text):
+        return ("ja",)
+    if _HAN.search(text):
+        return ("ja" if _KANA.search(context) else "zh",)
+    if _HANGUL.search(text):
+        return ("ko",)
+    if _CYRILLIC.search(text):
+        return _cyrillic(text, context)
+    if _ARABIC.search(text):
+        return () if _OTHER_ARABIC.search(text) else ("ar",)
+    return None
+
+
+def _cyrillic(text: str, context: str) -> tuple[str, ...]:
+    """By the letters that only one of them has; both where nothing decides, none for a third language."""
+    for said in (text, context[:_CONTEXT]):
+        if _OTHER_CYRILLIC.search(said):
+            return ()
+        if _UKRAINIAN.search(said):
+            return ("uk",)
+        if _RUSSIAN.search(said):
+            return ("ru",)
+    return ("ru", "uk")
 
 
 @lru_cache(maxsize=256)

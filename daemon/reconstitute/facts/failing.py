@@ -7,6 +7,7 @@ which the command passed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ from daemon.reconstitute.recover import Recovered
 CHANGED_SINCE = "files were changed since"
 _GROUPS = frozenset({"install", "build", "run", "test", "lint", "migrate", "deploy", "other"})
 _WORKS = frozenset({"build", "run", "test"})
+_FOLDERS = re.compile(r"(?:^|[;&]\s*)cd\s+(\S+)")
 _NO_PROGRAM = 127
 """The shell's status for a program that does not exist."""
 
@@ -53,28 +55,38 @@ def find(
     runs = sorted((run for facts in sessions for run in _runs(facts)), key=lambda run: run.call.started)
     changed = max(map(_last_change, sessions), default=0)
     for text, citation, detail, is_test in _failed(sessions, setbacks):
-        run = next((run for run in runs if run.call.message_id == citation.message_id and text in run.call.command), None)
+        run = next(
+            (run for run in runs if run.call.message_id == citation.message_id and text in run.call.command), None
+        )
         if run is not None and _is_dropped(run, runs, files):
             continue
         since = CHANGED_SINCE if changed > citation.time else ""
-        yield OpenPoint(OpenKind.FAILING, text, citation.time, citation, "; ".join(filter(None, (detail, since)))), is_test
+        yield (
+            OpenPoint(OpenKind.FAILING, text, citation.time, citation, "; ".join(filter(None, (detail, since)))),
+            is_test,
+        )
 
 
-def _failed(
-    sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]
-) -> Iterator[tuple[str, Citation, str, bool]]:
+def place(call: Call) -> tuple[str, ...]:
+    """Where a command ran: its folder, and those that it changed to itself."""
+    return (call.folder, *_FOLDERS.findall(call.command))
+
+
+def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> Iterator[tuple[str, Citation, str, bool]]:
     """Of each test command the last run, if it failed, and the other commands that failed and never succeeded since.
 
     An edit that failed leaves the file as it was: a setback, and nothing to be done.
     """
     tests = sorted((run for facts in sessions for run in facts.tests), key=lambda run: run.citation.time)
-    latest = {run.command: run for run in tests}
+    places = {call.message_id: place(call) for facts in sessions for turn in facts.turns for call in turn.calls}
+    latest = {(run.command, places.get(run.citation.message_id, ())): run for run in tests}
     for run in latest.values():
         if not run.passed:
             yield run.command, run.citation, run.summary, True
+    commands_of_tests = {run.command for run in tests}
     for setback in setbacks:
         is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
-        if is_failure and is_unsettled(setback) and setback.text not in latest and _is_worth(setback.text):
+        if is_failure and is_unsettled(setback) and setback.text not in commands_of_tests and _is_worth(setback.text):
             yield setback.text, setback.citation, setback.detail, False
 
 

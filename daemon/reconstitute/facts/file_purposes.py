@@ -1,4 +1,5 @@
-"""What a file is for: its docstring, heading or first comment, else the prompt under which it was written.
+"""What a file is for: its docstring, heading or first comment, else what the prompt says of it under which
+it was written.
 
 Only the beginning of a file is read, and of what it says one sentence is kept.
 """
@@ -12,6 +13,7 @@ from itertools import islice
 from daemon.reconstitute.facts import comments, manifests
 from daemon.reconstitute.facts.contents import (
     Text,
+    cut,
     has_letters,
     is_mostly_links,
     key,
@@ -22,8 +24,11 @@ from daemon.reconstitute.facts.contents import (
 )
 from daemon.reconstitute.facts.documents import KINDS, blocks
 from daemon.reconstitute.facts.purpose import asked, maker
+from daemon.reconstitute.facts.sentences import split
 from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
+from daemon.redact import redact
+from daemon.visible import strip_invisible
 
 _MOST = 120
 _MOST_BYTES = 4 << 10
@@ -37,7 +42,7 @@ def find(files: Sequence[Recovered], sessions: Sequence[SessionFacts]) -> dict[s
     """By absolute path; a file of which nothing is known to tell is left out."""
     turns = {message: (session, number) for session in sessions for number, turn in enumerate(session.turns)
              for message in turn.message_ids}  # fmt: skip
-    prompts: dict[str, str] = {}
+    prompts: dict[str, list[str]] = {}
     found: dict[str, Purpose] = {}
     for file in files:
         purpose = _own(file) or _of_prompt(file, turns, prompts)
@@ -117,11 +122,13 @@ def _of_json(text: str) -> list[tuple[str, str]]:
 
 # -- the prompt ----------------------------------------------------------------------------------------------------
 
+_SHORTEST_STEM = 3
+
 
 def _of_prompt(
-    file: Recovered, turns: Mapping[str, tuple[SessionFacts, int]], prompts: dict[str, str]
+    file: Recovered, turns: Mapping[str, tuple[SessionFacts, int]], prompts: dict[str, list[str]]
 ) -> Purpose | None:
-    """The prompt under which a session wrote the file first, or the one before it that says something."""
+    """The sentence that names the file, of the prompt under which a session wrote it first, or of one before that."""
     made = maker(file)
     if made is None or made.message_id not in turns:
         return None
@@ -129,15 +136,30 @@ def _of_prompt(
     is_shown_only = made.appeared and not any(call.command for call in session.turns[number].calls)
     if is_shown_only or session.turns[number].prompt.startswith("!"):
         return None  # somebody else made it meanwhile, or a command line of the user's own did
+    name = file.relative.rpartition("/")[2]
     for turn in session.turns[number::-1]:
-        said = _shortened(turn, prompts)
-        if said:
-            return Purpose(said, "prompt", Citation(session.id, turn.prompt_id, turn.time, said))
+        for sentence in _sentences(turn, prompts):
+            if _names(sentence, name) and _says_more(sentence, name):
+                said = cut(sentence, _MOST)
+                return Purpose(said, "prompt", Citation(session.id, turn.prompt_id, turn.time, said))
     return None
 
 
-def _shortened(turn: Turn, prompts: dict[str, str]) -> str:
+def _sentences(turn: Turn, prompts: dict[str, list[str]]) -> list[str]:
     if turn.prompt_id not in prompts:
-        text = asked(turn)
-        prompts[turn.prompt_id] = sentences(text, _MOST) if weight(text) >= 4 and not turn.is_compaction else ""
+        read = [] if turn.is_compaction else split(asked(turn))
+        prompts[turn.prompt_id] = [redact(strip_invisible(one.text)) for one in read]
     return prompts[turn.prompt_id]
+
+
+def _names(sentence: str, name: str) -> bool:
+    """Whether a sentence has the file's name, or that without its ending as a word."""
+    stem = name.rpartition(".")[0]
+    if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", sentence, re.ASCII):
+        return True
+    is_word = weight(stem) == 1 and len(stem) >= _SHORTEST_STEM
+    return is_word and re.search(rf"(?<![\w./-]){re.escape(stem)}(?![\w/-]|\.\w)", sentence, re.IGNORECASE) is not None
+
+
+def _says_more(sentence: str, name: str) -> bool:
+    return weight(sentence.replace(name, " ")) >= 3

@@ -58,7 +58,7 @@ class _Event:
     words: frozenset[str]
     files: frozenset[str]
     opening: frozenset[str] = frozenset()  # of a prompt: what it begins with, which may be an answer
-    folder: str = ""  # of a command
+    place: tuple[str, ...] = ()  # of a command
     subjects: frozenset[str] = frozenset()  # of a prompt, answered or not
 
 
@@ -67,9 +67,11 @@ def find(
 ) -> tuple[OpenPoint, ...]:
     """What nothing in the records settles, the newest first; `files` tell what became of what made a command fail."""
     events = [event for facts in sessions for event in _events(facts)]
-    folders = {call.message_id: call.folder for facts in sessions for turn in facts.turns for call in turn.calls}
+    calls = [call for facts in sessions for turn in facts.turns for call in turn.calls]
+    places = {(call.message_id, call.title): failing.place(call) for call in calls}
     found = [
-        *((point, True) for facts in sessions for point in _of_session(facts, sessions, events)),
+        *((point, True) for facts in sessions for point in _asked(facts, sessions, events)),
+        *((point, True) for facts in sessions for point in _not_done(facts, sessions, events)),
         *((point, True) for point in _todos(sessions)),
         *((point, not is_test) for point, is_test in failing.find(sessions, setbacks, files)),
         *((point, False) for point in _unanswered(sessions)),
@@ -79,7 +81,7 @@ def find(
     standing = (
         point
         for point, may_be in found
-        if not (may_be and _is_settled(point, folders.get(point.citation.message_id, ""), events))
+        if not (may_be and _is_settled(point, places.get((point.citation.message_id, point.text), ()), events))
     )
     return tuple(islice(standing, MOST))
 
@@ -97,16 +99,16 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
             if call.status is CallStatus.OK and (call.command or call.changed):
                 files = frozenset(path.rsplit("/", 1)[-1].casefold() for path in call.changed)
                 said = call.command or " ".join([call.title, *call.changed])
-                yield _Event(call.started, subjects.stems(said), files, folder=call.folder)
+                yield _Event(call.started, subjects.stems(said), files, place=failing.place(call))
 
 
-def _is_settled(point: OpenPoint, folder: str, events: Sequence[_Event]) -> bool:
-    """Whether something later took it up; a failed command no other that ran in another `folder`."""
+def _is_settled(point: OpenPoint, place: tuple[str, ...], events: Sequence[_Event]) -> bool:
+    """Whether something later took it up; a failed command no other that ran in another `place`."""
     wanted = subjects.stems(point.text)
     files = {word.rsplit("/", 1)[-1] for word in sentences.words(point.text) if "." in word.strip(".")}
     later = [event for event in events if event.time > point.time]
     if point.kind is OpenKind.FAILING:
-        later = [event for event in later if event.folder in ("", folder)]
+        later = [event for event in later if event.place in ((), place)]
     if point.kind is OpenKind.QUESTION and any(event.opening and event.opening <= wanted for event in later):
         return True
     if files and files <= {file for event in later for file in event.files}:
@@ -127,10 +129,8 @@ def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
             yield OpenPoint(OpenKind.REVERT, text, revert.time, citation, "OpenCode can still undo this revert")
 
 
-def _of_session(
-    facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]
-) -> Iterator[OpenPoint]:
-    """What the agent asked, and what it said that it did not do, in the last answer of a session."""
+def _asked(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
+    """What the agent asked in the last answer of a session."""
     turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
     turn = turns[-1] if turns else None
     reply = _last_reply(turn) if turn is not None and not turn.taken_back else None
@@ -147,12 +147,31 @@ def _of_session(
     yield from (point for point in questions if not _is_taken_up(point.text, prompts))
     if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
         yield from _approval(facts, turn, reply, pieces)
-    if not _succeeded_later(turn, reply.time, sessions):
-        yield from (
-            OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, Citation(facts.id, reply.message_id, reply.time, one.text))
-            for one in pieces
-            if _says_undone(one, reply.text) and not _is_dealt_with(one.text, prompts)
-        )
+
+
+def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
+    """What the last answer says was not done, and one after which the user only asked about something else."""
+    turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
+    for place, turn in enumerate(turns):
+        reply = _last_reply(turn)
+        if reply is None or turn.taken_back or facts.session.parent_id or not all(map(_only_asks, turns[place + 1 :])):
+            continue
+        prompts = [event.subjects for event in events if event.subjects and event.time > reply.time]
+        later = {subject for one in turns[place + 1 :] for subject in subjects.of(one.prompt)}
+        if _succeeded_later(turn, reply.time, sessions):
+            continue
+        for one in sentences.split(reply.text):
+            is_open = _says_undone(one, reply.text) and not _is_dealt_with(one.text, prompts)
+            if is_open and not later & subjects.of(one.text):
+                citation = Citation(facts.id, reply.message_id, reply.time, one.text)
+                yield OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, citation)
+
+
+def _only_asks(turn: Turn) -> bool:
+    """Whether a prompt is nothing but a question, after which nothing was done: it settles nothing."""
+    pieces = sentences.split(turn.prompt)
+    is_question = bool(pieces) and all(piece.is_question for piece in pieces)
+    return is_question and not turn.taken_back and not any(call.changed or call.command for call in turn.calls)
 
 
 def _last_reply(turn: Turn) -> Reply | None:

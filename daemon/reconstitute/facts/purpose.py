@@ -1,7 +1,7 @@
-"""What a folder is: its README's and its manifest's own words, else the first prompts that began it.
+"""What a folder is: its README's and its manifest's own words, else the prompt that first made files in it.
 
-A prompt counts only where sessions made most of the folder's files. Words that a generator wrote are not what a project
-says of itself.
+Beside words of its own a prompt counts only where sessions made most of the folder's files. Words that a generator
+wrote are not what a project says of itself. A folder that only holds projects is what these are.
 """
 
 from __future__ import annotations
@@ -14,8 +14,18 @@ from itertools import islice
 from daemon.files import Revision
 from daemon.model import Operation
 from daemon.reconstitute.facts import generated, manifests
-from daemon.reconstitute.facts.contents import Text, has_letters, is_mostly_links, key, last_text, sentences, weight
+from daemon.reconstitute.facts.contents import (
+    Text,
+    has_letters,
+    is_mostly_links,
+    is_sentence_end,
+    key,
+    last_text,
+    sentences,
+    weight,
+)
 from daemon.reconstitute.facts.documents import KINDS, Block, blocks
+from daemon.reconstitute.facts.sentences import share, words
 from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 
@@ -44,26 +54,107 @@ _ABOUT = re.compile(
 in any language."""
 
 
+_OTHER_CHAPTER = re.compile(
+    r"(?:install|set ?up|usage|using|use\b|how|getting|get |quick|start|run|build|compil|deploy|develop|contribut|test|"
+    r"requir|prereq|depend|licen|copyright|credit|author|thank|acknowledg|contact|support|help|faq|change|release|"
+    r"version|news|history|roadmap|to-?do|status|warn|note|notice|caution|important|disclaim|deprecat|content|index|"
+    r"table|example|demo|screenshot|config|option|api|command|structure|layout|file|folder|document|link|see |"
+    r"reference|features?$|known|issue|bug|limit|secur|download|update|upgrade|team|"
+    r"verwend|benutz|nutzung|bedien|voraussetz|lizenz|mitwirk|entwick|aufbau|hinweis|änder|stand\b|bauen|"
+    r"utilis|prérequis|démarr|contribu|auteur|instal|uso\b|requisit|instruc|ejec|exec|como\b|cómo|licen[cç]|autor|"
+    r"requisi|gebruik|vereist|anvä|använd|krav|bruk|kom i|wymag|uruchom|użyc|licenc|autorz|установ|запуск|"
+    r"использ|требов|лиценз|автор|сборк|встанов|вимог|kurulum|kullan|gereks|lisans|安装|安裝|使用|运行|運行|许可|"
+    r"要求|依赖|快速|开始|更新|インスト|使い方|使用|ライセンス|必要|設定|설치|사용|실행|요구|라이선스|تثبيت|استخدام|"
+    r"asenn|käyttö|telepít|használ|instalac|použit|εγκατ|χρήσ)",
+    re.IGNORECASE,
+)
+"""How chapters begin that say something else than what it is, such as how to install it."""
+_CHORES = frozenset(
+    "a again all and any at build bug bugs can check clean code continue do done error errors everything fail failing "  # noqa: SIM905
+    "fails failure file files fix fixed get go green in is it just keep let lint look make more my no not now of ok "
+    "okay on one out pass passes passing please project put red repo repository run see so test tests the them then "
+    "there these thing things this those to try up us we with work works would you your that until".split()
+)
+"""A prompt of nothing but these words says nothing of what is worked on."""
+_REDACTED = "[REDACTED:"
+_SAME = 0.7
+_MOST_PROJECTS = 6
+
+
 def find(target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> tuple[Purpose, ...]:
-    """At most two: what the project says of itself, best first; nothing where nothing says it."""
+    """At most two: what the project says of itself, best first; of a folder of projects what each is, by its name."""
     name = target.rstrip("/").rpartition("/")[2]
+    own = [*islice(_of_readmes(name, sessions, files), 1), *islice(_of_manifests(name, sessions, files), 1)]
+    own = own or list(islice(_of_documents(name, files), 1))
+    within = [] if own else _of_projects(sessions, files)
+    if within:
+        return tuple(within[:_MOST_PROJECTS])
     found: list[Purpose] = []
-    for purpose in (*islice(_of_readmes(name, sessions, files), 1), *islice(_of_manifests(name, sessions, files), 1),
-                    *islice(_of_prompts(target, sessions, files), 1)):  # fmt: skip
+    for purpose in (*own, *islice(_of_prompts(target, sessions, files, is_only=not own), 1)):
         if not any(_says_the_same(purpose.text, other.text) for other in found):
             found.append(purpose)
     return tuple(found[:2])
 
 
 def _says_the_same(one: str, other: str) -> bool:
+    """Whether two descriptions are one, or nearly all words of the shorter are in the longer."""
     shorter, longer = sorted((key(one), key(other)), key=len)
-    return shorter in longer
+    few, many = sorted((_parts(one), _parts(other)), key=len)
+    return shorter in longer or share(few, many) >= _SAME
+
+
+def _parts(text: str) -> frozenset[str]:
+    return frozenset(part for word in words(text) for part in re.split(r"[-_/.]", word))
+
+
+def _of_projects(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> list[Purpose]:
+    """What the projects right beneath a folder say of themselves, where it has several and is none itself."""
+    below: dict[str, list[Recovered]] = {}
+    for file in files:
+        folder, _, relative = file.relative.partition("/")
+        if relative:
+            below.setdefault(folder, []).append(replace(file, relative=relative))
+        elif _README.fullmatch(folder) or manifests.is_manifest(folder):
+            return []
+    projects = {folder: held for folder, held in below.items() if any(_heads_project(one.relative) for one in held)}
+    if len(projects) < 2:
+        return []
+    found = []
+    for folder, held in sorted(projects.items()):
+        said = (*islice(_of_readmes(folder, sessions, held), 1), *islice(_of_manifests(folder, sessions, held), 1))
+        found += [replace(one, text=f"{folder}: {one.text}", origin=f"{folder}/{one.origin}") for one in said[:1]]
+    return found
+
+
+def _heads_project(relative: str) -> bool:
+    return _README.fullmatch(relative) is not None or ("/" not in relative and manifests.is_manifest(relative))
+
+
+def _of_documents(name: str, files: Sequence[Recovered]) -> Iterator[Purpose]:
+    """What a document at the top says whose heading names the folder."""
+    if not key(name):
+        return
+    for file in sorted(files, key=lambda one: one.relative):
+        ending = "." + file.relative.lower().rpartition(".")[2]
+        if "/" in file.relative or ending not in KINDS or KINDS[ending] == "txt" or _README.fullmatch(file.relative):
+            continue
+        read = last_text(file, _MOST_DOCUMENT)
+        document = list(islice(blocks(read.text, KINDS[ending]), _MOST_BLOCKS)) if read is not None else []
+        if read is None or not document or document[0].level != 1 or not key(document[0].text).startswith(key(name)):
+            continue
+        raw = _first_paragraph(document, name, is_text=False)
+        if raw:
+            yield _purpose(raw, read, 2)
+
+
+def readmes(files: Sequence[Recovered]) -> list[Recovered]:
+    """The READMEs of the folder itself, the one without a language in its name first."""
+    found = [file for file in files if _README.fullmatch(file.relative)]
+    return sorted(found, key=lambda one: (len(one.relative), one.relative))
 
 
 def _of_readmes(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
-    """What the READMEs of the folder itself say, the one without a language in its name first."""
-    readmes = [(file, found) for file in files if (found := _README.fullmatch(file.relative))]
-    for file, _ in sorted(readmes, key=lambda pair: (len(pair[0].relative), pair[0].relative)):
+    for file in readmes(files):
         read = last_text(file, _MOST_DOCUMENT)
         if read is None:
             continue
@@ -75,22 +166,39 @@ def _of_readmes(name: str, sessions: Sequence[SessionFacts], files: Sequence[Rec
 
 
 def _first_paragraph(document: Sequence[Block], name: str, *, is_text: bool) -> str:
-    """The first paragraph that says what it is about: before the first chapter, or in one that is about that."""
+    """The first paragraph that says what it is about: before the first chapter, or in one that is about that.
+
+    Where neither does, that of the first chapter, if its heading is a word or two and not about something else.
+    """
     title, chapter = "", None
+    chapters, other = 0, ""
     for number, block in enumerate(document):
         if block.level:
             is_first = not any(one.level for one in document[:number])
             is_title = is_first and (block.level == 1 or number == 0)
             title, chapter = (block.text, None) if is_title else (title, block)
+            chapters += not is_title
             continue
         if chapter is not None and not _is_about(chapter.text, title, name):
+            if title and chapters == 1 and not other and _is_short(chapter.text) and _is_sentence(block, title, name):
+                other = block.text
             continue
         if is_text and number == 0 and len(document) > 1 and weight(block.text) < 8 and block.text[-1:] not in ".。!！":
             title = block.text
             continue
         if _says_something(block, title, name):
             return block.text
-    return ""
+    return other
+
+
+def _is_short(heading: str) -> bool:
+    """Whether a heading is a word or two, and not one that begins a chapter about something else."""
+    bare = heading.strip(" :?!¿.-*_`\"'")
+    return 0 < weight(bare) <= 2 and not _OTHER_CHAPTER.match(bare)
+
+
+def _is_sentence(block: Block, title: str, name: str) -> bool:
+    return _says_something(block, title, name) and is_sentence_end(block.text) and weight(block.text) > 4
 
 
 def _is_about(heading: str, title: str, name: str) -> bool:
@@ -103,9 +211,21 @@ def _is_about(heading: str, title: str, name: str) -> bool:
 
 def _says_something(block: Block, title: str, name: str) -> bool:
     text = block.text
-    if not has_letters(text) or weight(text) < 3 or is_mostly_links(block.raw):
+    if not has_letters(text) or weight(text) < 3 or is_mostly_links(block.raw) or _leads_to_another(block):
         return False
     return key(text) not in (key(title), key(name)) and not text.rstrip().endswith((":", "："))
+
+
+_TARGET = re.compile(r"\]\(\s*<?([^()\s<>]{1,300})|href=[\"']([^\"'<>]{1,300})|[`<]([^`<>\s]{1,300})[`>]_?")
+_LONGEST_LEAD = 14
+
+
+def _leads_to_another(block: Block) -> bool:
+    """Whether a short paragraph leads to this README in another language, such as “Lies das auf [Deutsch](…)”."""
+    if weight(block.text) > _LONGEST_LEAD:
+        return False
+    found = (next(filter(None, one.groups())) for one in _TARGET.finditer(block.raw))
+    return any(_README.fullmatch(path.partition("#")[0].rpartition("/")[2]) for path in found)
 
 
 def _of_manifests(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
@@ -131,24 +251,37 @@ def _purpose(text: str, read: Text, count: int) -> Purpose:
 # -- prompts ---------------------------------------------------------------------------------------------------------
 
 
-def _of_prompts(target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
+def _of_prompts(
+    target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered], *, is_only: bool
+) -> Iterator[Purpose]:
     """The prompt that began the folder, and so says what it was to become.
 
     Of the oldest sessions' first prompts under which files were made: the one that speaks of the folder by its name,
-    else the oldest. None where most of the files were there before, for then none of them began it.
+    else the oldest. Where it was mostly there before none of them began it: one is given only if nothing else
+    (`is_only`) says what it is, and only then one that was not the first of all.
     """
-    openings = list(islice(_openings(target, sessions, files), _MOST_SESSIONS))
-    if files and sum(map(_was_there, files)) * 2 > len(files):
+    was_there = bool(files) and sum(map(_was_there, files)) * 2 > len(files)
+    if was_there and not is_only:
         return
+    openings = list(islice(_openings(target, sessions, files, is_only=is_only), _MOST_SESSIONS))
     names = {key(word) for word in re.split(r"[^\w]|_", target.rstrip("/").rpartition("/")[2]) if len(key(word)) > 1}
     openings.sort(key=lambda pair: -sum(name in key(pair[1]) for name in names))
+    first = next((turn.prompt_id for one in _oldest_first(sessions) for turn in _own_turns(one, target)), "")
     for citation, text in openings:
+        if not is_only and citation.message_id != first:
+            continue
         said = sentences(text, _MOST, 2)
-        yield Purpose(said, "first prompt", replace(citation, quote=said))
+        origin = "first prompt" if citation.message_id == first else "an early prompt"
+        origin += "; most files were there before" if was_there else ""
+        yield Purpose(said, origin, replace(citation, quote=said))
+
+
+def _oldest_first(sessions: Sequence[SessionFacts]) -> list[SessionFacts]:
+    return sorted(sessions, key=lambda one: (one.session.created, one.id))
 
 
 def _openings(
-    target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]
+    target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered], *, is_only: bool
 ) -> Iterator[tuple[Citation, str]]:
     """Of each session in this very folder the first prompt that made files, or the one before it that says something.
 
@@ -156,19 +289,27 @@ def _openings(
     """
     made = {one.message_id for file in files if (one := maker(file)) is not None}
     there = {name for file in files if _was_there(file) for name in (file.relative, file.relative.rpartition("/")[2])}
-    for session in sorted(sessions, key=lambda one: (one.session.created, one.id)):
+    for session in _oldest_first(sessions):
         told: tuple[Citation, str] | None = None
         for turn in _own_turns(session, target):
             text = asked(turn)
-            if any(_names(text, name) for name in there):
+            if not is_only and any(_names(text, name) for name in there):
                 break  # it goes on from what was there
-            if told is None and weight(text) >= 4:
+            says = _says_what(text)
+            if told is None and says:
                 told = (Citation(session.id, turn.prompt_id, turn.time), text)
             if told is not None and (not files or made & set(turn.message_ids)):
-                if weight(text) >= 4:
+                if says:
                     told = Citation(session.id, turn.prompt_id, turn.time), text
                 yield told
                 break
+
+
+def _says_what(text: str) -> bool:
+    """Whether a prompt says something of what is worked on; one that held a secret is not quoted for that."""
+    if weight(text) < 4 or _REDACTED in text:
+        return False
+    return any(word.casefold() not in _CHORES for word in re.findall(r"[^\W\d_]+", text))
 
 
 def _own_turns(session: SessionFacts, target: str) -> Iterator[Turn]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from daemon.reconstitute.facts import changed_again, cues, looks, sentences
+from daemon.reconstitute.facts import changed_again, cues, looks, sentences, subjects
 from daemon.reconstitute.facts.cues import Cues
 from daemon.reconstitute.facts.sentences import Sentence
 from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply, Rule, SessionFacts, Turn
@@ -29,13 +29,15 @@ _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
 _ENDS = frozenset(",;，；、で")
 _OPENING = 60
 """Characters of a prompt in which it says that the one before no longer holds."""
+_MOST_OF_A_PHRASE = 4
+"""Words of what is replaced, where the sentence begins with it."""
 _ALIKE = 0.6
 _MOST_KEPT = 16_384
-_NOT_DONE = {
-    Ending.STOPPED: "not done: the answer was stopped",
-    Ending.REFUSED: "not done: a permission for it was refused",
-    Ending.FAILED: "not done: the answer failed",
-    Ending.OPEN: "not done: no answer is recorded",
+_UNANSWERED = {
+    Ending.STOPPED: "the answer to it was stopped",
+    Ending.REFUSED: "a permission for it was refused",
+    Ending.FAILED: "the answer to it failed",
+    Ending.OPEN: "no answer to it is recorded",
 }
 
 
@@ -136,9 +138,17 @@ def _of_agent(language: Cues, bare: str) -> str:
 def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
     match = language.find(kind, sentence.bare)
     is_cut = match is not None and match.start() == 0 and match.end() == match.end(group) and group == "y"
-    if match and is_cut and sentence.bare[match.end() :].lstrip()[:1] not in _ENDS:
+    if match and is_cut and not _is_whole(language, match[group], sentence.bare[match.end() :].lstrip()):
         return ""  # it begins the sentence, and nothing tells where it ends
     return sentence.text[slice(*match.span(group))].strip(" .。!！,，、;") if match else ""
+
+
+def _is_whole(language: Cues, phrase: str, rest: str) -> bool:
+    """Whether a phrase at the start ends with the comma: in many languages the verb comes before it, with a reason."""
+    if rest[:1] not in _ENDS:
+        return False
+    reason = language.find("reason", rest)
+    return len(phrase.split()) <= _MOST_OF_A_PHRASE and (reason is None or reason.start() > 1 + len(rest[:1]))
 
 
 def _of_turn(facts: SessionFacts, turn: Turn) -> Iterator[_Said]:
@@ -189,11 +199,23 @@ def _changes(facts: SessionFacts) -> Iterator[tuple[int, str]]:
 
 def _with_standing(one: _Said, changes: Sequence[tuple[int, str]]) -> _Said:
     standing = _taken_back(one) or _retracted(one) or _disregarded(one, changes)
-    if not standing and one.rule.kind == "decision" and one.rule.who == "user" and not _did_something(one.turn):
-        later = [turn for turn in one.session.turns if turn.time > one.turn.time and not turn.taken_back]
-        if not any(_did_something(turn) for turn in later):
-            standing = _NOT_DONE.get(one.turn.ending, "nothing was changed after it")
-    return replace(one, rule=replace(one.rule, standing=standing))
+    note = "" if standing else _what_came_of_it(one)
+    return replace(one, rule=replace(one.rule, standing=standing, note=note))
+
+
+def _what_came_of_it(one: _Said) -> str:
+    """That nothing was done in the session of a decision that asks for something; another one may have done it."""
+    if one.rule.kind != "decision" or one.rule.who != "user" or _keeps(one):
+        return ""
+    turns = [turn for turn in one.session.turns if turn.time >= one.turn.time and not turn.taken_back]
+    if any(map(_did_something, turns)):
+        return ""
+    return _UNANSWERED.get(one.turn.ending, "its session changed nothing after it")
+
+
+def _keeps(one: _Said) -> bool:
+    """Whether it decides against something or for what is there already, which changes no file."""
+    return any(language.find("keeps", one.rule.text) for language in cues.of(one.rule.text, one.turn.prompt))
 
 
 def _taken_back(one: _Said) -> str:
@@ -205,15 +227,22 @@ def _taken_back(one: _Said) -> str:
 
 
 def _retracted(one: _Said) -> str:
-    """What the next prompt of the session says, where it begins by taking back the one before."""
-    later = (turn for turn in one.session.turns if turn.time > one.turn.time and turn.prompt and not turn.taken_back)
-    following = next(later, None)
-    if following is None or one.rule.who != "user":
-        return ""
-    opening = following.prompt[:_OPENING]
-    if not any(language.find("retract", opening) for language in cues.of(following.prompt, one.turn.prompt)):
-        return ""
-    return f"taken back by the next prompt: “{sentences.shorten(following.prompt, 120)}”"
+    """What a later prompt of the session says that begins by taking something back: the next one, or one about it."""
+    later = [turn for turn in one.session.turns if turn.time > one.turn.time and turn.prompt and not turn.taken_back]
+    about = subjects.of(one.rule.text)
+    for number, turn in enumerate(later if one.rule.who == "user" else ()):
+        if (number == 0 or about & subjects.of(turn.prompt)) and retracts(turn.prompt, one.turn.prompt):
+            which = "the next" if number == 0 else "a later"
+            return f"taken back by {which} prompt: “{sentences.shorten(turn.prompt, 120)}”"
+    return ""
+
+
+def retracts(prompt: str, context: str = "") -> bool:
+    """Whether a prompt begins by taking back what was said before it; a question only asks whether to."""
+    first = next(iter(sentences.split(prompt[: 2 * _OPENING])), None)
+    if first is None or first.is_question:
+        return False
+    return any(language.find("retract", prompt[:_OPENING]) for language in cues.of(prompt, context))
 
 
 def _as_of_now(one: _Said, rule: Rule, files: Sequence[Recovered]) -> Rule:

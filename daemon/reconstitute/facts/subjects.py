@@ -20,7 +20,7 @@ def stems(text: str) -> frozenset[str]:
 def of(text: str) -> frozenset[str]:
     """The stems of its words without the small words of any language that we know."""
     words = (word for word in sentences.words(text) if word not in cues.common() and not _KANA_ONLY.fullmatch(word))
-    return stems(" ".join(words)) if (words := list(words)) else frozenset()
+    return stems(" ".join(words))
 
 
 def _stem(word: str) -> str:

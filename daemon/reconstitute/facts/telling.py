@@ -100,6 +100,10 @@ _MENTIONS = re.compile(
 _NOTHING_WRONG = re.compile(r"\b(?:0|no|without|zero) (?:errors?|fail(?:ed|ures?|ing)?)\b", re.IGNORECASE)
 
 
+_MESSAGE = re.compile(r"[^\s:]{1,80}:\s+\S|[^\W\d_a-z]{4,}\b(?!=)|[^\W\d_]+\s.*[^\s.\\][.!]$")
+"""A line that is surely no command as ``make`` echoes it: it names what it is of, is in capitals, or is a sentence."""
+
+
 def of(call: Call) -> str:
     """What went wrong with a call: of a command the line that tells it, of any other tool the first of its error."""
     if call.command:
@@ -124,9 +128,16 @@ def line(text: str) -> str:
     mentions = [pair for pair in own if _MENTIONS.search(pair[1])]
     wrapped = any(_STATUS.match(said) for _, said in told)
     wrappers = [pair for pair in told if _WRAPPER.match(pair[1]) and not _STATUS.match(pair[1])]
-    rest = [] if wrapped else own[-1:] or kept[-1:]
+    rest = _before_status(told, own) if wrapped else own[-1:] or kept[-1:]
     chosen = _root(causes) or failed[:1] or mentions[-1:] or wrappers[:1] or rest
     return _whole(chosen[0], kept) if chosen else ""
+
+
+def _before_status(told: Sequence[tuple[int, str]], own: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The line printed before ``make`` and its like gave up, if it is surely not the command that they had begun."""
+    status = next(number for number, said in told if _STATUS.match(said))
+    before = [pair for pair in own if pair[0] < status][-1:]
+    return [pair for pair in before if _MESSAGE.match(pair[1])]
 
 
 def _bare(raw: str) -> str:

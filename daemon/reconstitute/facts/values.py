@@ -262,7 +262,7 @@ class Command:
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
     `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
-    revert took back.
+    revert took back. `named`: a README, manifest or Makefile of the project names it.
     """
 
     group: str
@@ -275,6 +275,7 @@ class Command:
     error: str = ""
     last: CallStatus = CallStatus.UNKNOWN
     taken_back: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +353,8 @@ class OpenPoint:
 class Rule:
     """A sentence that states a rule or a decision, word for word, by the user or the agent (`who`).
 
-    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does.
+    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does;
+    `note` what came of it otherwise: such as that nothing was changed, which a decision need not ask for.
     """
 
     text: str
@@ -363,6 +365,7 @@ class Rule:
     reason: str = ""
     replaces: str = ""
     standing: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

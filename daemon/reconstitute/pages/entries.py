@@ -45,6 +45,10 @@ _OPEN = {
 }
 
 
+_AS_OF = {OpenKind.FAILING, OpenKind.TODO}
+"""Points that say how something stood at a time, which no record may tell to have changed since."""
+
+
 class Entries:
     """The lists of one page; `struck` are the entries that a model struck out, by key. At most `most` in a list."""
 
@@ -146,7 +150,7 @@ class Entries:
 
     def open_point(self, one: OpenPoint, most: int = _MOST_TEXT) -> str:
         """One of them, its texts cut to `most` characters."""
-        when = markdown.moment(one.time) if one.kind is OpenKind.FAILING else ""
+        when = markdown.moment(one.time) if one.kind in _AS_OF else ""
         details = [part for part in (when, markdown.prose(one.detail, most) if one.detail.strip() else "") if part]
         detail = f" ({'; '.join(details)})" if details else ""
         text = markdown.prose(one.text, most)
@@ -164,6 +168,8 @@ class Entries:
             said += f"; because {markdown.prose(one.reason, _MOST_TEXT)}"
         if one.replaces.strip():
             said += f"; in place of {markdown.prose(one.replaces, _MOST_TEXT)}"
+        if one.note.strip():
+            said += f"; {markdown.prose(one.note, _MOST_TEXT)}"
         return said + (f". **No longer**: {markdown.prose(one.standing, _MOST_TEXT)}" if one.standing.strip() else "")
 
     # -- what all of them share --------------------------------------------------------------------------------------

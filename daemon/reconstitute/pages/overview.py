@@ -12,7 +12,16 @@ from daemon import markdown
 from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import Aftermath, Citation, Facts, Purpose, SessionFacts, Standing
+from daemon.reconstitute.facts.values import (
+    Aftermath,
+    CallStatus,
+    Citation,
+    Command,
+    Facts,
+    Purpose,
+    SessionFacts,
+    Standing,
+)
 from daemon.reconstitute.pages.entries import Entries
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -78,19 +87,19 @@ class Overview:
         return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
 
     def run(self) -> markdown.Markdown:
-        """The command that runs it, else the script of that name; empty where nothing is known."""
+        """The command that runs it: what succeeded, else what the project names; empty where nothing is known."""
         lasting = [one for one in self._facts.commands if not one.taken_back]
-        commands = [one for one in lasting if not self._entries.is_struck(one)]
+        commands = sorted((one for one in lasting if not self._entries.is_struck(one)), key=_trust)
         ran = next((one for one in commands if one.group == _RUN), None)
-        if ran is not None:
-            return markdown.Markdown(self._entries.command(ran) + ".")
-        if any(one.group == _RUN for one in lasting):
-            return markdown.Markdown("the model struck out what the records name, see below.")
         named = next(
             (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
         )
+        if ran is not None and (ran.last is CallStatus.OK or ran.named or named is None):
+            return markdown.Markdown(self._entries.command(ran) + ".")
+        if ran is None and any(one.group == _RUN for one in lasting):
+            return markdown.Markdown("the model struck out what the records name, see below.")
         if named is not None:
-            invocation = markdown.code(markdown.cut(named.invocation, _MOST_TEXT))
+            invocation = markdown.code(markdown.cut(named.invocation or named.runs, _MOST_TEXT))
             where = self._links.file(named.path)
             return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
         tested = next(iter(commands), None)
@@ -113,6 +122,17 @@ class Overview:
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)
+
+
+def _trust(one: Command) -> int:
+    """Where a command stands among those that may be the way to run it, the surest first."""
+    if one.last is CallStatus.OK:
+        return 0 if one.named else 1
+    if one.named:
+        return 2
+    if one.last is CallStatus.UNKNOWN:
+        return 3 if one.succeeded else 4
+    return 5 if one.last is CallStatus.FAILED else 6
 
 
 def unlisted(
