@@ -370,8 +370,8 @@ def _lock(path: Path) -> IO[str]:
         holder = file.read(20).strip() or "unknown"
         file.close()
         raise ArchiveLocked(
-            f"{path.parent}: in use by another Reconstitute (pid {holder}); wait until that "
-            f"one has ended, or end it{f': kill {holder}' if holder.isdecimal() else ''}"
+            f"{path.parent}: in use by another Reconstitute (pid {holder}); wait until it has ended, then try again "
+            "(if it is a service, stop the service first)"
         ) from None
     try:
         os.ftruncate(descriptor, 0)

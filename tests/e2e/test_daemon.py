@@ -36,6 +36,8 @@ def test_a_second_daemon_is_refused_with_the_first_ones_pid_and_the_first_goes_o
     assert (second.returncode, second.stdout) == (73, "")
     assert f"pid {daemon.process.pid}" in second.stderr
     assert "in use by another Reconstitute" in second.stderr
+    assert "wait until it has ended" in second.stderr
+    assert "kill" not in second.stderr
     assert "Traceback" not in second.stderr
     until(lambda: [hit["message_id"] for hit in daemon.search(words(1))] == [asked])
     assert daemon.status()["pid"] == daemon.process.pid

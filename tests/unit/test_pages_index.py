@@ -143,6 +143,31 @@ def test_each_day_names_the_sessions_of_every_folder_newest_first():
     ]
 
 
+@pytest.mark.parametrize(
+    ("targets", "directory", "told_under"),
+    [
+        (["/p", "/p/sub", "/p/a.py"], "/p/sub/x", ["/p/sub"]),
+        (["/p", "/p/sub", "/p/a.py"], "/p", ["/p"]),
+        (["/p", "/p/sub"], "/elsewhere", ["/p"]),
+        (["/p", "/p2"], "/p2", ["/p", "/p2"]),
+        (["/p", "/p2"], "/elsewhere", ["/p", "/p2"]),
+    ],
+    ids=["innermost", "only the outer holds it", "none holds it", "another beside it", "none of two holds it"],
+)
+def test_a_session_is_told_once_where_targets_lie_in_one_another(
+    targets: list[str], directory: str, told_under: list[str]
+):
+    """What it did to targets beside each other differs, and is told under each."""
+    one = replace(LOGGED, session="ses_1", directory=directory)
+    text = page([(target[1:], target, [one]) for target in targets]).content
+    assert [target for target in targets if f"({target[1:]}/sessions/a.md)" in text] == told_under
+    assert text.count("[Build]") == len(told_under)
+
+
+def test_what_was_logged_without_a_session_is_told_under_each_target():
+    assert page([("p", "/p", [LOGGED]), ("p/sub", "/p/sub", [LOGGED])]).content.count("[Build]") == 2
+
+
 def test_what_a_model_says_of_a_session_stands_in_place_of_its_prompts():
     said = Summary("A cart was built.", AT, "sessions/a.md#msg-02", "Done.")
     lines = page([("home/dev/shop", ROOT, [replace(LOGGED, summary=said)])]).content.splitlines()
@@ -257,6 +282,25 @@ def test_a_readme_that_a_person_put_in_its_place_or_edited_is_kept_and_said(tmp_
     for entries in ([SHOP], []):
         assert "edited by hand" in publish_index(tmp_path, entries, spare_bytes=0)[0]
         assert (tmp_path / "README.md").read_text() == "mine now\n"
+
+
+@pytest.mark.parametrize(("edited", "shown"), [("CHANGES.md", "README.md"), ("README.md", "README.current.md")])
+def test_the_root_page_names_an_edited_page_beside_it(tmp_path: Path, edited: str, shown: str):
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
+    before = (tmp_path / edited).read_text()
+    (tmp_path / edited).write_text("mine now\n")
+    said = f"Edited by hand, and kept as you left it with the current page beside it: [{edited}]({edited})\n"
+    for _ in range(2):
+        publish_index(tmp_path, [SHOP], spare_bytes=0)
+        assert said in (tmp_path / shown).read_text()
+        assert (tmp_path / edited).read_text() == "mine now\n"
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+    (tmp_path / edited).write_text(before)
+    publish_index(tmp_path, [SHOP], spare_bytes=0)
+    assert "Edited by hand" not in (tmp_path / "README.md").read_text()
+    assert not (tmp_path / f"{edited.removesuffix('.md')}.current.md").exists()
 
 
 def test_a_file_of_a_person_elsewhere_in_the_directory_is_left(tmp_path: Path):

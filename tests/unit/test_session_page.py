@@ -106,6 +106,37 @@ def test_what_opencode_added_and_attached_is_told_apart(house: Recorded) -> None
     assert "QUJD" not in text
 
 
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({}, "The conversation so far was summarised here."),
+        ({"auto": True}, "The conversation so far was summarised here, to make room."),
+        (
+            {"auto": True, "overflow": True},
+            "The request was too large; OpenCode summarised the conversation so far here, to go on.",
+        ),
+    ],
+)
+def test_a_summary_of_the_conversation_says_why_it_was_made(house: Recorded, part: dict, said: str) -> None:
+    sid = house.session("ses_1", ROOT)
+    house.say(sid, "user", "Go on")
+    house.say(sid, "user", {"type": "compaction"} | part)
+    assert f"\n{said}\n" in page(house, facts(house, sid))
+
+
+def test_an_answer_without_anything_in_it_says_so(house: Recorded) -> None:
+    sid = house.session("ses_1", ROOT)
+    house.say(sid, "user", "Go on")
+    house.say(sid, "assistant", {"type": "step-start"})
+    house.say(sid, "assistant")
+    house.say(sid, "assistant", "Done.")
+    text = page(house, facts(house, sid))
+    assert re.search(
+        r"###### msg-02\n\n\*\*Agent.*\n\n\(nothing recorded\)\n\n###### msg-03\n\n\(nothing recorded\)\n\n", text
+    )
+    assert text.count("(nothing recorded)") == 2
+
+
 def test_changed_files_and_sub_agents_are_linked(house: Recorded) -> None:
     parent, child = house.session("ses_p", ROOT, "Parent"), house.session("ses_c", ROOT, "Child")
     house.say(parent, "user", "Go")

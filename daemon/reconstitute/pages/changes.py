@@ -13,6 +13,7 @@ from itertools import groupby
 from urllib.parse import quote
 
 from daemon import markdown
+from daemon.files.trees import is_beneath
 from daemon.model import Json, Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
@@ -48,7 +49,8 @@ class Logged:
     """One session: when it began (epoch ms), its title, where its page is (encoded, relative to the tree; or empty).
 
     `asked` is its first prompt, with how many `more` there were; `came` what came of it, in words; `summary` says it in
-    their place where a model was asked.
+    their place where a model was asked. `session` is its id and `directory` the folder it was in, absolute; both are
+    empty in what was kept before they were.
     """
 
     time: int
@@ -58,12 +60,18 @@ class Logged:
     more: int
     came: str
     summary: Summary | None = None
+    session: str = ""
+    directory: str = ""
 
     @classmethod
     def from_json(cls, stored: Json) -> Logged:
         """The inverse of asdict; also of what was kept before there were summaries."""
         summary = stored.get("summary")
         return cls(**stored | {"summary": Summary(**summary) if summary else None})
+
+
+_Logs = Sequence[tuple[str, str, Sequence[Logged]]]
+"""Of each target the folder of its tree, its path, and its sessions."""
 
 
 def log(
@@ -97,7 +105,10 @@ def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: State
         of_day = list(group)
         prompts = [turn.prompt for turn in of_day if turn.prompt.strip()]
         asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
-        logged = Logged(of_day[0].time, name or "without title", href, asked, max(0, len(prompts) - 1), "")
+        more = max(0, len(prompts) - 1)
+        logged = Logged(
+            of_day[0].time, name or "without title", href, asked, more, "", None, one.id, one.session.directory
+        )
         summary = _summary(said, transcripts) if said else None
         yield replace(logged, came=_came(one), summary=summary) if day == last else logged
 
@@ -148,8 +159,9 @@ def _tests(runs: Sequence[TestRun]) -> str:
     return f"{'the last ' if is_mixed else ''}tests {'passed' if runs[-1].passed else 'failed'}"
 
 
-def page(logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> Page:
-    """The page; `logs` are (tree, title, its sessions), in the order in which the trees are named on a day."""
+def page(logs: _Logs) -> Page:
+    """The page; `logs` are (tree, target, its sessions), in the order in which the trees are named on a day."""
+    logs = _once(logs)
     every = [(one, place) for place, (_, _, sessions) in enumerate(logs) for one in sessions]
     every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
     shown = every[:_MOST_LISTED]
@@ -171,9 +183,25 @@ def page(logs: Sequence[tuple[str, str, Sequence[Logged]]]) -> Page:
     return Page(CHANGES, "\n\n".join([*parts, *notes]) + "\n")
 
 
-def _day(
-    day: str, listed: list[tuple[Logged, int]], logs: Sequence[tuple[str, str, Sequence[Logged]]], notes: list[str]
-) -> str:
+def _once(logs: _Logs) -> _Logs:
+    """The same, where targets lie in one another with each session under one of these only: the innermost that holds
+    its directory, else the first.
+    """
+    targets = [target for _, target, _ in logs]
+    outermost = [min((one for one in targets if is_beneath(target, one)), key=len) for target in targets]
+    holders: dict[tuple[str, str], tuple[int, int]] = {}
+    for place, (_, target, sessions) in enumerate(logs):
+        for one in sessions:
+            key = outermost[place], one.session
+            depth = len(target) if is_beneath(one.directory, target) else 0
+            holders[key] = max(holders.get(key, (depth, -place)), (depth, -place))
+    return [
+        (tree, target, [one for one in told if not one.session or -holders[outermost[place], one.session][1] == place])
+        for place, (tree, target, told) in enumerate(logs)
+    ]
+
+
+def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: list[str]) -> str:
     """One day: for each folder its sessions, newest first. `notes` are the footnotes so far, and take up its own."""
     parts = [f"## {day}"]
     for place in sorted({place for _, place in listed}):

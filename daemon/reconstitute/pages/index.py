@@ -107,11 +107,11 @@ def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
     )
 
 
-def index(entries: Iterable[Entry]) -> Page:
-    """The page; of two entries with the same folder the last counts."""
+def index(entries: Iterable[Entry], edited: Iterable[str] = ()) -> Page:
+    """The page; of two entries with the same folder the last counts. `edited` of these pages a person edited."""
     ordered = _ordered(entries)
     lines = [(one, partial(posixpath.join, one.folder)) for one in ordered]
-    text = environment().get_template("index.md.j2").render(lines=lines, most=_MOST_SUMMARY)
+    text = environment().get_template("index.md.j2").render(lines=lines, most=_MOST_SUMMARY, edited=sorted(edited))
     return Page(README, text)
 
 
@@ -124,11 +124,21 @@ def publish_index(output_root: Path, entries: Iterable[Entry], spare_bytes: int)
     """Put the pages at the root of the output directory; warnings where something of a person's stands in its way."""
     given = list(entries)
     logs = [(one.folder, one.title, one.log) for one in _ordered(given) if one.moment is None]
+    days = changes.page(logs)
+    seen = {name for name in (README, changes.CHANGES) if _current(output_root, name).is_file()}
     try:
-        published = publish(output_root, "", [index(given), changes.page(logs)], spare_bytes=spare_bytes)
+        published = publish(output_root, "", [index(given, seen), days], spare_bytes=spare_bytes)
+        if seen != published.current.keys():  # a page was edited, or is as it was, for the first time
+            published = publish(output_root, "", [index(given, published.current), days], spare_bytes=spare_bytes)
     except OutputRefused as error:  # the targets' own trees are published; that is what was asked for
         if is_full(error):
             raise
         return [f"no index over all targets was written: {error}"]
     warnings = [f"no index was written: {output_root / page} is not ours and is left" for page in published.taken]
     return warnings + [f"{output_root}: {said}" for said in published.said]
+
+
+def _current(output_root: Path, name: str) -> Path:
+    """Where the current page stands beside an edited one."""
+    stem, suffix = posixpath.splitext(name)
+    return output_root / f"{stem}.current{suffix}"

@@ -66,10 +66,14 @@ class Messages:
 
     def _pieces(self, said: Said, *, is_quoted: bool, is_taken_back: bool) -> Iterator[str]:
         yield self._head(said, is_taken_back=is_taken_back)
+        is_empty = True
         for item in said.items:
-            yield self._item(said, item, is_quoted=is_quoted)
+            yield (piece := self._item(said, item, is_quoted=is_quoted))
+            is_empty = is_empty and not piece
         if said.error:
             yield _error(said.error, said.id)
+        elif is_empty and not said.gone and self._size <= ROOM:
+            yield "(nothing recorded)"
         if said.gone and not is_taken_back:
             yield f"Deleted in OpenCode: {counted(len(said.gone), 'part')} of this message."
 
@@ -133,6 +137,8 @@ def _other(item: Other, message_id: str) -> str:
     if item.type == "agent":
         return f"Agent: {code(records.text(data.get('name')) or 'without a name')}"
     if item.type == "compaction":
+        if data.get("overflow"):
+            return "The request was too large; OpenCode summarised the conversation so far here, to go on."
         return (
             "The conversation so far was summarised here, to make room."
             if data.get("auto")
