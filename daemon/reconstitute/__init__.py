@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from daemon import config
@@ -22,7 +23,7 @@ from daemon.chat import ChatModel
 from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
-from daemon.model import Json, Target
+from daemon.model import Json, Page, Target
 from daemon.recall.search import Recall
 from daemon.recall.snippet import counted
 from daemon.reconstitute import extract, output
@@ -136,6 +137,7 @@ class Reconstitution:
         case = self._case(target, path, scope, histories, files)
         findings = self._findings(case, progress)
         quoted = {one.question.id: tuple(dict.fromkeys(q.message_id for q in one.quotes)) for one in findings}
+        progress({"phase": "facts", "done": 0, "total": None})
         facts = gather(path, scope.sessions, files, folder.programs, target.at)
         asked = self._asked(target, replace(case, quoted=quoted, facts=facts), progress)
         material = Material(
@@ -150,7 +152,7 @@ class Reconstitution:
             Conversations(self._archive, scope.sessions),
         )  # fmt: skip - what recall and the model warn of is not here: one that comes and goes must not rewrite pages
         renderer = Renderer(material, self._most_pages)
-        pages = renderer.pages()
+        pages = _making(renderer.pages(), progress)
         if renderer.left_out:
             said.append(f"without a page: {counted(renderer.left_out, 'file')}; limits.pages is {self._most_pages}")
         result = output.published(root, tree, path, pages, files, spare_bytes=self._spare_bytes)
@@ -313,6 +315,16 @@ class Reconstitution:
 
     def _sessions_beneath(self, path: str) -> bool:
         return any(is_beneath(session.directory, path) for session in self._archive.sessions())
+
+
+def _making(pages: Sequence[Page], progress: Progress) -> list[Page]:
+    """The pages, telling of each when it is made. To stop there is safe: nothing is published before all are made."""
+
+    def text(number: int, page: Page) -> str:
+        progress({"phase": "write", "done": number, "total": len(pages)})
+        return page.text
+
+    return [replace(page, content=partial(text, number, page)) for number, page in enumerate(pages)]
 
 
 def _answered(case: Case, asked: Asked) -> int:

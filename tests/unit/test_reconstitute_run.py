@@ -341,7 +341,7 @@ def test_progress_is_told_in_order(house: Recorded, tmp_path: Path):
     said: list[str] = []
     made = Reconstitution(house.archive, house.recall(), Files(house.archive), tmp_path / "out")
     made.run(Target(SHOP, questions=QUESTIONS), lambda step: said.append(step["phase"]))
-    assert list(dict.fromkeys(said)) == ["collect", "recover", "quote"]
+    assert list(dict.fromkeys(said)) == ["collect", "recover", "quote", "facts", "write"]
 
 
 def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_sample, tmp_path: Path):
