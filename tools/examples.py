@@ -25,6 +25,7 @@ from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E40
 from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control.protocol import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
+from daemon.publish import MANIFEST  # noqa: E402
 
 EXAMPLES = CHECKOUT / "examples"
 MODEL = "scripted-example"
@@ -72,7 +73,8 @@ def main() -> int:
             print("a second run asked the model or wrote pages:", again, file=sys.stderr)
             return 1
         shutil.rmtree(pages, ignore_errors=True)
-        shutil.copytree(made, pages)
+        # The manifests hold digests of all our code: they would change with every line of it.
+        shutil.copytree(made, pages, ignore=shutil.ignore_patterns(MANIFEST))
     for result in results[: len(results) // 2]:
         print(f"{result['target']}: {result['pages']} pages, {result['model_calls']} model calls")
     print(f"Read {pages / 'README.md'}")

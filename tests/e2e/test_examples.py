@@ -16,6 +16,7 @@ sys.path[:0] = [str(CHECKOUT / "tools"), str(CHECKOUT / "tests" / "unit")]
 from markup import links, parse, words  # noqa: E402
 
 import examples  # noqa: E402 - tools/examples.py, found by the line above
+from daemon.publish import MANIFEST  # noqa: E402
 
 COMMITTED = CHECKOUT / "examples" / "pages"
 OURS = re.compile(r"(?:</?details>|<summary>[^<]*</summary>|<!-- /?notes[^<>]*-->|\s)+")
@@ -23,7 +24,9 @@ OURS = re.compile(r"(?:</?details>|<summary>[^<]*</summary>|<!-- /?notes[^<>]*--
 
 
 def files(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    """What stands under `root`, without the manifests: they hold digests of all our code."""
+    found = [path for path in sorted(root.rglob("*")) if path.is_file() and path.name != MANIFEST]
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
 @pytest.fixture(scope="module")

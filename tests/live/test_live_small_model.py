@@ -27,6 +27,7 @@ from daemon.chat.ollama import OllamaChat, ToolsRefused
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
+from daemon.publish.notes import composed
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.kept import Kept
@@ -36,12 +37,13 @@ from daemon.reconstitute.questions import CODE
 from tests.daemon_process import Daemon
 from tests.e2e.talk import PROJECT, Talk
 from tests.make_opencode import JsonStore
-from tests.unit.markup import parse, words
+from tests.unit.markup import foreign_html, parse, words
 from tests.unit.recorded_sessions import MINUTE, Recorded, recorded
 from tests.unit.recorded_sessions import call as tool
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
+PLACE = composed(b"").decode()
 SHOP = "/home/dev/shop"
 SECTION = Agent(steps=1, folders=0, rounds=1, summaries=0)
 """One reply each: there are seven questions, and a slow processor."""
@@ -225,7 +227,8 @@ def test_pages_are_plain_markdown_and_name_no_message_that_does_not_exist(house:
     assert len(pages) >= result["written"] > 1
     for page in pages.values():
         tokens = parse(page)
-        assert not {token.type for token in tokens} & {"html_block", "html_inline", "image"}
+        assert not {token.type for token in tokens} & {"html_inline", "image"}
+        assert not foreign_html(page.removesuffix(PLACE))
         cited = {token.content for token in tokens if token.type == "code_inline"}
         for message_id in {each for each in cited if re.fullmatch(r"msg_\w+", each)}:
             assert house.text(message_id)
@@ -277,6 +280,8 @@ def test_the_daemon_ends_a_babbling_model_with_the_time_for_the_folder(server: S
         for expected in ("[0] system", "[1] user", "[2] "):
             assert expected in shown
         page = (daemon.output_dir / PROJECT[1:] / "README.md").read_text()
-        assert "drip lines" in page
-        assert not {token.type for token in parse(page)} & {"html_block", "html_inline", "image"}
+        assert "make a plan for the garden" in page
+        assert "[plan.md](plan.md.md)" in page
+        assert not {token.type for token in parse(page)} & {"html_inline", "image"}
+        assert not foreign_html(page.removesuffix(PLACE))
         assert daemon.terminate()[0] == 0
