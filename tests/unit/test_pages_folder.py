@@ -20,7 +20,7 @@ from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.pages.overview import unlisted
+from daemon.reconstitute.pages.overview import known, unlisted
 from daemon.reconstitute.pages.timeline import picture
 from daemon.reconstitute.recover import State
 
@@ -394,10 +394,58 @@ def test_hostile_facts_change_nothing_about_the_form_of_the_page(payload: str):
     assert not kinds(front(rich(hostile(payload)))) & {"image", "code_block", "em_open", "s_open"}
 
 
+def _lost_folder(name: str) -> Any:
+    return file(name, None, State.LOST, note=f"{LOST_FOLDER} that snapshot tree 5d322bda116a names")
+
+
 def test_a_folder_of_which_nothing_is_kept_is_no_file():
-    shared = file("packages/shared", None, State.LOST, note=f"{LOST_FOLDER} that snapshot tree 5d322bda116a names")
-    [row] = [line for line in section(front(material([shared])), "Files") if "shared" in line]
+    page = front(material([_lost_folder("packages/shared")]))
+    [row] = [line for line in section(page, "Files") if "shared" in line]
     assert "| a folder, its files unknown |" in row
+
+
+GONE = replace(file("gone"), state=State.DELETED)
+MAYBE = file("maybe", None, State.LOST, operation=Operation.UNCLEAR, tool="bash", note="shell: x maybe")
+A, B, LOST = file("a"), file("b"), file("lost", None, State.LOST)
+ONE, TWO = _lost_folder("one"), _lost_folder("two")
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([A], "Its only file is known exactly"),
+        ([A, B], "Both of its files are known exactly"),
+        ([A, LOST, GONE], "1 of 2 files is known exactly, 1 was deleted"),
+        ([GONE], "No file is left, 1 was deleted"),
+        ([MAYBE], "It is not certain that it has any file"),
+        # Folders of which no file is known are never counted in.
+        ([A, ONE], "1 file is known exactly; the files in 1 folder are unknown"),
+        ([A, B, ONE, TWO], "2 files are known exactly; the files in 2 folders are unknown"),
+        ([A, LOST, ONE], "1 of 2 files is known exactly; the files in 1 folder are unknown"),
+        ([ONE, TWO], "The files in 2 folders are unknown"),
+        ([GONE, ONE], "1 file was deleted; the files in 1 folder are unknown"),
+    ],
+)  # fmt: skip
+def test_folders_whose_files_are_unknown_are_told_beside_every_count(files: list[Any], said: str):
+    assert known(files) == said
+
+
+@pytest.mark.parametrize(
+    ("files", "absent", "said"),
+    [
+        ([A, ONE], P[:1], "Its only known file is not on this disk"),
+        ([A, B, ONE], P[:2], "None of its 2 known files is on this disk"),
+        ([A, B, ONE], P[:1], "1 of its 2 known files is not on this disk"),
+    ],
+)  # fmt: skip
+def test_what_the_disk_lacks_is_only_said_of_known_files(files: list[Any], absent: tuple[str, ...], said: str):
+    assert f"unknown. {said};" in front(replace(material(files), facts=Facts(standing=Standing(absent=absent))))
+
+
+def test_the_row_of_a_folder_counts_no_folder_as_a_file():
+    files = [file(f"in/{n}") for n in range(80)] + [_lost_folder("in/lost"), file("a")]
+    row = next(line for line in section(front(material(files)), "Files") if "[in/]" in line)
+    assert "80 files; the files in 1 folder are unknown | exactly" in row
 
 
 def test_a_file_that_only_a_command_may_have_written_is_not_counted():

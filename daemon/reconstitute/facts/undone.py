@@ -1,6 +1,7 @@
-"""What a later turn undid by hand: the files of a turn are again, byte by byte, what they were before it.
+"""What a later turn undid by hand: a file is again, byte by byte, what it was before an earlier turn, and still is.
 
-A revert of OpenCode's is none; that stands in its session. Only states that are certain are compared.
+A revert of OpenCode's is none; that stands in its session. Only states that are certain are compared. A turn is not
+called undone: what it did to other files may stand, so only the files that are as before are named.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from daemon.files import FileHistory
+from daemon.files.disk import Disk
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import Citation, SessionFacts, Setback, SetbackKind, Turn
-from daemon.reconstitute.recover import Recovered
+from daemon.reconstitute.recover import CERTAIN, Recovered
+from daemon.redact import redact
 
+_MOST_NAMED = 3
 _Place = tuple[SessionFacts, Turn]
 
 
@@ -25,43 +29,51 @@ def find(sessions: Sequence[SessionFacts], files: Iterable[Recovered]) -> tuple[
         if turn.prompt and not turn.taken_back
         for message in turn.message_ids
     }
-    pairs: dict[tuple[str, str], tuple[_Place, _Place, list[str]]] = {}
+    pairs: dict[tuple[str, str], tuple[_Place, _Place, list[Recovered]]] = {}
     for file in files:
+        if file.state not in CERTAIN or file.disk is Disk.DIFFERS:
+            continue  # something else may have changed it since
         for made, undone in _pairs(FileHistory(file.path, file.revisions).changes, places):
             key = made[1].prompt_id, undone[1].prompt_id
-            paths = pairs.setdefault(key, (made, undone, []))[2]
-            paths += [file.path] if file.path not in paths else []
+            pairs.setdefault(key, (made, undone, []))[2].append(file)
     found = [_setback(*pair) for pair in pairs.values()]
     return tuple(sorted(found, key=lambda one: (one.time, one.citation.message_id)))
 
 
-def _setback(made: _Place, undone: _Place, paths: Sequence[str]) -> Setback:
+def _setback(made: _Place, undone: _Place, files: Sequence[Recovered]) -> Setback:
     (facts, turn), (later, by) = made, undone
+    names = ", ".join(f"`{redact(file.relative)}`" for file in files[:_MOST_NAMED])
+    which = names if len(files) <= _MOST_NAMED else f"{len(files)} files"
+    verb = "is" if len(files) == 1 else "are"
     return Setback(
         SetbackKind.UNDONE,
-        shorten(turn.prompt),
+        f"{which} {verb} again as before “{shorten(turn.prompt)}”",
         turn.time,
         Citation(facts.id, turn.prompt_id, turn.time),
-        "the content is again what it was before",
+        "",
         f"undone after “{shorten(by.prompt, 80)}”",
         Citation(later.id, by.prompt_id, by.time),
-        tuple(paths),
+        tuple(file.path for file in files),
     )
 
 
 def _pairs(changes: Sequence[Change], places: dict[str, _Place]) -> Iterator[tuple[_Place, _Place]]:
-    """The turns that changed a file, each with the later one after which it was as before, if there is one."""
-    for number, change in enumerate(changes):
+    """The turns that changed a file which its last change, by another turn, made as it was before them."""
+    last = changes[-1] if changes else None
+    undone = _place(last, places) if last is not None and last.revision.proven and not last.is_revert else None
+    if last is None or undone is None:
+        return
+    told: set[str] = set()
+    for change in changes[:-1]:
         made, before = _place(change, places), change.before
-        if made is None or before is None or not before.proven or change.is_revert:
+        turn = made or places.get(change.revision.message_id)
+        if turn is None or turn[1].prompt_id in told:
             continue
-        for later in changes[number + 1 :]:
-            if not later.revision.proven or not _is_same(before, later.revision):
-                continue
-            undone = _place(later, places)
-            if undone is not None and undone[1] is not made[1] and not later.is_revert:
-                yield made, undone
-            break
+        told.add(turn[1].prompt_id)  # what it was in the middle of a turn is not what it was before it
+        if made is None or made[1] is undone[1] or before is None or not before.proven or change.is_revert:
+            continue
+        if _is_same(before, last.revision):
+            yield made, undone
 
 
 def _place(change: Change, places: dict[str, _Place]) -> _Place | None:

@@ -17,7 +17,7 @@ from daemon.reconstitute.facts.values import Purpose
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.pages.overview import is_moved
+from daemon.reconstitute.pages.overview import is_moved, unknown_folders
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.said import sentence
 from daemon.reconstitute.recover import Recovered, State
@@ -140,15 +140,18 @@ class FilesTable:
 
     def _folder(self, folder: str) -> _Row | None:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
-        there = [file for file in files if file.state is not State.DELETED]
-        if not there:
+        there = [file for file in files if file.state is not State.DELETED and file.is_counted]
+        lost = unknown_folders(files)
+        if all(file.state is State.DELETED for file in files):
             return None
         changes = [change for file in files if (change := file.changed) is not None]
         newest = max(changes, key=lambda change: (change.time, change.session_id), default=None)
         exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
         known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
+        known = known if there else "unknown" if lost else _DOUBTFUL
         said = self._known.statements(folder)
-        about = f"{counted(len(there), 'file')}" + (f": {self._cell(said[0])}" if said else "")
+        about = "; ".join(filter(None, (counted(len(there), "file") if there else "", lost)))
+        about += f": {self._cell(said[0])}" if said else ""
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
         time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")

@@ -74,7 +74,8 @@ class Overview:
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         there = sum(file.state is not State.DELETED and file.is_counted for file in files)
-        said += list(_on_disk(standing, there, self._links))
+        noun = "known file" if any(file.is_folder for file in files) else "file"
+        said += list(_on_disk(standing, there, noun, self._links))
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
         return markdown.Markdown(" ".join(said))
 
@@ -159,27 +160,37 @@ def unlisted(
 
 
 def known(files: Sequence[Recovered]) -> str:
-    """``14 of 16 files are known exactly, 2 are not; 1 was deleted``."""
+    """``14 of 16 files are known exactly, 1 was deleted; the files in 2 folders are unknown``."""
     exact = sum(file.state in _EXACT for file in files)
+    folders = unknown_folders(files)
     files = [file for file in files if file.is_counted]
     gone = [file for file in files if file.state is State.DELETED]
     moved = sum(is_moved(file) for file in gone)
     there = len(files) - len(gone)
     if not there:
-        said = "no file is left"
+        said = "" if folders else "no file is left" if gone else "it is not certain that it has any file"
     elif exact == there:
-        said = {1: "its only file is known exactly", 2: "both of its files are known exactly"}.get(
-            there, f"all {there} files are known exactly"
-        )
+        # "All" would leave out the files of the unknown folders.
+        said = f"{counted(there, 'file')} {'is' if there == 1 else 'are'} known exactly" if folders else _all(there)
     else:
         said = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
-    parts = [said]
-    if len(gone) - moved:
-        parts.append(f"{len(gone) - moved} {'was' if len(gone) - moved == 1 else 'were'} deleted")
-    if moved:
-        parts.append(f"{moved} {'was' if moved == 1 else 'were'} moved away")
-    text = ", ".join(parts)
+    parts = [said] if said else []
+    for count, verb in ((len(gone) - moved, "deleted"), (moved, "moved away")):
+        what = str(count) if parts else counted(count, "file")
+        parts += [f"{what} {'was' if count == 1 else 'were'} {verb}"] if count else []
+    text = "; ".join(filter(None, (", ".join(parts), folders)))
     return text[:1].upper() + text[1:]
+
+
+def _all(there: int) -> str:
+    known = {1: "its only file is known exactly", 2: "both of its files are known exactly"}
+    return known.get(there, f"all {there} files are known exactly")
+
+
+def unknown_folders(files: Sequence[Recovered]) -> str:
+    """``the files in 2 folders are unknown``: of these not even the names in them are recorded; empty without any."""
+    count = sum(file.is_folder for file in files)
+    return f"the files in {counted(count, 'folder')} are unknown" if count else ""
 
 
 def is_moved(file: Recovered) -> bool:
@@ -191,10 +202,10 @@ def _as_of(standing: Standing) -> str:
     return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
-def _on_disk(standing: Standing, there: int, links: Links) -> Iterator[str]:
-    """What this disk lacks of the files that are `there`, and what of it comes back by which command."""
+def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterator[str]:
+    """What this disk lacks of the files that are `there` (each a `noun`), and what of it comes back by which command."""
     if standing.absent:
-        yield f"{_absent(len(standing.absent), there)}; {_brought_back(standing)}."
+        yield f"{_absent(len(standing.absent), there, noun)}; {_brought_back(standing)}."
     differing = len(standing.differing)
     if differing:
         named = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
@@ -205,10 +216,10 @@ def _on_disk(standing: Standing, there: int, links: Links) -> Iterator[str]:
         yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
 
 
-def _absent(absent: int, there: int) -> str:
+def _absent(absent: int, there: int, noun: str) -> str:
     if absent < there:
-        return f"{absent} of its {there} files {'is' if absent == 1 else 'are'} not on this disk"
-    return "Its only file is not on this disk" if there == 1 else f"None of its {there} files is on this disk"
+        return f"{absent} of its {there} {noun}s {'is' if absent == 1 else 'are'} not on this disk"
+    return f"Its only {noun} is not on this disk" if there == 1 else f"None of its {there} {noun}s is on this disk"
 
 
 def _brought_back(standing: Standing) -> str:
