@@ -42,6 +42,8 @@ GROUPED = [
     ("./scripts/deploy.sh prod", "deploy"), ("terraform apply", "deploy"), ("kubectl apply -f k8s/", "deploy"),
     ("npm publish", "deploy"), ("fly deploy", "deploy"), ("docker push x", "deploy"), ("make deploy", "deploy"),
     ("twine upload dist/*", "deploy"), ("cargo publish", "deploy"), ("npx vercel --prod", "deploy"),
+    ("sh gradlew build", "build"), ("bash ./mvnw test", "test"), ("java -jar target/shop.jar", "run"),
+    ("java -cp out Main", "run"), ("java -cp out ShopTest", "test"), ("sh bin/rails server", "run"),
     ("make frobnicate", "other"), ("npm run frobnicate", "other"),
 ]  # fmt: skip
 
@@ -128,6 +130,11 @@ def test_what_a_command_printed_tells_how_it_ended(command, output, last, exit_)
         ("npm start", "", True),
         ("node a.js", "", True),
         ("node b.js", "", False),
+        ("npm run start", "", True),
+        ("sh bin/x", "Start it with `./bin/x`.", True),
+        ("python3 a.py", "    $ python a.py\n", True),
+        ("make -C web run", "cd web && make run\n", True),
+        ("make", "", False),
     ],
 )
 def test_a_command_that_the_project_names_is_marked(command, readme, is_named):

@@ -142,3 +142,18 @@ def test_a_hostile_manifest_costs_little_time(name, piece):
     begun = time.process_time()
     scripts.find(TARGET, [file(name, piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "default"),
+    [
+        ("Makefile", ".PHONY: run test\nrun:\n\t./a\ntest:\n\t./t\n", "run"),
+        ("Makefile", ".PHONY: run all\nout.o: a.c\n\tcc a.c\nrun:\n\t./a\n", ""),
+        ("Makefile", "X := 1\n.DEFAULT_GOAL := test\nrun:\n\t./a\ntest:\n\t./t\n", "test"),
+        ("Makefile", "include common.mk\nrun:\n\t./a\n", ""),
+        ("justfile", "x := '1'\nrun port='80':\n    ./a\ntest:\n    ./t\n", "run"),
+        ("package.json", '{"scripts": {"start": "node a.js"}}', ""),
+    ],
+)
+def test_what_is_run_without_a_name_is_marked(name, text, default):
+    assert [one.name for one in scripts.find(TARGET, [file(name, text)]) if one.is_default] == [default] * bool(default)

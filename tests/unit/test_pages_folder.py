@@ -131,7 +131,7 @@ MAKE = Script("run", "make run", "./start --all", f"{ROOT}/Makefile", "run")
         ([run("./serve", CallStatus.STOPPED), run("./x", CallStatus.UNKNOWN)], [], "`./x`: how its last run ended"),
         ([run("./serve", CallStatus.STOPPED)], [], "`./serve`: its last run was stopped"),
         ([replace(run("make a", CallStatus.UNKNOWN), group="build"), replace(STARTED, group="test")], [],
-         "it was not started in these sessions; `./start`: succeeded"),
+         "to test it: `./start`: succeeded"),
     ],
 )  # fmt: skip
 def test_what_succeeded_or_is_named_is_the_way_to_run_it(commands: list[Command], scripts: list[Script], said: str):
@@ -139,11 +139,54 @@ def test_what_succeeded_or_is_named_is_the_way_to_run_it(commands: list[Command]
     assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
 
 
+NOT_RUN = "it was not run in these sessions"
+TEST = Script("test", "npm test", "node t.js", f"{ROOT}/package.json", "run")
+BIN = Script("x", "bin/x", "", f"{ROOT}/x.toml", "run")
+WEB = Script("run", "cd web && make run", "", f"{ROOT}/web/Makefile", "run")
+
+
+@pytest.mark.parametrize(
+    ("script", "command", "folder"),
+    [
+        (MAKE, "make run", ""),
+        (MAKE, "make run PORT=80", ""),
+        (replace(MAKE, is_default=True), "make", ""),
+        (TEST, "npm run test", ""),
+        (TEST, "npm --silent t", ""),
+        (TEST, "pnpm test", ""),
+        (BIN, "./bin/x", ""),
+        (BIN, "sh bin/x --now", ""),
+        (WEB, "make run", "web"),
+        (WEB, "make -C web run", ""),
+    ],
+)  # fmt: skip
+def test_a_named_script_that_was_run_in_other_words_shows_how_it_ended(script: Script, command: str, folder: str):
+    ran = replace(run(command, CallStatus.OK), group="build", folder=folder)
+    page = front(material([file("a.py")], facts=Facts(commands=(ran,), scripts=(script,))))
+    assert f"**Run it**: `{command}`{f' in `{folder}`' if folder else ''}: succeeded" in page
+    assert NOT_RUN not in page
+
+
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("make -s run | tail", True),
+        ('bash -c "cd . && make run"', True),
+        ("make build", False),
+        ("echo run", False),
+    ],
+)  # fmt: skip
+def test_a_named_script_that_a_command_may_have_run_is_not_called_unused(command: str, is_run: bool):
+    called = Call("bash", command, CallStatus.OK, "msg_1", "prt_1", AT, AT, command=command)
+    given = Facts((told(1, "One", turn(1, "Do it.", calls=(called,))),), scripts=(MAKE,))
+    assert (NOT_RUN in front(material([file("a.py")], facts=given))) is not is_run
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (Facts(scripts=(Script("run", "make run", "", f"{ROOT}/Makefile", "run"),)), "`make run` (`Makefile`); it was not run"),
-        (Facts(commands=facts().commands[:1]), "it was not started in these sessions; `pip install"),
+        (Facts(commands=facts().commands[:1]), "to install it: `pip install"),
     ],
 )  # fmt: skip
 def test_what_nobody_ran_is_said_to_be_only_named(given: Facts, said: str):

@@ -168,6 +168,11 @@ def group_of(name: str, given: Sequence[str]) -> str:
     if len(given) > 0 and all(one in _ASKING for one in given):
         return ""
     low = name.removesuffix(".exe")
+    if low == "java":
+        paths = ("-cp", "-classpath", "--class-path", "-p", "--module-path")
+        main = next((one for before, one in zip(("", *given), given, strict=False)
+                     if not one.startswith("-") and before not in paths), "")  # fmt: skip
+        return (by_name(main) or "run") if main else ""
     if PYTHON.fullmatch(low) or low in _INTERPRETERS or low == "deno":
         group = _interpreted("python" if PYTHON.fullmatch(low) else low, list(given))
         if group is not None:
@@ -248,5 +253,5 @@ def script(path: str, given: Sequence[str]) -> str:
     if name in ("manage.py", "setup.py", "artisan", "console"):
         known = _MANAGE if name.endswith(".py") else _SUB["artisan"]
         return next((known[one] for one in given if one in known), "")
-    stem = name.partition(".")[0]
-    return by_name(stem) or "run"
+    known = group_of(name, given) if name in _SUB else ""  # sh gradlew build
+    return known or by_name(name.partition(".")[0]) or "run"

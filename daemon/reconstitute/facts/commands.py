@@ -11,13 +11,12 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from daemon.files.trees import is_beneath
-from daemon.reconstitute.facts import command_groups, telling
+from daemon.reconstitute.facts import command_groups, spellings, telling
 from daemon.reconstitute.facts.contents import cut
 from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Script, SessionFacts, Turn
 from daemon.redact import redact
@@ -92,12 +91,17 @@ def find(target: str, sessions: Sequence[SessionFacts]) -> tuple[Command, ...]:
 def marked(commands: Sequence[Command], readmes: str, scripts: Sequence[Script]) -> tuple[Command, ...]:
     """The commands, with those that the text of the READMEs or a script of the project names marked as such."""
     said = f" {' '.join(readmes.split())} "
-    called = {line for one in scripts for line in (one.invocation, one.runs) if line}
-    return tuple(replace(one, named=_whole(one) in called or _is_said(one.command, said)) for one in commands)
+    called = set(spellings.in_text(readmes))
+    for script in scripts:
+        spelled = spellings.of(script.invocation)
+        called |= {spelled, spellings.of(script.runs, spelled[0] if spelled else "")}
+        called |= {spelled[:-1]} if script.is_default else set()
+    return tuple(replace(one, named=_is_named(one, called) or _is_said(one.command, said)) for one in commands)
 
 
-def _whole(one: Command) -> str:
-    return f"cd {shlex.quote(one.folder)} && {one.command}" if one.folder else one.command
+def _is_named(one: Command, called: Set[spellings.Spelling]) -> bool:
+    spelled = spellings.of(one.command, one.folder)
+    return bool(spelled) and spelled in called
 
 
 def _is_said(command: str, text: str) -> bool:

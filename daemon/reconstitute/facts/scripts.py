@@ -9,6 +9,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from daemon import records
@@ -30,6 +31,8 @@ _RULE = re.compile(
     r"((?:\n(?:\t[^\n]*|[ \t]*(?:#[^\n]*)?(?=\n\t)))*)",
     re.MULTILINE,
 )
+_FIRST = re.compile(r"^@?([^\s.#:=@$%][^\s:=]*)(?:[ \t]+[^\n:=]*)?::?(?!=)", re.MULTILINE)
+"""A makefile's first target; one that begins with a dot, or is a pattern, is no goal."""
 _PHONY = re.compile(r"^\.PHONY[ \t]*:[ \t]*((?:[^\n\\]|\\\n|\\.)*)", re.MULTILINE)
 _RECIPE = re.compile(
     r"^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:\n]*)?):(?!=)[ \t]*([^\n]*)((?:\n(?:[ \t]+[^\n]*|[ \t]*(?=\n[ \t])))*)",
@@ -57,9 +60,25 @@ def find(target: str, files: Sequence[Recovered]) -> tuple[Script, ...]:
         text = _certain(file) if read is not None else None
         if read is None or text is None:
             continue
+        default = _goal(text) if read is _makefile else _recipe(text) if read is _justfile else ""
         for name, invocation, runs in islice(read(text, manager), _MOST_PER_FILE):
-            found.append(_script(file, name, invocation, runs))
+            found.append(replace(_script(file, name, invocation, runs), is_default=name == default))
     return tuple(found)
+
+
+def _recipe(text: str) -> str:
+    """The recipe that ``just`` runs if it is told none: the first."""
+    first = _RECIPE.search(text)
+    return first[1] if first else ""
+
+
+def _goal(text: str) -> str:
+    """The target that ``make`` runs if it is told none: the first, or what the makefile says."""
+    if re.search(r"^[ \t]*[s-]?include\b", text, re.MULTILINE):
+        return ""  # the first target may be in another file
+    goal = re.search(r"^\.DEFAULT_GOAL[ \t]*[:?]?=[ \t]*(\S+)", text, re.MULTILINE)
+    first = _FIRST.search(text.replace("\\\n", " "))
+    return goal[1] if goal else first[1] if first else ""
 
 
 def needs(target: str, files: Sequence[Recovered]) -> tuple[Need, ...]:

@@ -49,15 +49,17 @@ def of(command: str, folder: str = "") -> Spelling:
         return _of_package(name, rest, folder)
     if name in _MAKES:
         return _of_make(rest, folder)
+    return posixpath.normpath(folder), *_of_program(name, rest)
+
+
+def _of_program(name: str, rest: list[str]) -> Spelling:
     if name in _COMPOSE or (name == "docker" and rest[:1] == ["compose"]):
-        rest = [word for word in (rest if name in _COMPOSE else rest[1:]) if not word.startswith("-")]
-        return posixpath.normpath(folder), "compose", *rest
-    is_interpreter = name in _INTERPRETERS or PYTHON.fullmatch(name) is not None
-    if is_interpreter and rest and not rest[0].startswith("-"):
-        name, rest = rest[0].removeprefix("./"), rest[1:]
-    elif PYTHON.fullmatch(name):
-        name = "python"
-    return posixpath.normpath(folder), name, *rest
+        rest = rest if name in _COMPOSE else rest[1:]
+        return "compose", *(word for word in rest if not word.startswith("-"))
+    is_python = PYTHON.fullmatch(name) is not None
+    if (is_python or name in _INTERPRETERS) and rest and not rest[0].startswith("-"):
+        return rest[0].removeprefix("./"), *rest[1:]
+    return "python" if is_python else name, *rest
 
 
 def _of_package(name: str, rest: list[str], folder: str) -> Spelling:
@@ -82,10 +84,15 @@ def _of_make(rest: list[str], folder: str) -> Spelling:
     return posixpath.normpath(folder), "make", *given
 
 
-def is_run_by(named: Spelling, ran: Spelling) -> bool:
-    """Whether whoever ran `ran` ran what `named` says, perhaps with more behind it."""
+def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bool:
+    """Whether whoever ran `ran` ran what `named` says, perhaps with more behind it.
+
+    `is_default`: it is what its tool runs if it is told nothing.
+    """
     if not named or not ran:
         return False
+    if is_default and ran == named[:-1]:
+        return True
     if ran[1:] == ("compose", "up") and named[:3] == (ran[0], "compose", "up"):
         return True  # all services
     return ran[: len(named)] == named
@@ -98,7 +105,8 @@ def in_text(text: str) -> frozenset[Spelling]:
     return frozenset(filter(None, map(of, told)))
 
 
-def mentions(named: Spelling, commands: Iterable[str]) -> bool:
+def mentions(named: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:
     """Whether one of the `commands`, however it is written, has the words of `named`: it may have run it."""
-    wanted = {one for word in named[1:] if word != "package.json" for one in re.findall(r"\w+", word)}
+    told = named[1:-1] if is_default else named[1:]
+    wanted = {one for word in told if word != "package.json" for one in re.findall(r"\w+", word)}
     return any(wanted <= set(re.findall(r"\w+", command)) for command in commands)

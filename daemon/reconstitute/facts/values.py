@@ -280,13 +280,17 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script or target that a file of the project names, such as a Makefile's or package.json's."""
+    """A script or target that a file of the project names, such as a Makefile's or package.json's.
+
+    `is_default`: it is what its tool runs if it is not told what, as a plain ``make`` does.
+    """
 
     name: str
     invocation: str
     runs: str
     path: str
     group: str = ""
+    is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from daemon import markdown
 from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import spellings
 from daemon.reconstitute.facts.values import (
     Aftermath,
     CallStatus,
@@ -19,6 +21,7 @@ from daemon.reconstitute.facts.values import (
     Command,
     Facts,
     Purpose,
+    Script,
     SessionFacts,
     Standing,
 )
@@ -34,6 +37,15 @@ _MOST_NAMED = 3
 """Files that differ on the disk."""
 _EXACT = frozenset({State.VERIFIED, State.PROVEN})
 _RUN = "run"
+_FOR = {
+    "install": "to install it: ",
+    "build": "to build it: ",
+    "test": "to test it: ",
+    "lint": "to check it: ",
+    "migrate": "to migrate its data: ",
+    "deploy": "to deploy it: ",
+}
+"""What a command is for that does not start the project."""
 _ENDED = re.compile(r"[.!?…。！？](?:\[\^\d+\])*$")
 """That a text ends as a sentence does, before its footnotes."""
 
@@ -100,13 +112,25 @@ class Overview:
         if ran is None and any(one.group == _RUN for one in lasting):
             return markdown.Markdown("the model struck out what the records name, see below.")
         if named is not None:
-            invocation = markdown.code(markdown.cut(named.invocation or named.runs, _MOST_TEXT))
-            where = self._links.file(named.path)
-            return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
-        tested = next(iter(commands), None)
-        if tested is None:
+            return self._named(named, commands)
+        other = next(iter(commands), None)
+        if other is None:
             return markdown.Markdown("")
-        return markdown.Markdown(f"it was not started in these sessions; {self._entries.command(tested)}.")
+        return markdown.Markdown(f"{_FOR.get(other.group, '')}{self._entries.command(other)}.")
+
+    def _named(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
+        """A script that the project names, with how it ended where it was run, in whatever words."""
+        spelled = spellings.of(script.invocation or script.runs)
+        spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
+        same = next((one for one in commands if spell(spellings.of(one.command, one.folder))), None)
+        if same is not None:
+            return markdown.Markdown(self._entries.command(same) + ".")
+        invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
+        where = self._links.file(script.path)
+        calls = (call.command for one in self._facts.sessions for turn in one.turns for call in turn.calls)
+        if spellings.mentions(spelled, calls, is_default=script.is_default):
+            return markdown.Markdown(f"{invocation} ({where}).")  # it may have been run
+        return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
 
     def left_open(self) -> markdown.Markdown:
         """How many points are open, and the first of them."""
@@ -203,7 +227,7 @@ def _as_of(standing: Standing) -> str:
 
 
 def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterator[str]:
-    """What this disk lacks of the files that are `there` (each a `noun`), and what of it comes back by which command."""
+    """What this disk lacks of the files that are `there` (each a `noun`), and which command brings what of it back."""
     if standing.absent:
         yield f"{_absent(len(standing.absent), there, noun)}; {_brought_back(standing)}."
     differing = len(standing.differing)
