@@ -42,7 +42,7 @@ GROUPED = [
     ("./scripts/deploy.sh prod", "deploy"), ("terraform apply", "deploy"), ("kubectl apply -f k8s/", "deploy"),
     ("npm publish", "deploy"), ("fly deploy", "deploy"), ("docker push x", "deploy"), ("make deploy", "deploy"),
     ("twine upload dist/*", "deploy"), ("cargo publish", "deploy"), ("npx vercel --prod", "deploy"),
-    ("sh gradlew build", "build"), ("bash ./mvnw test", "test"), ("java -jar target/shop.jar", "run"),
+    ("sh gradlew build", "build"), ("bash ./mvnw test", "test"), ("sh gradlew jmh", "other"), ("./gradlew jmh", "other"), ("java -jar target/shop.jar", "run"),
     ("java -cp out Main", "run"), ("java -cp out ShopTest", "test"), ("sh bin/rails server", "run"),
     ("make frobnicate", "other"), ("npm run frobnicate", "other"),
 ]  # fmt: skip

@@ -272,11 +272,62 @@ def test_a_prompt_that_goes_on_from_what_was_there_adds_nothing_to_a_readme(ther
     assert [origin for _, origin in _texts(readme, file("ideen.md"), *there, sessions=[opening])] == ["README.md"]
 
 
-def test_the_prompt_that_names_the_folder_is_preferred():
+@pytest.mark.parametrize(
+    "first",
+    [
+        session(turn("continue")),
+        session(turn("Write down the licence terms", message_ids=("msg_7",))),
+        session(turn("Write down the licence terms"), directory="/home/dev"),
+        session(turn("Write down the licence terms", taken_back=True)),
+    ],
+)
+def test_a_later_session_did_not_begin_the_folder(first):
     later = session(turn("Build a shop for used books", prompt_id="msg_y", message_ids=("msg_y", "msg_z")), id_="ses_2")
-    first = session(turn("Write down the licence terms"))
     files = [file("LICENSE"), file("main.py", None, revision("x", message_id="msg_z"))]
-    assert _texts(*files, sessions=[first, later]) == [("Build a shop for used books", "an early prompt")]
+    assert _texts(*files, sessions=[first, later]) == []
+
+
+def test_a_prompt_adds_nothing_to_words_that_were_there_before_it():
+    opening = [session(turn("Build a shop for used books"))]
+    readme = "# X\n\nSells what somebody has read.\n"
+    made = [file("a.py"), file("b.py")]
+    there = file("README.md", None, revision(readme, operation=Operation.READ))
+    assert len(_texts(*made, there, sessions=opening)) == 1
+    assert len(_texts(*made, file("README.md", readme), sessions=opening)) == 2
+
+
+DOCUMENTS = [
+    ("main.tex", "% !TEX x\n\\documentclass[12pt]{book}\n\\title[Bees]{Wild bees\\thanks{Funded} \\\\ in {\\em vineyards}}", "Wild bees in vineyards"),
+    ("these.tex", "\\documentclass{report}\n% \\title{Old one of mine}\n\\title{Les abeilles du vignoble}\n", "Les abeilles du vignoble"),
+    ("a.tex", "% Doktorarbeit über die Wildbienen im Weinberg.\n\n\\documentclass{book}\n", "Doktorarbeit über die Wildbienen im Weinberg."),
+    ("a.tex", "% Compile with latexmk\n\n\\documentclass{book}\n", None),
+    ("a.tex", "\\documentclass{book}\n\\title{\\@mytitle}", None),
+    ("a.tex", "\\documentclass{book}\n\\title{Your Title Here}", None),
+    ("a.tex", "\\documentclass{book}\n\\title{Never closed of all", None),
+    ("a.tex", "\\documentclass{standalone}\n\\title{A map of the vineyards}", None),
+    ("a.tex", "\\chapter{The bees of the vineyard}", None),
+    ("ch/a.tex", "\\documentclass{book}\n\\title{The bees of the vineyard}", None),
+    ("book.adoc", "= The bees of the vineyard\nMe <a@b.c>\n:doctype: book\n\ninclude::one.adoc[]\n", "The bees of the vineyard"),
+    ("book.adoc", "= The bees of the vineyard\n\ninclude::one.adoc[]\n", None),
+    ("index.html", '<head><meta content="Opening hours &amp; new books" name="description"><title>x</title>', "Opening hours & new books"),
+    ("index.html", "<!-- <meta name='description' content='Hours of the old shop'> --><title>Some long title here</title>", None),
+    ("index.html", '<meta name="description" content="Web site created using create-react-app">', None),
+    ("docs/index.rst", "Shop documentation\n==================\n\nSells books that somebody has read.\n", "Sells books that somebody has read."),
+    ("docs/index.rst", "Shop documentation\n==================\n\nAdd your content using ``reStructuredText`` syntax.\n", None),
+    ("docs/more.rst", "Shop documentation\n==================\n\nSells books that somebody has read.\n", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), DOCUMENTS)
+def test_a_main_document_says_what_the_folder_is(name, content, expected):
+    assert _texts(file(name, content)) == ([(expected, name)] if expected else [])
+
+
+@pytest.mark.parametrize(
+    "other", [file("b.tex", "\\documentclass{book}\n\\title{Of another thing}"), file("pyproject.toml", "")]
+)
+def test_of_two_documents_or_beside_a_program_none_is_the_main_one(other):
+    assert _texts(file("a.tex", "\\documentclass{book}\n\\title{The bees of the vineyard}"), other) == []
 
 
 def test_the_prompt_before_go_on_is_the_one_that_began_it():
@@ -291,7 +342,10 @@ def test_secrets_are_hidden_in_what_is_said():
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from([name for name, *_ in (*READMES, *MANIFESTS)]), st.binary(max_size=400) | st.text(max_size=400))
+@given(
+    st.sampled_from([name for name, *_ in (*READMES, *MANIFESTS, *DOCUMENTS)]),
+    st.binary(max_size=400) | st.text(max_size=400),
+)
 def test_any_bytes_give_a_bounded_text_and_no_error(name, content):
     for one in purpose.find(TARGET, [], [file(name, content)]):
         assert 0 < len(one.text) <= 240

@@ -253,5 +253,6 @@ def script(path: str, given: Sequence[str]) -> str:
     if name in ("manage.py", "setup.py", "artisan", "console"):
         known = _MANAGE if name.endswith(".py") else _SUB["artisan"]
         return next((known[one] for one in given if one in known), "")
-    known = group_of(name, given) if name in _SUB else ""  # sh gradlew build
-    return known or by_name(name.partition(".")[0]) or "run"
+    if name in _SUB:  # sh gradlew build; a task of the project's own need not start it
+        return group_of(name, given) or ("other" if given else "run")
+    return by_name(name.partition(".")[0]) or "run"

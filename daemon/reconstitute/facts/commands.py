@@ -11,7 +11,8 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -99,7 +100,7 @@ def marked(commands: Sequence[Command], readmes: str, scripts: Sequence[Script])
     return tuple(replace(one, named=_is_named(one, called) or _is_said(one.command, said)) for one in commands)
 
 
-def _is_named(one: Command, called: Set[spellings.Spelling]) -> bool:
+def _is_named(one: Command, called: AbstractSet[spellings.Spelling]) -> bool:
     spelled = spellings.of(one.command, one.folder)
     return bool(spelled) and spelled in called
 

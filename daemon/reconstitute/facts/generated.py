@@ -27,6 +27,7 @@ _MADE_WITH = re.compile(
     r"^(?:this|the|your)\b.{0,80}\b(?:(?:bootstrapped|scaffolded|initiali[sz]ed|(?:auto-?)?generated)\s+"
     r"(?:with|by|using|from|via)|created\s+(?:with|using))\b"
     r"|\b(?:this|the) (?:template|starter|boilerplate|scaffold)\b|\badd (?:your|a|the) .{0,40}\bhere\b|\blorem ipsum\b"
+    r"|\badd your content using\b|\bcreated (?:with|using) create-[\w-]+"
     r"|\beverything you need to (?:build|get started)\b|\byou(?:'ve| have) (?:just )?(?:successfully )?created\b",
     re.IGNORECASE,
 )

@@ -1,6 +1,7 @@
-"""What a folder is: its README's and its manifest's own words, else the prompt that first made files in it.
+"""What a folder is: its README's, its manifest's or its main document's words, else the prompt that began it.
 
-Beside words of its own a prompt counts only where sessions made most of the folder's files. Words that a generator
+That is a prompt of the folder's first session. Beside words of its own it counts only where sessions made these words
+and most of the folder's files. Words that a generator
 wrote are not what a project says of itself. A folder that only holds projects is what these are.
 """
 
@@ -13,7 +14,7 @@ from itertools import islice
 
 from daemon.files import Revision
 from daemon.model import Operation
-from daemon.reconstitute.facts import generated, manifests
+from daemon.reconstitute.facts import generated, main_document, manifests
 from daemon.reconstitute.facts.contents import (
     Text,
     has_letters,
@@ -32,7 +33,6 @@ from daemon.reconstitute.recover import Recovered
 _MOST = 240
 _MOST_DOCUMENT = 32 << 10
 _MOST_BLOCKS = 60
-_MOST_SESSIONS = 5
 _MAKING = frozenset({Operation.WRITE, Operation.APPEND, Operation.TOUCH, Operation.COPY})
 _README = re.compile(
     r"(?:readme|read[-_ ]?me|liesmich|lies[-_ ]?mich|lisez[-_ ]?moi|l[eé]eme|leia[-_ ]?me|leggimi|leesmij|l[aä]smig|"
@@ -85,12 +85,16 @@ def find(target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovere
     """At most two: what the project says of itself, best first; of a folder of projects what each is, by its name."""
     name = target.rstrip("/").rpartition("/")[2]
     own = [*islice(_of_readmes(name, sessions, files), 1), *islice(_of_manifests(name, sessions, files), 1)]
-    own = own or list(islice(_of_documents(name, files), 1))
+    own = own or list(islice(_of_documents(name, sessions, files), 1))
+    own = own or list(islice(_of_main_document(name, sessions, files), 1))
     within = [] if own else _of_projects(sessions, files)
     if within:
         return tuple(within[:_MOST_PROJECTS])
     found: list[Purpose] = []
-    for purpose in (*own, *islice(_of_prompts(target, sessions, files, is_only=not own), 1)):
+    there = {file.path for file in files if _was_there(file)}
+    goes_on = any(one.citation is not None and one.citation.path in there for one in own)
+    prompts = [] if goes_on else islice(_of_prompts(target, sessions, files, is_only=not own), 1)
+    for purpose in (*own, *prompts):
         if not any(_says_the_same(purpose.text, other.text) for other in found):
             found.append(purpose)
     return tuple(found[:2])
@@ -130,21 +134,32 @@ def _heads_project(relative: str) -> bool:
     return _README.fullmatch(relative) is not None or ("/" not in relative and manifests.is_manifest(relative))
 
 
-def _of_documents(name: str, files: Sequence[Recovered]) -> Iterator[Purpose]:
-    """What a document at the top says whose heading names the folder."""
+_INDEX = re.compile(r"docs?/(?:source/|src/)?index\.\w+", re.IGNORECASE)
+
+
+def _of_documents(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
+    """What a document at the top, or the first page of its documents, says whose heading names the folder."""
     if not key(name):
         return
-    for file in sorted(files, key=lambda one: one.relative):
+    for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
         ending = "." + file.relative.lower().rpartition(".")[2]
-        if "/" in file.relative or ending not in KINDS or KINDS[ending] == "txt" or _README.fullmatch(file.relative):
+        is_apart = "/" in file.relative and not _INDEX.fullmatch(file.relative)
+        if is_apart or ending not in KINDS or KINDS[ending] == "txt" or _README.fullmatch(file.relative):
             continue
         read = last_text(file, _MOST_DOCUMENT)
         document = list(islice(blocks(read.text, KINDS[ending]), _MOST_BLOCKS)) if read is not None else []
         if read is None or not document or document[0].level != 1 or not key(document[0].text).startswith(key(name)):
             continue
         raw = _first_paragraph(document, name, is_text=False)
-        if raw:
+        if raw and not generated.is_template(raw) and not generated.was_generated(file, read.revision, sessions):
             yield _purpose(raw, read, 2)
+
+
+def _of_main_document(name: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> Iterator[Purpose]:
+    by_path = {file.path: file for file in files}
+    for said, read in main_document.find(name, files):
+        if not generated.was_generated(by_path[read.path], read.revision, sessions):
+            yield _purpose(said, read, 2)
 
 
 def readmes(files: Sequence[Recovered]) -> list[Recovered]:
@@ -256,53 +271,55 @@ def _of_prompts(
 ) -> Iterator[Purpose]:
     """The prompt that began the folder, and so says what it was to become.
 
-    Of the oldest sessions' first prompts under which files were made: the one that speaks of the folder by its name,
-    else the oldest. Where it was mostly there before none of them began it: one is given only if nothing else
-    (`is_only`) says what it is, and only then one that was not the first of all.
+    It is of the very first session, or there is none: a later one began something else. Where the folder was mostly
+    there before it did not begin it: it is given only if nothing else (`is_only`) says what it is, and only then one
+    that was not the session's first.
     """
     was_there = bool(files) and sum(map(_was_there, files)) * 2 > len(files)
     if was_there and not is_only:
         return
-    openings = list(islice(_openings(target, sessions, files, is_only=is_only), _MOST_SESSIONS))
-    names = {key(word) for word in re.split(r"[^\w]|_", target.rstrip("/").rpartition("/")[2]) if len(key(word)) > 1}
-    openings.sort(key=lambda pair: -sum(name in key(pair[1]) for name in names))
-    first = next((turn.prompt_id for one in _oldest_first(sessions) for turn in _own_turns(one, target)), "")
-    for citation, text in openings:
-        if not is_only and citation.message_id != first:
+    first = next(filter(_is_begun, _oldest_first(sessions)), None)
+    if first is None:
+        return
+    first_prompt = next((turn.prompt_id for turn in _own_turns(first, target)), "")
+    for citation, text in _opening(first, target, files, is_only=is_only):
+        if not is_only and citation.message_id != first_prompt:
             continue
         said = sentences(text, _MOST, 2)
-        origin = "first prompt" if citation.message_id == first else "an early prompt"
+        origin = "first prompt" if citation.message_id == first_prompt else "an early prompt"
         origin += "; most files were there before" if was_there else ""
         yield Purpose(said, origin, replace(citation, quote=said))
+
+
+def _is_begun(session: SessionFacts) -> bool:
+    """Whether somebody asked for something in it, wherever; sub-agents' sessions belong to others."""
+    return not session.session.parent_id and any(turn.prompt for turn in session.turns[session.copied :])
 
 
 def _oldest_first(sessions: Sequence[SessionFacts]) -> list[SessionFacts]:
     return sorted(sessions, key=lambda one: (one.session.created, one.id))
 
 
-def _openings(
-    target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered], *, is_only: bool
+def _opening(
+    session: SessionFacts, target: str, files: Sequence[Recovered], *, is_only: bool
 ) -> Iterator[tuple[Citation, str]]:
-    """Of each session in this very folder the first prompt that made files, or the one before it that says something.
+    """The first prompt of a session that made files, or the one before it that says something.
 
     Where no files are known the first that says something: a folder in which one only talks.
     """
     made = {one.message_id for file in files if (one := maker(file)) is not None}
     there = {name for file in files if _was_there(file) for name in (file.relative, file.relative.rpartition("/")[2])}
-    for session in _oldest_first(sessions):
-        told: tuple[Citation, str] | None = None
-        for turn in _own_turns(session, target):
-            text = asked(turn)
-            if not is_only and any(_names(text, name) for name in there):
-                break  # it goes on from what was there
-            says = _says_what(text)
-            if told is None and says:
-                told = (Citation(session.id, turn.prompt_id, turn.time), text)
-            if told is not None and (not files or made & set(turn.message_ids)):
-                if says:
-                    told = Citation(session.id, turn.prompt_id, turn.time), text
-                yield told
-                break
+    told: tuple[Citation, str] | None = None
+    for turn in _own_turns(session, target):
+        text = asked(turn)
+        if not is_only and any(_names(text, name) for name in there):
+            return  # it goes on from what was there
+        says = _says_what(text)
+        if told is None and says:
+            told = (Citation(session.id, turn.prompt_id, turn.time), text)
+        if told is not None and (not files or made & set(turn.message_ids)):
+            yield (Citation(session.id, turn.prompt_id, turn.time), text) if says else told
+            return
 
 
 def _says_what(text: str) -> bool:
