@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from test_facts_outcomes import turn
 
 from daemon.reconstitute.facts import commits
+from daemon.reconstitute.facts.values import Turn
+
+
+def _of(turns: list[Turn]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return commits.of({"s": turns})["s"]
+
 
 COMMITS: list[tuple[str, int, str, list[str]]] = [
     ("git add -A && git commit -m 'Add the store'", 0, "[main (root-commit) 1a2b3c4] Add the store\n 1 file changed",
@@ -24,12 +32,12 @@ COMMITS: list[tuple[str, int, str, list[str]]] = [
 
 @pytest.mark.parametrize(("command", "status", "output", "expected"), COMMITS)
 def test_a_commit_is_told_by_git_or_by_its_command(command: str, status: int, output: str, expected: list[str]) -> None:
-    assert list(commits.of([turn((command, status, output))])[0]) == expected
+    assert list(_of([turn((command, status, output))])[0]) == expected
 
 
 def test_an_amended_commit_has_its_last_subject() -> None:
     runs = turn(("git commit -m one", 0, ""), ("git commit --amend -m two", 0, "[main 1a2b3c4] two"))
-    assert commits.of([runs]) == (("two",), ())
+    assert _of([runs]) == (("two",), ())
 
 
 ONE, TWO = ("git commit -qm one", 0, ""), ("git commit -m two", 0, "[main 1a2b3c4] two")
@@ -63,4 +71,32 @@ UNDONE: list[tuple[list[tuple[str, int | None, str]], list[str], list[str]]] = [
 def test_a_commit_that_git_undid_again_is_told_apart(
     runs: list[tuple[str, int | None, str]], standing: list[str], undone: list[str]
 ) -> None:
-    assert commits.of([turn(one) for one in runs]) == (tuple(standing), tuple(undone))
+    assert _of([turn(one) for one in runs]) == (tuple(standing), tuple(undone))
+
+
+PRINTED = ("git commit -m two", 0, "[main 1a2b3c4] two")
+
+
+@pytest.mark.parametrize(
+    ("later", "standing", "undone"),
+    [
+        (("git revert --no-edit 1a2b3c4", 0, '[main 5a6b7c8] Revert "two"'), ["one"], ["two"]),
+        (("git revert --no-edit HEAD", 0, '[main 5a6b7c8] Revert "two"'), ["one"], ["two"]),
+        (("git reset --hard HEAD~1", 0, "HEAD is now at 9a9b9c9 one"), ["one"], ["two"]),
+        (("git reset --hard 9a9b9c9", 0, ""), ["one"], ["two"]),
+        # Somebody may have committed in between: then whose commit it was is not known.
+        (("git revert --no-edit HEAD", 0, '[main 5a6b7c8] Revert "three"'), ["one"], []),
+        (("git reset --soft HEAD~1", 0, ""), ["one"], []),
+        (("git reset --hard HEAD~1", 0, "HEAD is now at 7a7b7c7 other"), ["one"], []),
+        (("git reset --hard 9a9b9c9", 1, "fatal"), ["one", "two"], []),
+        (("git reset HEAD a.py", 0, ""), ["one", "two"], []),
+    ],
+)
+def test_a_later_session_undoes_a_commit_that_git_names(
+    later: tuple[str, int | None, str], standing: list[str], undone: list[str]
+) -> None:
+    first = turn(("git commit -m one", 0, "[main 9a9b9c9] one"), PRINTED)
+    again = turn(later)
+    again = replace(again, calls=tuple(replace(one, started=one.started + 10_000) for one in again.calls))
+    found = commits.of({"first": [first], "later": [again]})
+    assert found == {"first": (tuple(standing), tuple(undone)), "later": ((), ())}

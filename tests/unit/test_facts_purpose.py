@@ -357,3 +357,14 @@ def test_a_hostile_readme_costs_little_time(piece):
     begun = time.process_time()
     purpose.find(TARGET, [], [file("README.md", piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize("name", ["a.tex", "a.adoc", "index.html"])
+@pytest.mark.parametrize(
+    "piece", ["\\documentclass[", "\\title{", "\\title[", "{", "%", "<meta ", "<!--", "= a\n", "\\thanks{"]
+)
+def test_a_hostile_document_costs_little_time(name, piece):
+    begun = time.process_time()
+    for head in ("", "\\documentclass{book}\n\\title{", ":doctype: book\n"):
+        purpose.find(TARGET, [], [file(name, head + piece * (120_000 // len(piece)))])
+    assert time.process_time() - begun < 2

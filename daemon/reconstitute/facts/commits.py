@@ -1,12 +1,13 @@
-"""The commits that were made in a session, and those that a later git command of the session undid again.
+"""The commits that were made in each session, and those that a later git command undid again, also in a later session.
 
-They are told by the commands and what these printed. Where it is not certain whether a commit stands, it is not told.
+They are told by the commands and what these printed. Where it is not certain whether a commit stands, it is not told:
+between two sessions somebody may have committed, so ``HEAD~1`` alone does not say whose commit a later session undid.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from daemon.reconstitute.facts.outcomes import plain, programs
@@ -18,6 +19,7 @@ from daemon.transcript.shell.wrappers import Program
 _LONGEST = 300
 """Characters of a subject."""
 _COMMITTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\] (\S.*)$", re.MULTILINE)
+_NOW_AT = re.compile(r"^HEAD is now at ([0-9a-f]{7,40})\b", re.MULTILINE)
 _GIT_VALUES = names("-C -c --git-dir --work-tree --exec-path --namespace")
 _MESSAGE = re.compile(r"-[a-zA-Z]*m|--message")
 _MAY_COUNT = re.compile(r"commit|reset|revert|\b(?:merge|pull|rebase|cherry-pick|am|checkout|switch)\b")
@@ -35,16 +37,22 @@ class _Commit:
     hash: str = ""
     standing: bool | None = True
     undoes: _Commit | None = None
+    session: str = ""
 
 
 @dataclass(slots=True)
 class _Branch:
-    """What was committed in one place; `tip` are those that the newest one follows without anything between."""
+    """What was committed in one place; `tip` are those that the newest one follows without anything between.
+
+    `session` is the one that runs git now.
+    """
 
     made: list[_Commit] = field(default_factory=list)
     tip: list[_Commit] = field(default_factory=list)
+    session: str = ""
 
     def add(self, commit: _Commit) -> None:
+        commit.session = self.session
         self.made.append(commit)
         self.tip.append(commit)
 
@@ -53,16 +61,17 @@ class _Branch:
             self.made.remove(self.tip.pop())
         self.add(commit)
 
-    def back(self, steps: int | None, *, is_good: bool | None) -> None:
-        """The newest `steps` commits were taken away; None: nobody knows how many."""
+    def back(self, steps: int | None, *, is_good: bool | None, is_sure: bool) -> None:
+        """The newest `steps` commits were taken away; None: nobody knows how many. `is_sure`: git named where to."""
         if steps is None or steps > len(self.tip):
             self.tip.clear()
             return
         for _ in range(steps):
             gone = self.tip.pop()
-            gone.standing = False if is_good else None
+            is_known = is_sure or gone.session == self.session
+            gone.standing = False if is_good and is_known else None
             if gone.undoes is not None:
-                gone.undoes.standing = True
+                gone.undoes.standing = True if is_known else None
 
     def steps(self, target: str) -> int | None:
         """How many commits were made after `target`; None where that is not known."""
@@ -75,26 +84,37 @@ class _Branch:
         return next(after, None)
 
 
-def of(turns: Iterable[Turn]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The subjects of the commits that stand, in order, and of those that were undone; an amended one has its last."""
+def of(sessions: Mapping[str, Iterable[Turn]]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Of each session the subjects of the commits that stand, in order, and of those that were undone.
+
+    `sessions` are the turns by the session's id, the oldest first. An amended commit has its last subject.
+    """
+    calls = [(session, call) for session, turns in sessions.items() for turn in turns for call in turn.calls]
     branches: dict[tuple[str, ...], _Branch] = {}
     order: list[_Branch] = []
-    for turn in turns:
-        for call in turn.calls:
-            if not _MAY_COUNT.search(call.command):
-                continue
-            for place, given, is_good, printed in _git(call):
-                branch = branches.setdefault(place, _Branch())
-                order += [branch] if branch not in order else []
-                _take(branch, given, printed, is_good=is_good)
+    for session, call in sorted(calls, key=lambda pair: pair[1].started):
+        if not _MAY_COUNT.search(call.command):
+            continue
+        for place, given, is_good, printed in _git(call):
+            branch = branches.setdefault(place, _Branch())
+            order += [branch] if branch not in order else []
+            branch.session = session
+            heads = _NOW_AT.findall(call.output)
+            _take(branch, given, printed, heads[0] if len(heads) == 1 else "", is_good=is_good)
     made = [one for branch in order for one in branch.made if one.undoes is None]
-    return (
-        tuple(one.subject for one in made if one.standing),
-        tuple(one.subject for one in made if one.standing is False),
-    )
+    return {
+        session: (
+            tuple(one.subject for one in made if one.session == session and one.standing),
+            tuple(one.subject for one in made if one.session == session and one.standing is False),
+        )
+        for session in sessions
+    }
 
 
-def _take(branch: _Branch, given: Sequence[str], printed: list[tuple[str, str]], *, is_good: bool | None) -> None:
+def _take(
+    branch: _Branch, given: Sequence[str], printed: list[tuple[str, str]], head: str, *, is_good: bool | None
+) -> None:
+    """Do what a git command did; `head` is where it said that HEAD is now."""
     verb, options = given[0], given[1:]
     if is_good is False and not printed:
         return
@@ -110,7 +130,10 @@ def _take(branch: _Branch, given: Sequence[str], printed: list[tuple[str, str]],
     elif verb == "reset":
         operands = [word for word in options if not word.startswith("-")]
         if len(operands) == 1 and "--" not in options:
-            branch.back(branch.steps(operands[0]), is_good=is_good)
+            named = next(
+                (one for one in (head, operands[0]) if _HASH.fullmatch(one) and branch.steps(one) is not None), ""
+            )
+            branch.back(branch.steps(named or operands[0]), is_good=is_good, is_sure=bool(named))
     elif verb == "revert":
         _revert(branch, options, printed, is_good=is_good)
     elif verb in _ELSEWHERE and "--" not in options:
@@ -124,8 +147,10 @@ def _revert(branch: _Branch, options: Sequence[str], printed: list[tuple[str, st
         branch.tip.clear()
         return
     undone = branch.tip[-1 - steps]
-    undone.standing = False if is_good or printed else None
     hash_, subject = printed.pop(0) if printed else ("", "")
+    is_named = bool(_HASH.fullmatch(operands[0])) or subject == f'Revert "{undone.subject}"'
+    is_sure = is_named or undone.session == branch.session
+    undone.standing = False if is_sure and (is_good or subject) else None
     branch.add(_Commit(subject, hash_, undoes=undone))
 
 

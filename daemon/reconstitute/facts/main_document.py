@@ -17,9 +17,9 @@ from daemon.reconstitute.recover import Recovered, State
 _MOST = 32 << 10
 _FEWEST_WORDS = 3
 _TEX_COMMENT = re.compile(r"(?<!\\)%.*")
-_TEX_CLASS = re.compile(r"^[ \t]*\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", re.MULTILINE)
+_TEX_CLASS = re.compile(r"^[ \t]*\\documentclass[ \t]*(?:\[[^\]]{0,600}\])?\s{0,9}\{([^{}]{0,80})\}", re.MULTILINE)
 _NO_MAIN_CLASS = frozenset({"standalone", "subfiles", "letter", "scrlttr2", "minimal"})
-_TEX_TITLE = re.compile(r"\\title\s*(?:\[[^\[\]]{0,400}\])?\s*\{")
+_TEX_TITLE = re.compile(r"\\title[ \t]*(?:\[[^\[\]]{0,400}\])?\s{0,9}\{")
 _TEX_NOTE = re.compile(
     r"\\(?:thanks|footnote|footnotemark|vspace|hspace|includegraphics|label)\*?(?:\[[^\]]*\])?\{[^{}]*\}"
 )

@@ -53,13 +53,12 @@ def finished(sessions: Iterable[SessionFacts]) -> tuple[SessionFacts, ...]:
     of it again, and so neither tests nor commits of these turns.
     """
     ordered = forks.marked(sorted(sessions, key=lambda one: (one.session.created, one.id)))
-    return tuple(map(_with_outcomes, ordered))
-
-
-def _with_outcomes(one: SessionFacts) -> SessionFacts:
-    own = one.turns[one.copied :]
-    made, undone = commits.of(own)
-    return replace(one, tests=outcomes.tests(one.id, own), commits=made, undone_commits=undone)
+    own = {one.id: one.turns[one.copied :] for one in ordered}
+    made = commits.of(own)
+    return tuple(
+        replace(one, tests=outcomes.tests(one.id, own[one.id]), commits=made[one.id][0], undone_commits=made[one.id][1])
+        for one in ordered
+    )
 
 
 def _todos(

@@ -16,6 +16,8 @@ from daemon.transcript.shell.words import Field
 from daemon.transcript.shell.wrappers import PYTHON
 
 _LONGEST = 1000
+_LONGEST_LINE = 200
+"""A longer line of a README is prose."""
 _SHELLS = words("sh bash zsh dash ksh")
 _INTERPRETERS = (_SHELLS | frozenset(programs.DIALECTS)) - {"java"}
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
@@ -101,7 +103,8 @@ def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bo
 def in_text(text: str) -> frozenset[Spelling]:
     """The commands that a README names, as code or on lines of their own; single words only as code."""
     told = [found[1] for found in _CODE.finditer(text)]
-    told += [line for raw in text.split("\n") if " " in (line := _PROMPT.sub("", raw, count=1).strip())]
+    lines = (_PROMPT.sub("", raw, count=1).strip() for raw in text.split("\n") if len(raw) <= _LONGEST_LINE)
+    told += [line for line in lines if " " in line]
     return frozenset(filter(None, map(of, told)))
 
 

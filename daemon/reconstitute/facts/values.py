@@ -174,7 +174,7 @@ class SessionFacts:
 
     `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
     are that session's. `commits` are subjects of commits made in it, `undone_commits` of those that a later
-    ``git reset`` or ``git revert`` of the session undid. `deleted`: OpenCode deleted it.
+    ``git reset`` or ``git revert`` undid, also in a later session. `deleted`: OpenCode deleted it.
     `outside` are files elsewhere that its calls say they changed, relative to the target.
     `numbers` are the places of the `message_ids` among all messages of the session, from 1 (empty: it `is_whole`), and
     `sizes` about the bytes that each takes up on a page (empty: unknown).
