@@ -214,6 +214,52 @@ def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
     assert texts(facts) == ["make test"]
 
 
+def test_tests_of_two_folders_are_told_apart() -> None:
+    failed = TestRun("npm test", False, "1 failed", Citation("ses_1", "msg_1", START), "/work/app/core")
+    passed = TestRun("npm test", True, "3 passed", Citation("ses_1", "msg_2", START + 5), "/work/app/web")
+    (point,) = find(replace(session(asked("Test.")), tests=(failed, passed)))
+    assert (point.text, point.detail) == ("npm test", "in core; 1 failed")
+    again = replace(failed, passed=True, citation=replace(failed.citation, time=START + 9))
+    assert texts(replace(session(asked("Test.")), tests=(failed, passed)), replace(session(), tests=(again,))) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "prompt", "is_open"),
+    [
+        ("sh tools/publish staging", "Never mind the publish, I do it myself tonight.", False),
+        ("bin/deploy", "Lass das Deployment, das mache ich selbst.", False),
+        ("bin/deploy", "先不deploy了，我自己来。", False),
+        ("bin/deploy", "Il deploy lo faccio io.", False),
+        ("npm run bundle", "Bündeln lassen wir, der bundle ist egal.", False),
+        ("make bench", "Make the header blue.", True),
+        ("npm start", "Start with the header.", True),
+        ("python3 tools/load.py", "Use python3 features where you can.", True),
+        ("bin/deploy", "Rename the header.", True),
+        ("bin/deploy", "", True),
+    ],
+)
+def test_a_failed_command_that_a_later_prompt_names_is_not_open(command: str, prompt: str, is_open: bool) -> None:
+    failed = asked("Go.", ran(command, 1))
+    assert (command in texts(session(failed, asked(prompt)))) is is_open
+    assert (command in texts(session(failed), session(asked(prompt), at=60))) is is_open
+    assert texts(session(failed, asked(prompt), asked("Again.", ran(command, 1)))) == [command]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "told"),
+    [
+        ("bundle exec rspec", "/bin/bash: line 1: bundle: command not found", "`bundle` is not installed"),
+        ("npm test", "> jest --ci\n\nsh: 1: jest: not found", "`jest` is not installed"),
+        ("gradle check", "zsh: command not found: gradle", "`gradle` is not installed"),
+        ("gradle check", "bash: Zeile 1: gradle: Kommando nicht gefunden.", "`gradle` is not installed"),
+        ("tests/run.sh", "bash: tests/run.sh: No such file or directory", "`tests/run.sh` is not there"),
+    ],
+)
+def test_tests_that_could_not_be_started_are_told_so(command: str, output: str, told: str) -> None:
+    (point,) = find(session(asked("Test it.", ran(command, 127, output))))
+    assert (point.text, point.detail) == (command, f"exit 127; could not run: {told}")
+
+
 NOT_DONE = "I could not draw the diagram."
 
 
