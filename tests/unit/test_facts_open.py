@@ -236,6 +236,9 @@ def test_tests_of_two_folders_are_told_apart() -> None:
         ("python3 tools/load.py", "Use python3 features where you can.", True),
         ("bin/deploy", "Rename the header.", True),
         ("bin/deploy", "", True),
+        ("docker compose up -d", "We stay with compose, no Kubernetes.", True),
+        ("cd core && make build", "Describe the core in the README.", True),
+        ("cd core && make test", "Describe the core in the README.", True),
     ],
 )
 def test_a_failed_command_that_a_later_prompt_names_is_not_open(command: str, prompt: str, is_open: bool) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
 from daemon.reconstitute.facts import commands, outcomes, sentences
-from daemon.reconstitute.facts.looks import essence, fails_on_purpose
+from daemon.reconstitute.facts.looks import essence, fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.values import (
     Call,
@@ -37,7 +37,7 @@ _FOLDERS = re.compile(r"(?:^|[;&]\s*)cd\s+(\S+)")
 _NO_PROGRAM = 127
 """The shell's status for a program that does not exist."""
 _NAME = re.compile(r"[^\W_]{4,}")
-"""What a prompt may call a command by: a part of one of its words."""
+"""What a prompt may call a command by: a part of its name."""
 _ORDERS = frozenset("make just task start build test check install serve watch lint format clean update".split())  # noqa: SIM905
 """Words of commands with which a sentence may begin that has nothing to do with them."""
 
@@ -72,7 +72,8 @@ def find(
         )
         if run is not None and _is_dropped(run, runs, files):
             continue
-        if not is_test and any(time > citation.time and _names(prompt, text) for time, prompt in prompts):
+        is_of_tests = is_test or "test" in commands.groups_of(text)
+        if not is_of_tests and any(time > citation.time and _names(prompt, text) for time, prompt in prompts):
             continue
         since = CHANGED_SINCE if changed > citation.time else ""
         yield (
@@ -82,13 +83,13 @@ def find(
 
 
 def _names(prompt: str, command: str) -> bool:
-    """Whether a prompt names a command by its program, or by another word of it."""
-    names = {
-        name
-        for number, word in enumerate(essence(command))
-        if number or not outcomes.is_runner(word)
-        for name in _NAME.findall(word.rsplit("/", 1)[-1].casefold())
-    }
+    """Whether a prompt names a command by its program, or by what a mere runner was to run."""
+    called = (
+        next((word for word in words if not (word.startswith("-") or outcomes.is_runner(word) or word == "run")), "")
+        for _, words in parts(command)
+        if not is_tool(words[0])
+    )
+    names = {name for word in called for name in _NAME.findall(word.rsplit("/", 1)[-1].casefold())}
     return any(
         re.search(rf"(?<![a-z0-9]){re.escape(name)}", said) is not None
         and not (name in _ORDERS and said.startswith(name))
@@ -107,9 +108,7 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
 
     An edit that failed leaves the file as it was: a setback, and nothing to be done.
     """
-    tests = sorted(
-        ((run, facts) for facts in sessions for run in facts.tests), key=lambda pair: pair[0].citation.time
-    )
+    tests = sorted(((run, facts) for facts in sessions for run in facts.tests), key=lambda pair: pair[0].citation.time)
     latest = {(run.command, run.place): (run, facts) for run, facts in tests}
     places = defaultdict[str, set[str]](set)
     for command, where in latest:

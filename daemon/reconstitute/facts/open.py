@@ -7,13 +7,12 @@ another prompt counts as settled, too: of a session only its last answer can lea
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from daemon.reconstitute.facts import cues, failing, sentences, subjects
+from daemon.reconstitute.facts import cues, failing, questions, sentences, subjects
 from daemon.reconstitute.facts.looks import essence
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.setbacks import own_turns, prompt_key
@@ -36,7 +35,6 @@ MOST = 30
 
 _TAKEN_UP = 0.6
 """Who uses this share of a point's words later on is taken to have dealt with it."""
-_SHORTEST_QUESTION = 3
 _FEWEST_SUBJECTS = 2
 _SHORT_PROMPT = 4
 """A prompt with so few words is about what it names, were it only one thing."""
@@ -46,8 +44,6 @@ _PLAN = "plan"
 """OpenCode's agent that changes nothing: the question at the end of its plan waits for an approval."""
 _MOST_KEPT = 16_384
 """Sentences whose reading is kept: a service reads the same ones again with every message."""
-_ANY_WORD = re.compile(r"[^\W_]+")
-_OPENING = re.compile(r"[.!,;:\n。！，、；：–—]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
         if turn.taken_back:
             continue
         if turn.prompt and turn.ending is Ending.ANSWERED:
-            opening = subjects.stems(_OPENING.split(turn.prompt.strip(), maxsplit=1)[0])
+            opening = subjects.stems(questions.opening(turn.prompt))
             yield _Event(turn.time, subjects.stems(turn.prompt), frozenset(), opening)
         for call in turn.calls:
             if call.status is CallStatus.OK and (call.command or call.changed):
@@ -138,15 +134,33 @@ def _asked(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequen
         return
     pieces = sentences.split(reply.text)
     prompts = [event.subjects for event in events if event.subjects and event.time > reply.time]
-    questions = _questions(facts, turn, reply, pieces)
+    asked = _questions(facts, turn, reply, pieces)
     if facts.session.parent_id:
         parent = next((one for one in sessions if one.id == facts.session.parent_id), None)
         said = [] if parent is None else [*prompts, *_said_after(parent, reply.time)]
-        yield from (point for point in questions if parent is not None and not _is_taken_up(point.text, said))
+        yield from (point for point in asked if parent is not None and not _is_taken_up(point.text, said))
         return
-    yield from (point for point in questions if not _is_taken_up(point.text, prompts))
+    following = _following(sessions, reply.time)
+    yield from (
+        point
+        for point in asked
+        if not _is_taken_up(point.text, prompts) and not questions.may_answer(following, point.text)
+    )
     if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
         yield from _approval(facts, turn, reply, pieces)
+
+
+def _following(sessions: Sequence[SessionFacts], time: int) -> str:
+    """The next prompt of the folder, if it is the first of its session."""
+    prompts = [
+        (turn.time, number, turn.prompt)
+        for facts in sessions
+        if not facts.session.parent_id
+        for number, turn in enumerate(one for one in own_turns(facts) if one.prompt)
+        if turn.time > time and not turn.taken_back
+    ]
+    _, number, prompt = min(prompts, default=(0, 0, ""))
+    return "" if number else prompt
 
 
 def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
@@ -214,7 +228,7 @@ def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) ->
 def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
     detail = "asked by a sub-agent" if facts.session.parent_id else ""
     for sentence in pieces[-_LAST_SENTENCES:]:
-        if is_real_question(sentence, reply.text) and sentence.text not in turn.prompt:
+        if questions.is_real(sentence, reply.text) and sentence.text not in turn.prompt:
             citation = Citation(facts.id, reply.message_id, reply.time, sentence.text)
             yield OpenPoint(OpenKind.QUESTION, sentence.text, reply.time, citation, detail)
 
@@ -222,24 +236,12 @@ def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sente
 def _approval(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
     """The question with which a plan ends, be it in the form of an offer."""
     last = pieces[-1] if pieces else None
-    if last is None or not last.is_question or is_real_question(last, reply.text):
+    if last is None or not last.is_question or questions.is_real(last, reply.text):
         return
-    if any(call.changed for call in turn.calls) or any(
-        language.find("closer", last.bare) for language in cues.of(last.bare, reply.text)
-    ):
+    if any(call.changed for call in turn.calls) or questions.is_closer(last, reply.text):
         return
     citation = Citation(facts.id, reply.message_id, reply.time, last.text)
     yield OpenPoint(OpenKind.QUESTION, last.text, reply.time, citation, f"a plan for: {shorten(turn.prompt, 100)}")
-
-
-def is_real_question(sentence: sentences.Sentence, context: str = "") -> bool:
-    """Whether a sentence asks for a decision or for something to be told; a courtesy or an offer does not."""
-    words = max(len(sentences.words(sentence.text)), len(_ANY_WORD.findall(sentence.text)))
-    if not sentence.is_question or words < _SHORTEST_QUESTION or len(sentences.words(sentence.text)) < _FEWEST_SUBJECTS:
-        return False
-    languages = cues.of(sentence.bare, context)
-    kinds = {kind for kind in ("closer", "offer", "either") for one in languages if one.find(kind, sentence.bare)}
-    return "closer" not in kinds and ("offer" not in kinds or "either" in kinds)
 
 
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:

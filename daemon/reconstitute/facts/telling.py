@@ -125,7 +125,7 @@ def missing_program(call: Call) -> str:
         return ""
     said = of(call)
     if (found := _NO_SUCH_PROGRAM.search(said)) is not None:
-        return next(filter(None, found.groups()))
+        return str(next(filter(None, found.groups())))
     return next((word for word in essence(call.command) if f" {word}:" in f" {said}"), "")
 
 
