@@ -7,6 +7,7 @@ from dataclasses import replace
 import folder_facts
 import pytest
 import stated_sentences
+import unchecked_sentences
 from constructed_sessions import START, asked, edited, ran, session, used
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,6 +200,37 @@ def test_a_task_that_was_not_done_is_open_in_every_language(reply: str) -> None:
 @pytest.mark.parametrize("reply", stated_sentences.NEEDED_NO_DOING.strip().splitlines())
 def test_what_was_only_left_alone_is_not_open(reply: str) -> None:
     assert texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place."))) == []
+
+
+@pytest.mark.parametrize("row", (unchecked_sentences.UNCHECKED + unchecked_sentences.TO_BE_CHECKED).splitlines())
+def test_what_was_not_checked_or_is_provisional_is_open(row: str) -> None:
+    _, sentence = row.split(" ", 1)
+    found = find(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
+    assert [(point.kind, point.text) for point in found] == [(OpenKind.NOT_DONE, sentence)]
+
+
+@pytest.mark.parametrize("row", unchecked_sentences.NOTHING_LEFT.splitlines())
+def test_what_the_program_does_or_what_was_checked_is_not_open(row: str) -> None:
+    _, sentence = row.split(" ", 1)
+    assert texts(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []
+
+
+PROVISIONAL = "The wording is provisional; somebody from the office must review it."
+
+
+@pytest.mark.parametrize(
+    ("later", "is_open"),
+    [
+        ([], True),
+        ([asked("Add a footer.", edited("footer.py"))], True),
+        ([asked("The office is fine with the wording.")], False),
+        ([asked("Shorter, please.", edited("mail.py"))], False),
+    ],
+)
+def test_what_is_provisional_is_open_until_a_later_turn_is_about_it(later: list[Turn], is_open: bool) -> None:
+    made = asked("Write the mail.", edited("mail.py"), reply=f"Done. {PROVISIONAL}")
+    assert (PROVISIONAL in texts(session(made, *later))) is is_open
+    assert (PROVISIONAL in texts(session(made), session(*later, at=60))) is is_open
 
 
 def test_a_short_answer_in_a_later_session_settles_a_question() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from daemon.reconstitute.facts import cues, failing, questions, sentences, subjects
+from daemon.reconstitute.facts import cues, failing, questions, sentences, subjects, unchecked
 from daemon.reconstitute.facts.looks import essence
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.setbacks import own_turns, prompt_key
@@ -68,6 +68,7 @@ def find(
     found = [
         *((point, True) for facts in sessions for point in _asked(facts, sessions, events)),
         *((point, True) for facts in sessions for point in _not_done(facts, sessions, events)),
+        *((point, True) for facts in sessions for point in _provisional(facts, sessions)),
         *((point, True) for point in _todos(sessions)),
         *((point, not is_test) for point, is_test in failing.find(sessions, setbacks, files)),
         *((point, False) for point in _unanswered(sessions)),
@@ -181,6 +182,27 @@ def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Seq
                 yield OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, citation)
 
 
+def _provisional(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
+    """What an answer calls provisional, or wants somebody to look at, until a later turn is about it or its files."""
+    later_turns = sorted(
+        (turn for one in sessions for turn in own_turns(one) if not turn.taken_back), key=lambda turn: turn.time
+    )
+    for turn in own_turns(facts):
+        reply = _last_reply(turn)
+        if reply is None or turn.taken_back or facts.session.parent_id:
+            continue
+        said = sentences.split(reply.text)
+        pending = [one for one in said if unchecked.is_pending(one, reply.text) and not _says_undone(one, reply.text)]
+        changed = {path for call in turn.calls for path in call.changed}
+        later = [one for one in later_turns if one.time > turn.time]
+        if not pending or any(not changed.isdisjoint(call.changed) for one in later for call in one.calls):
+            continue
+        for one in pending:
+            if not _is_dealt_with(one.text, [subjects.of(turn.prompt) for turn in later]):
+                citation = Citation(facts.id, reply.message_id, reply.time, one.text)
+                yield OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, citation, "to be checked")
+
+
 def _only_asks(turn: Turn) -> bool:
     """Whether a prompt is nothing but a question, after which nothing was done: it settles nothing."""
     pieces = sentences.split(turn.prompt)
@@ -247,15 +269,19 @@ def _approval(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[senten
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
     if sentence.is_question:
         return False
-    return _undone(sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context)))
+    return unchecked.is_unchecked(sentence, context) or _undone(
+        sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context))
+    )
 
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _undone(bare: str, codes: tuple[str, ...]) -> bool:
-    return any(
-        language.find("undone", bare) and not language.find("undone_not", bare) and not language.find("condition", bare)
-        for language in map(cues.named, codes)
-    )
+    for language in map(cues.named, codes):
+        found = language.find("undone", bare)
+        is_left = found is not None and not unchecked.is_within(language.code, bare[: found.start()])
+        if is_left and not language.find("undone_not", bare) and not language.find("condition", bare):
+            return True
+    return False
 
 
 # -- prompts without an answer -----------------------------------------------------------------------------------
