@@ -451,6 +451,7 @@ def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
     for ending, detail in (
         (Ending.OPEN, "no answer is recorded"),
         (Ending.STOPPED, "the answer was stopped"),
+        (Ending.REFUSED, "the answer ended where a permission was refused"),
         (Ending.FAILED, "the answer failed: overloaded"),
     ):
         facts = session(asked("Build it.", ending=ending, reply="", error="overloaded"))
@@ -458,6 +459,30 @@ def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
         assert (point.kind, point.detail) == (OpenKind.UNANSWERED, detail)
         assert texts(facts, session(asked("build  it."), at=60)) == []
         assert texts(session(*facts.turns, asked("Something else."))) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_open"),
+    [
+        ("Go on with the manual for the neighbours.", False),
+        ("The manual: keep it to a page.", False),
+        ("Rename the parser and all of its callers.", True),
+    ],
+)
+def test_a_stopped_request_is_settled_by_an_answered_prompt_on_it(prompt: str, is_open: bool) -> None:
+    request = "Write a manual for the neighbours."
+    stopped = session(asked(request, ending=Ending.STOPPED, reply="First, in"))
+    assert (request in texts(stopped, session(asked(prompt), at=60))) is is_open
+    assert request in texts(stopped, session(asked(prompt, ending=Ending.STOPPED), at=60))
+
+
+def test_prompts_that_waited_behind_one_another_are_all_open_until_answered() -> None:
+    waiting = [
+        asked("Add a footer.", ending=Ending.OPEN, reply=""),
+        asked("Rename the page.", ending=Ending.OPEN, reply=""),
+    ]
+    assert sorted(texts(session(asked("Start."), *waiting))) == ["Add a footer.", "Rename the page."]
+    assert texts(session(*waiting, asked("Go on."))) == []
 
 
 def test_a_command_that_still_fails_is_open() -> None:

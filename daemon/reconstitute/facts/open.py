@@ -288,28 +288,33 @@ def _undone(bare: str, codes: tuple[str, ...]) -> bool:
 
 
 def _unanswered(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
-    """The last prompt of a session, where no answer came to an end and nobody asked the same again."""
-    answered: dict[str, int] = {}
+    """The last prompts of a session, where no answer came to an end and nobody asked for the same again."""
+    own = [turn for facts in sessions for turn in own_turns(facts)]
+    answered = [turn for turn in own if turn.ending is Ending.ANSWERED and not turn.taken_back]
     for facts in sessions:
-        for turn in own_turns(facts):
-            if turn.ending is Ending.ANSWERED and not turn.taken_back:
-                answered[prompt_key(turn)] = max(turn.time, answered.get(prompt_key(turn), 0))
-    for facts in sessions:
-        turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
-        if not turns:
-            continue
-        turn = turns[-1]
-        if not turn.prompt or turn.taken_back or turn.ending in {Ending.ANSWERED, Ending.REFUSED}:
-            continue
-        if facts.session.parent_id or answered.get(prompt_key(turn), -1) > turn.time:
-            continue
-        citation = Citation(facts.id, turn.prompt_id, turn.time)
-        yield OpenPoint(OpenKind.UNANSWERED, shorten(turn.prompt), turn.time, citation, _why(turn))
+        for turn in () if facts.session.parent_id else _last_unanswered(facts):
+            later = [one for one in answered if one.time > turn.time]
+            if any(prompt_key(one) == prompt_key(turn) for one in later):
+                continue
+            if not _is_dealt_with(turn.prompt, [subjects.of(one.prompt) for one in later]):
+                citation = Citation(facts.id, turn.prompt_id, turn.time)
+                yield OpenPoint(OpenKind.UNANSWERED, shorten(turn.prompt), turn.time, citation, _why(turn))
+
+
+def _last_unanswered(facts: SessionFacts) -> Iterator[Turn]:
+    """The last prompt without a whole answer, and those that waited before it."""
+    for number, turn in enumerate(reversed([turn for turn in own_turns(facts) if not turn.is_compaction])):
+        if turn.ending is Ending.ANSWERED or (number and turn.ending is not Ending.OPEN):
+            return
+        if turn.prompt and not turn.taken_back:
+            yield turn
 
 
 def _why(turn: Turn) -> str:
     if turn.ending is Ending.FAILED:
         return shorten(f"the answer failed: {turn.error}") if turn.error else "the answer failed"
+    if turn.ending is Ending.REFUSED:
+        return "the answer ended where a permission was refused"
     return "the answer was stopped" if turn.ending is Ending.STOPPED else "no answer is recorded"
 
 
