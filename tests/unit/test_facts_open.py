@@ -239,6 +239,15 @@ def test_a_short_answer_in_a_later_session_settles_a_question() -> None:
     assert texts(asked_for, session(asked("Rename it.", edited("a.py")), at=60))
 
 
+def test_only_the_next_prompt_answers_and_only_as_the_first_of_its_session() -> None:
+    question = "Should the notice go by letter, or by telegram?"
+    asked_for = session(asked("Start.", reply=question))
+    other = session(asked("Rename it.", edited("a.py")), at=60)
+    assert texts(asked_for, session(asked("Yes. By both."), at=60)) == []
+    assert texts(asked_for, other, session(asked("Yes. By both."), at=90)) == [question]
+    assert texts(asked_for, session(asked("Yes. By both.", taken_back=True), at=60)) == [question]
+
+
 def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
     facts = session(
         asked("Test it.", ran("make test", 2, folder="/work/app/core"), ran("make test", folder="/work/app/web"))
@@ -379,6 +388,7 @@ def test_a_question_of_a_sub_agent_is_open_where_nobody_took_it_up() -> None:
 def test_a_plan_that_waits_for_approval_is_open(turn: Turn, is_open: bool) -> None:
     assert bool(texts(session(turn))) is is_open
     assert texts(session(turn, asked("Yes."))) == []
+    assert texts(session(turn), session(asked("Yes. And tag it."), at=60)) == []
     assert texts(session(turn), session(asked("Start with the release, la livraison."), at=60)) == []
 
 

@@ -135,20 +135,20 @@ def _asked(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequen
         return
     pieces = sentences.split(reply.text)
     prompts = [event.subjects for event in events if event.subjects and event.time > reply.time]
-    asked = _questions(facts, turn, reply, pieces)
+    asked = list(_questions(facts, turn, reply, pieces))
     if facts.session.parent_id:
         parent = next((one for one in sessions if one.id == facts.session.parent_id), None)
         said = [] if parent is None else [*prompts, *_said_after(parent, reply.time)]
         yield from (point for point in asked if parent is not None and not _is_taken_up(point.text, said))
         return
-    following = _following(sessions, reply.time)
+    if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
+        asked += _approval(facts, turn, reply, pieces)
+    following = _following(sessions, reply.time) if asked else ""
     yield from (
         point
         for point in asked
         if not _is_taken_up(point.text, prompts) and not questions.may_answer(following, point.text)
     )
-    if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
-        yield from _approval(facts, turn, reply, pieces)
 
 
 def _following(sessions: Sequence[SessionFacts], time: int) -> str:
@@ -184,18 +184,18 @@ def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Seq
 
 def _provisional(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
     """What an answer calls provisional, or wants somebody to look at, until a later turn is about it or its files."""
-    later_turns = sorted(
-        (turn for one in sessions for turn in own_turns(one) if not turn.taken_back), key=lambda turn: turn.time
-    )
     for turn in own_turns(facts):
         reply = _last_reply(turn)
         if reply is None or turn.taken_back or facts.session.parent_id:
             continue
         said = sentences.split(reply.text)
         pending = [one for one in said if unchecked.is_pending(one, reply.text) and not _says_undone(one, reply.text)]
+        if not pending:
+            continue
         changed = {path for call in turn.calls for path in call.changed}
-        later = [one for one in later_turns if one.time > turn.time]
-        if not pending or any(not changed.isdisjoint(call.changed) for one in later for call in one.calls):
+        every = (one for other in sessions for one in own_turns(other) if not one.taken_back)
+        later = [one for one in every if one.time > turn.time]
+        if any(not changed.isdisjoint(call.changed) for one in later for call in one.calls):
             continue
         for one in pending:
             if not _is_dealt_with(one.text, [subjects.of(turn.prompt) for turn in later]):
