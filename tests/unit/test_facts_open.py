@@ -202,14 +202,19 @@ def test_what_was_only_left_alone_is_not_open(reply: str) -> None:
     assert texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place."))) == []
 
 
-@pytest.mark.parametrize("row", (unchecked_sentences.UNCHECKED + unchecked_sentences.TO_BE_CHECKED).splitlines())
+@pytest.mark.parametrize(
+    "row",
+    (unchecked_sentences.UNCHECKED + unchecked_sentences.TO_BE_CHECKED + unchecked_sentences.LATER).splitlines(),
+)
 def test_what_was_not_checked_or_is_provisional_is_open(row: str) -> None:
     _, sentence = row.split(" ", 1)
     found = find(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
     assert [(point.kind, point.text) for point in found] == [(OpenKind.NOT_DONE, sentence)]
 
 
-@pytest.mark.parametrize("row", unchecked_sentences.NOTHING_LEFT.splitlines())
+@pytest.mark.parametrize(
+    "row", (unchecked_sentences.NOTHING_LEFT + unchecked_sentences.LATER_NOTHING_LEFT).splitlines()
+)
 def test_what_the_program_does_or_what_was_checked_is_not_open(row: str) -> None:
     _, sentence = row.split(" ", 1)
     assert texts(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []

@@ -1,6 +1,8 @@
 """What an agent says it did not check or do, and near misses, by language.
 
-Written before the cue table was changed by them.
+Written in three rounds, and judged once before the table was changed by them: UNCHECKED, TO_BE_CHECKED and NOTHING_LEFT
+before it was made (found: 24 of 111; taken wrongly: 2 of 45), LATER and LATER_NOTHING_LEFT after (31 of 37; 8 of 24), the
+last 16 of these after that (13 of 15; 4 of 16). All have the same author.
 """
 
 UNCHECKED = """\
@@ -168,4 +170,87 @@ ja 確認する必要はありません。
 ko 숫자를 확인했습니다.
 ko 이 함수는 서명을 확인해야 합니다.
 ko 확인할 필요가 없습니다.
+"""
+
+LATER = """\
+en I couldn't test the printer driver without hardware.
+en The backup script hasn't been executed on the server so far.
+en The dates are placeholders until you send the real ones.
+de Den Druckertreiber konnte ich ohne Gerät nicht testen.
+de Auf dem Server ist das Skript noch nie gelaufen.
+de Bitte die Übersetzung noch von einem Muttersprachler gegenlesen lassen.
+fr Je n'ai pas pu tester le pilote sans imprimante.
+fr Le script n'a pas encore été exécuté sur le serveur.
+fr Les dates sont provisoires.
+es No he podido probar el controlador sin impresora.
+es El guion no se ha ejecutado todavía en el servidor.
+es Falta que alguien revise la traducción.
+it Non ho potuto provare il driver senza stampante.
+it Lo script non è mai stato eseguito sul server.
+it La traduzione è da rivedere.
+pt Não consegui testar o driver sem impressora.
+pt O script ainda não foi executado no servidor.
+pt A tradução precisa ser revisada por alguém.
+nl Ik heb de driver zonder printer niet kunnen testen.
+nl Het script is op de server nog niet gedraaid.
+nl De vertaling moet nog nagelezen worden.
+pl Bez drukarki nie mogłem przetestować sterownika.
+pl Skrypt nie był jeszcze uruchamiany na serwerze.
+pl Tłumaczenie ktoś powinien przejrzeć.
+ru Без принтера я не смог проверить драйвер.
+ru Скрипт на сервере ещё не запускался.
+ru Перевод надо ещё вычитать.
+zh 没有打印机，所以无法测试驱动。
+zh 脚本还没有在服务器上运行过。
+zh 翻译需要请专业的人校对。
+ja プリンターがないのでドライバーは試せていません。
+ja スクリプトはサーバーでまだ実行していません。
+ja 翻訳は専門の人に確認してもらう必要があります。
+ko 프린터가 없어서 드라이버를 시험하지 못했습니다.
+ko 스크립트는 아직 서버에서 실행하지 않았습니다.
+ko 번역은 담당자가 검토해야 합니다.
+en So far I never ran the end-to-end suite.
+"""
+
+LATER_NOTHING_LEFT = """\
+en Orders that were not confirmed expire after a day.
+en The importer skips rows that have not been checked.
+en You should check the log when it fails.
+en The tests cover what was never tested before.
+de Bestellungen, die nicht bestätigt wurden, verfallen.
+de Der Import prüft jede Zeile.
+de Die Tests müssen nicht laufen.
+fr Les commandes non confirmées expirent.
+fr Il faut confirmer l'adresse pour s'inscrire.
+es Los pedidos que no se han confirmado caducan.
+es Cada fila debe ser verificada.
+it Gli ordini che non sono stati confermati scadono.
+it Ogni riga deve essere controllata.
+pt Os pedidos que não foram confirmados expiram.
+nl Bestellingen die nog niet bevestigd zijn, vervallen.
+pl Zamówienia, które nie zostały potwierdzone, wygasają.
+ru Заказы, которые не были проверены, удаляются.
+ru Временный файл удаляется.
+zh 未确认的订单会过期。
+zh 尚未验证的用户不能登录。
+ja 未確認の注文は一日で消えます。
+ja 未公開の記事は表示しません。
+ko 확인하지 않은 주문은 만료됩니다.
+ko 임시 파일은 삭제됩니다.
+en Users whose address was not confirmed see a banner.
+en A draft is not published until you press the button.
+en The cache is never checked twice.
+de Entwürfe werden nicht veröffentlicht.
+de Adressen, die noch nicht bestätigt sind, werden übersprungen.
+fr Les brouillons ne sont pas publiés.
+fr Les adresses qui n'ont pas été vérifiées sont ignorées.
+es Los borradores no se publican.
+it Le bozze non vengono pubblicate.
+pt Os rascunhos não são publicados.
+nl Concepten worden niet gepubliceerd.
+pl Szkice nie są publikowane.
+ru Черновики не публикуются.
+zh 草稿不会发布。
+ja 下書きは公開されません。
+ko 초안은 게시되지 않습니다.
 """
