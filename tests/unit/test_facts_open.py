@@ -7,6 +7,7 @@ from dataclasses import replace
 import folder_facts
 import pytest
 import stated_sentences
+import unchecked_sentences
 from constructed_sessions import START, asked, edited, ran, session, used
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,10 +202,55 @@ def test_what_was_only_left_alone_is_not_open(reply: str) -> None:
     assert texts(session(asked("Start.", edited("a.py"), reply=f"{reply}\n\nThe rest is in place."))) == []
 
 
+@pytest.mark.parametrize(
+    "row",
+    (unchecked_sentences.UNCHECKED + unchecked_sentences.TO_BE_CHECKED + unchecked_sentences.LATER).splitlines(),
+)
+def test_what_was_not_checked_or_is_provisional_is_open(row: str) -> None:
+    _, sentence = row.split(" ", 1)
+    found = find(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
+    assert [(point.kind, point.text) for point in found] == [(OpenKind.NOT_DONE, sentence)]
+
+
+@pytest.mark.parametrize(
+    "row", (unchecked_sentences.NOTHING_LEFT + unchecked_sentences.LATER_NOTHING_LEFT).splitlines()
+)
+def test_what_the_program_does_or_what_was_checked_is_not_open(row: str) -> None:
+    _, sentence = row.split(" ", 1)
+    assert texts(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []
+
+
+PROVISIONAL = "The wording is provisional; somebody from the office must review it."
+
+
+@pytest.mark.parametrize(
+    ("later", "is_open"),
+    [
+        ([], True),
+        ([asked("Add a footer.", edited("footer.py"))], True),
+        ([asked("The office is fine with the wording.")], False),
+        ([asked("Shorter, please.", edited("mail.py"))], False),
+    ],
+)
+def test_what_is_provisional_is_open_until_a_later_turn_is_about_it(later: list[Turn], is_open: bool) -> None:
+    made = asked("Write the mail.", edited("mail.py"), reply=f"Done. {PROVISIONAL}")
+    assert (PROVISIONAL in texts(session(made, *later))) is is_open
+    assert (PROVISIONAL in texts(session(made), session(*later, at=60))) is is_open
+
+
 def test_a_short_answer_in_a_later_session_settles_a_question() -> None:
     asked_for = session(asked("Start.", reply="Should the notice go by letter, or by telegram?"))
     assert texts(asked_for, session(asked("Telegram. Add a class for it.", edited("a.py")), at=60)) == []
     assert texts(asked_for, session(asked("Rename it.", edited("a.py")), at=60))
+
+
+def test_only_the_next_prompt_answers_and_only_as_the_first_of_its_session() -> None:
+    question = "Should the notice go by letter, or by telegram?"
+    asked_for = session(asked("Start.", reply=question))
+    other = session(asked("Rename it.", edited("a.py")), at=60)
+    assert texts(asked_for, session(asked("Yes. By both."), at=60)) == []
+    assert texts(asked_for, other, session(asked("Yes. By both."), at=90)) == [question]
+    assert texts(asked_for, session(asked("Yes. By both.", taken_back=True), at=60)) == [question]
 
 
 def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
@@ -212,6 +258,55 @@ def test_a_command_that_ran_elsewhere_settles_no_failure() -> None:
         asked("Test it.", ran("make test", 2, folder="/work/app/core"), ran("make test", folder="/work/app/web"))
     )
     assert texts(facts) == ["make test"]
+
+
+def test_tests_of_two_folders_are_told_apart() -> None:
+    failed = TestRun("npm test", False, "1 failed", Citation("ses_1", "msg_1", START), "/work/app/core")
+    passed = TestRun("npm test", True, "3 passed", Citation("ses_1", "msg_2", START + 5), "/work/app/web")
+    (point,) = find(replace(session(asked("Test.")), tests=(failed, passed)))
+    assert (point.text, point.detail) == ("npm test", "in core; 1 failed")
+    again = replace(failed, passed=True, citation=replace(failed.citation, time=START + 9))
+    assert texts(replace(session(asked("Test.")), tests=(failed, passed)), replace(session(), tests=(again,))) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "prompt", "is_open"),
+    [
+        ("sh tools/publish staging", "Never mind the publish, I do it myself tonight.", False),
+        ("bin/deploy", "Lass das Deployment, das mache ich selbst.", False),
+        ("bin/deploy", "先不deploy了，我自己来。", False),
+        ("bin/deploy", "Il deploy lo faccio io.", False),
+        ("npm run bundle", "Bündeln lassen wir, der bundle ist egal.", False),
+        ("make bench", "Make the header blue.", True),
+        ("npm start", "Start with the header.", True),
+        ("python3 tools/load.py", "Use python3 features where you can.", True),
+        ("bin/deploy", "Rename the header.", True),
+        ("bin/deploy", "", True),
+        ("docker compose up -d", "We stay with compose, no Kubernetes.", True),
+        ("cd core && make build", "Describe the core in the README.", True),
+        ("cd core && make test", "Describe the core in the README.", True),
+    ],
+)
+def test_a_failed_command_that_a_later_prompt_names_is_not_open(command: str, prompt: str, is_open: bool) -> None:
+    failed = asked("Go.", ran(command, 1))
+    assert (command in texts(session(failed, asked(prompt)))) is is_open
+    assert (command in texts(session(failed), session(asked(prompt), at=60))) is is_open
+    assert texts(session(failed, asked(prompt), asked("Again.", ran(command, 1)))) == [command]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "told"),
+    [
+        ("bundle exec rspec", "/bin/bash: line 1: bundle: command not found", "`bundle` is not installed"),
+        ("npm test", "> jest --ci\n\nsh: 1: jest: not found", "`jest` is not installed"),
+        ("gradle check", "zsh: command not found: gradle", "`gradle` is not installed"),
+        ("gradle check", "bash: Zeile 1: gradle: Kommando nicht gefunden.", "`gradle` is not installed"),
+        ("tests/run.sh", "bash: tests/run.sh: No such file or directory", "`tests/run.sh` is not there"),
+    ],
+)
+def test_tests_that_could_not_be_started_are_told_so(command: str, output: str, told: str) -> None:
+    (point,) = find(session(asked("Test it.", ran(command, 127, output))))
+    assert (point.text, point.detail) == (command, f"exit 127; could not run: {told}")
 
 
 NOT_DONE = "I could not draw the diagram."
@@ -298,6 +393,7 @@ def test_a_question_of_a_sub_agent_is_open_where_nobody_took_it_up() -> None:
 def test_a_plan_that_waits_for_approval_is_open(turn: Turn, is_open: bool) -> None:
     assert bool(texts(session(turn))) is is_open
     assert texts(session(turn, asked("Yes."))) == []
+    assert texts(session(turn), session(asked("Yes. And tag it."), at=60)) == []
     assert texts(session(turn), session(asked("Start with the release, la livraison."), at=60)) == []
 
 
@@ -370,6 +466,7 @@ def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
     for ending, detail in (
         (Ending.OPEN, "no answer is recorded"),
         (Ending.STOPPED, "the answer was stopped"),
+        (Ending.REFUSED, "the answer ended where a permission was refused"),
         (Ending.FAILED, "the answer failed: overloaded"),
     ):
         facts = session(asked("Build it.", ending=ending, reply="", error="overloaded"))
@@ -377,6 +474,30 @@ def test_a_prompt_without_an_answer_is_open_until_it_is_asked_again() -> None:
         assert (point.kind, point.detail) == (OpenKind.UNANSWERED, detail)
         assert texts(facts, session(asked("build  it."), at=60)) == []
         assert texts(session(*facts.turns, asked("Something else."))) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_open"),
+    [
+        ("Go on with the manual for the neighbours.", False),
+        ("The manual: keep it to a page.", False),
+        ("Rename the parser and all of its callers.", True),
+    ],
+)
+def test_a_stopped_request_is_settled_by_an_answered_prompt_on_it(prompt: str, is_open: bool) -> None:
+    request = "Write a manual for the neighbours."
+    stopped = session(asked(request, ending=Ending.STOPPED, reply="First, in"))
+    assert (request in texts(stopped, session(asked(prompt), at=60))) is is_open
+    assert request in texts(stopped, session(asked(prompt, ending=Ending.STOPPED), at=60))
+
+
+def test_prompts_that_waited_behind_one_another_are_all_open_until_answered() -> None:
+    waiting = [
+        asked("Add a footer.", ending=Ending.OPEN, reply=""),
+        asked("Rename the page.", ending=Ending.OPEN, reply=""),
+    ]
+    assert sorted(texts(session(asked("Start."), *waiting))) == ["Add a footer.", "Rename the page."]
+    assert texts(session(*waiting, asked("Go on."))) == []
 
 
 def test_a_command_that_still_fails_is_open() -> None:

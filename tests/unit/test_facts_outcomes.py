@@ -48,6 +48,11 @@ RUNS: list[tuple[str, int | None, str, list[tuple[str, bool, str]]]] = [
     ("pytest || true", 0, "1 failed in 0.1s", [("pytest", False, "1 failed in 0.1s")]),
     ("pytest; echo done", 0, "done", []),
     ("pytest", None, "", []),
+    # What could not be started failed no test.
+    ("bundle exec rspec", 127, "/bin/bash: line 1: bundle: command not found", []),
+    ("npm test", 127, "> jest\n\nsh: 1: jest: not found", []),
+    ("./run_tests.sh", 126, "bash: ./run_tests.sh: Permission denied", []),
+    ("make test", 127, "1 failed in 0.1s", [("make test", False, "1 failed in 0.1s")]),
     ("if pytest; then echo '", 0, "", []),
 ]  # fmt: skip
 
@@ -65,3 +70,21 @@ def test_only_the_last_run_of_a_command_counts() -> None:
     assert [(one.command, one.passed, one.citation.message_id) for one in found] == [
         ("npm test", True, "msg_1"), ("pytest", True, "msg_0"),
     ]  # fmt: skip
+
+
+PLACES: list[tuple[tuple[str, ...], list[tuple[str, str, bool]]]] = [
+    (("cd core && npm test", "cd web && npm test"), [("npm test", "/p/core", True), ("npm test", "/p/web", True)]),
+    (("cd core; npm test", "!cd ./core/ && npm test"), [("npm test", "/p/core", False)]),
+    (("(cd core && npm test) && (cd web && npm test)",), [("npm test", "/p/core", True), ("npm test", "/p/web", True)]),
+    (("!cd 'my web'; npm test", "npm test"), [("npm test", "/p/my web", False), ("npm test", "/p", True)]),
+]
+
+
+@pytest.mark.parametrize(("commands", "expected"), PLACES)
+def test_the_same_command_in_another_folder_is_another_run(
+    commands: tuple[str, ...], expected: list[tuple[str, str, bool]]
+) -> None:
+    """A command with ``!`` before it failed."""
+    runs = [(one.lstrip("!"), int(one.startswith("!")), "1 failed" if one.startswith("!") else "") for one in commands]
+    found = outcomes.tests("ses_1", [turn(*runs)])
+    assert [(one.command, one.place, one.passed) for one in found] == expected

@@ -1,20 +1,22 @@
 """Which commands failed when they last ran, and whether that still matters.
 
 Only commands that build, test, run or deploy the project. Left out is what the user went on without: a program that
-does not exist, an installation that was not needed in the end, and a failure whose files are back at the state with
-which the command passed.
+does not exist, an installation that was not needed in the end, a command that a later prompt names, and a failure whose
+files are back at the state with which the command passed.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
-from daemon.reconstitute.facts import commands
-from daemon.reconstitute.facts.looks import essence, fails_on_purpose
+from daemon.reconstitute.facts import commands, outcomes, sentences
+from daemon.reconstitute.facts.looks import essence, fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.values import (
     Call,
@@ -34,6 +36,10 @@ _WORKS = frozenset({"build", "run", "test"})
 _FOLDERS = re.compile(r"(?:^|[;&]\s*)cd\s+(\S+)")
 _NO_PROGRAM = 127
 """The shell's status for a program that does not exist."""
+_NAME = re.compile(r"[^\W_]{4,}")
+"""What a prompt may call a command by: a part of its name."""
+_ORDERS = frozenset("make just task start build test check install serve watch lint format clean update".split())  # noqa: SIM905
+"""Words of commands with which a sentence may begin that has nothing to do with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,12 @@ def find(
 ) -> Iterator[tuple[OpenPoint, bool]]:
     """Each with whether it is a test, of which only another run of the same tests tells more."""
     runs = sorted((run for facts in sessions for run in _runs(facts)), key=lambda run: run.call.started)
+    prompts = [
+        (turn.time, turn.prompt)
+        for facts in sessions
+        for turn in own_turns(facts)
+        if not facts.session.parent_id and not turn.taken_back
+    ]
     changed = max(map(_last_change, sessions), default=0)
     for text, citation, detail, is_test in _failed(sessions, setbacks):
         run = next(
@@ -60,11 +72,30 @@ def find(
         )
         if run is not None and _is_dropped(run, runs, files):
             continue
+        is_of_tests = is_test or "test" in commands.groups_of(text)
+        if not is_of_tests and any(time > citation.time and _names(prompt, text) for time, prompt in prompts):
+            continue
         since = CHANGED_SINCE if changed > citation.time else ""
         yield (
             OpenPoint(OpenKind.FAILING, text, citation.time, citation, "; ".join(filter(None, (detail, since)))),
             is_test,
         )
+
+
+def _names(prompt: str, command: str) -> bool:
+    """Whether a prompt names a command by its program, or by what a mere runner was to run."""
+    called = (
+        next((word for word in words if not (word.startswith("-") or outcomes.is_runner(word) or word == "run")), "")
+        for _, words in parts(command)
+        if not is_tool(words[0])
+    )
+    names = {name for word in called for name in _NAME.findall(word.rsplit("/", 1)[-1].casefold())}
+    return any(
+        re.search(rf"(?<![a-z0-9]){re.escape(name)}", said) is not None
+        and not (name in _ORDERS and said.startswith(name))
+        for said in (sentence.text.casefold() for sentence in sentences.split(prompt))
+        for name in names
+    )
 
 
 def place(call: Call) -> tuple[str, ...]:
@@ -77,13 +108,17 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
 
     An edit that failed leaves the file as it was: a setback, and nothing to be done.
     """
-    tests = sorted((run for facts in sessions for run in facts.tests), key=lambda run: run.citation.time)
-    places = {call.message_id: place(call) for facts in sessions for turn in facts.turns for call in turn.calls}
-    latest = {(run.command, places.get(run.citation.message_id, ())): run for run in tests}
-    for run in latest.values():
+    tests = sorted(((run, facts) for facts in sessions for run in facts.tests), key=lambda pair: pair[0].citation.time)
+    latest = {(run.command, run.place): (run, facts) for run, facts in tests}
+    places = defaultdict[str, set[str]](set)
+    for command, where in latest:
+        places[command].add(where)
+    for run, facts in latest.values():
         if not run.passed:
-            yield run.command, run.citation, run.summary, True
-    commands_of_tests = {run.command for run in tests}
+            is_one_of_many = len(places[run.command]) > 1 and run.place and facts.session.directory
+            where = f"in {posixpath.relpath(run.place, facts.session.directory)}" if is_one_of_many else ""
+            yield run.command, run.citation, "; ".join(filter(None, (where, run.summary))), True
+    commands_of_tests = {run.command for run, _ in tests}
     for setback in setbacks:
         is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
         if is_failure and is_unsettled(setback) and setback.text not in commands_of_tests and _is_worth(setback.text):

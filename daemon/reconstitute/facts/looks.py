@@ -42,14 +42,14 @@ def fails_on_purpose(command: str) -> bool:
 
 def only_looks(command: str, status: int | None) -> bool:
     """Whether a command that ended with `status` did nothing but look, or answered "no" by it."""
-    parts = _parts(command)
-    if not parts:
+    made = parts(command)
+    if not made:
         return False
-    if all(_is_look(words) for _, words in parts):
+    if all(_is_look(words) for _, words in made):
         return True
-    if status == _OUT_OF_TIME and any("timeout" in words[:2] for _, words in parts):
+    if status == _OUT_OF_TIME and any("timeout" in words[:2] for _, words in made):
         return True
-    between, last = parts[-1]
+    between, last = made[-1]
     return status == 1 and between in {"|", ";"} and last[0] in _ANSWERS_1
 
 
@@ -59,11 +59,11 @@ def essence(command: str) -> Simple:
 
     So ``pytest -x`` and ``pytest -q`` are the same.
     """
-    words = (word for _, simple in _parts(command) for word in simple)
+    words = (word for _, simple in parts(command) for word in simple)
     return tuple(word for word in words if not word.startswith("-") or word in ASKS)
 
 
-def _parts(command: str) -> list[tuple[str, Simple]]:
+def parts(command: str) -> list[tuple[str, Simple]]:
     """The simple commands of a line, each with what stands before it; none where there is a here-document."""
     if "<<" in command or len(command) > 4000:
         return []
@@ -73,13 +73,13 @@ def _parts(command: str) -> list[tuple[str, Simple]]:
         tokens = list(lexer)
     except ValueError:
         return []
-    parts: list[tuple[str, list[str]]] = [("", [])]
+    made: list[tuple[str, list[str]]] = [("", [])]
     for token in tokens:
         if token in _BETWEEN:
-            parts.append((token, []))
+            made.append((token, []))
         else:
-            parts[-1][1].append(token)
-    cut = [(between, _without_assignments(words)) for between, words in parts]
+            made[-1][1].append(token)
+    cut = [(between, _without_assignments(words)) for between, words in made]
     return [(between, words) for between, words in cut if words]
 
 

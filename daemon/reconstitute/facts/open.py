@@ -7,13 +7,12 @@ another prompt counts as settled, too: of a session only its last answer can lea
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from daemon.reconstitute.facts import cues, failing, sentences, subjects
+from daemon.reconstitute.facts import cues, failing, questions, sentences, subjects, unchecked
 from daemon.reconstitute.facts.looks import essence
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.setbacks import own_turns, prompt_key
@@ -36,7 +35,6 @@ MOST = 30
 
 _TAKEN_UP = 0.6
 """Who uses this share of a point's words later on is taken to have dealt with it."""
-_SHORTEST_QUESTION = 3
 _FEWEST_SUBJECTS = 2
 _SHORT_PROMPT = 4
 """A prompt with so few words is about what it names, were it only one thing."""
@@ -46,8 +44,6 @@ _PLAN = "plan"
 """OpenCode's agent that changes nothing: the question at the end of its plan waits for an approval."""
 _MOST_KEPT = 16_384
 """Sentences whose reading is kept: a service reads the same ones again with every message."""
-_ANY_WORD = re.compile(r"[^\W_]+")
-_OPENING = re.compile(r"[.!,;:\n。！，、；：–—]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +68,7 @@ def find(
     found = [
         *((point, True) for facts in sessions for point in _asked(facts, sessions, events)),
         *((point, True) for facts in sessions for point in _not_done(facts, sessions, events)),
+        *((point, True) for facts in sessions for point in _provisional(facts, sessions)),
         *((point, True) for point in _todos(sessions)),
         *((point, not is_test) for point, is_test in failing.find(sessions, setbacks, files)),
         *((point, False) for point in _unanswered(sessions)),
@@ -93,7 +90,7 @@ def _events(facts: SessionFacts) -> Iterator[_Event]:
         if turn.taken_back:
             continue
         if turn.prompt and turn.ending is Ending.ANSWERED:
-            opening = subjects.stems(_OPENING.split(turn.prompt.strip(), maxsplit=1)[0])
+            opening = subjects.stems(questions.opening(turn.prompt))
             yield _Event(turn.time, subjects.stems(turn.prompt), frozenset(), opening)
         for call in turn.calls:
             if call.status is CallStatus.OK and (call.command or call.changed):
@@ -138,15 +135,33 @@ def _asked(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequen
         return
     pieces = sentences.split(reply.text)
     prompts = [event.subjects for event in events if event.subjects and event.time > reply.time]
-    questions = _questions(facts, turn, reply, pieces)
+    asked = list(_questions(facts, turn, reply, pieces))
     if facts.session.parent_id:
         parent = next((one for one in sessions if one.id == facts.session.parent_id), None)
         said = [] if parent is None else [*prompts, *_said_after(parent, reply.time)]
-        yield from (point for point in questions if parent is not None and not _is_taken_up(point.text, said))
+        yield from (point for point in asked if parent is not None and not _is_taken_up(point.text, said))
         return
-    yield from (point for point in questions if not _is_taken_up(point.text, prompts))
     if turn.agent == _PLAN and not _is_taken_up(turn.prompt, prompts):
-        yield from _approval(facts, turn, reply, pieces)
+        asked += _approval(facts, turn, reply, pieces)
+    following = _following(sessions, reply.time) if asked else ""
+    yield from (
+        point
+        for point in asked
+        if not _is_taken_up(point.text, prompts) and not questions.may_answer(following, point.text)
+    )
+
+
+def _following(sessions: Sequence[SessionFacts], time: int) -> str:
+    """The next prompt of the folder, if it is the first of its session."""
+    prompts = [
+        (turn.time, number, turn.prompt)
+        for facts in sessions
+        if not facts.session.parent_id
+        for number, turn in enumerate(one for one in own_turns(facts) if one.prompt)
+        if turn.time > time and not turn.taken_back
+    ]
+    _, number, prompt = min(prompts, default=(0, 0, ""))
+    return "" if number else prompt
 
 
 def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Sequence[_Event]) -> Iterator[OpenPoint]:
@@ -165,6 +180,27 @@ def _not_done(facts: SessionFacts, sessions: Sequence[SessionFacts], events: Seq
             if not _is_dealt_with(one.text, prompts) and not later & subjects.of(one.text):
                 citation = Citation(facts.id, reply.message_id, reply.time, one.text)
                 yield OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, citation)
+
+
+def _provisional(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
+    """What an answer calls provisional, or wants somebody to look at, until a later turn is about it or its files."""
+    for turn in own_turns(facts):
+        reply = _last_reply(turn)
+        if reply is None or turn.taken_back or facts.session.parent_id:
+            continue
+        said = sentences.split(reply.text)
+        pending = [one for one in said if unchecked.is_pending(one, reply.text) and not _says_undone(one, reply.text)]
+        if not pending:
+            continue
+        changed = {path for call in turn.calls for path in call.changed}
+        every = (one for other in sessions for one in own_turns(other) if not one.taken_back)
+        later = [one for one in every if one.time > turn.time]
+        if any(not changed.isdisjoint(call.changed) for one in later for call in one.calls):
+            continue
+        for one in pending:
+            if not _is_dealt_with(one.text, [subjects.of(turn.prompt) for turn in later]):
+                citation = Citation(facts.id, reply.message_id, reply.time, one.text)
+                yield OpenPoint(OpenKind.NOT_DONE, one.text, reply.time, citation, "to be checked")
 
 
 def _only_asks(turn: Turn) -> bool:
@@ -214,7 +250,7 @@ def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) ->
 def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
     detail = "asked by a sub-agent" if facts.session.parent_id else ""
     for sentence in pieces[-_LAST_SENTENCES:]:
-        if is_real_question(sentence, reply.text) and sentence.text not in turn.prompt:
+        if questions.is_real(sentence, reply.text) and sentence.text not in turn.prompt:
             citation = Citation(facts.id, reply.message_id, reply.time, sentence.text)
             yield OpenPoint(OpenKind.QUESTION, sentence.text, reply.time, citation, detail)
 
@@ -222,66 +258,63 @@ def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sente
 def _approval(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
     """The question with which a plan ends, be it in the form of an offer."""
     last = pieces[-1] if pieces else None
-    if last is None or not last.is_question or is_real_question(last, reply.text):
+    if last is None or not last.is_question or questions.is_real(last, reply.text):
         return
-    if any(call.changed for call in turn.calls) or any(
-        language.find("closer", last.bare) for language in cues.of(last.bare, reply.text)
-    ):
+    if any(call.changed for call in turn.calls) or questions.is_closer(last, reply.text):
         return
     citation = Citation(facts.id, reply.message_id, reply.time, last.text)
     yield OpenPoint(OpenKind.QUESTION, last.text, reply.time, citation, f"a plan for: {shorten(turn.prompt, 100)}")
 
 
-def is_real_question(sentence: sentences.Sentence, context: str = "") -> bool:
-    """Whether a sentence asks for a decision or for something to be told; a courtesy or an offer does not."""
-    words = max(len(sentences.words(sentence.text)), len(_ANY_WORD.findall(sentence.text)))
-    if not sentence.is_question or words < _SHORTEST_QUESTION or len(sentences.words(sentence.text)) < _FEWEST_SUBJECTS:
-        return False
-    languages = cues.of(sentence.bare, context)
-    kinds = {kind for kind in ("closer", "offer", "either") for one in languages if one.find(kind, sentence.bare)}
-    return "closer" not in kinds and ("offer" not in kinds or "either" in kinds)
-
-
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
     if sentence.is_question:
         return False
-    return _undone(sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context)))
+    return unchecked.is_unchecked(sentence, context) or _undone(
+        sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context))
+    )
 
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _undone(bare: str, codes: tuple[str, ...]) -> bool:
-    return any(
-        language.find("undone", bare) and not language.find("undone_not", bare) and not language.find("condition", bare)
-        for language in map(cues.named, codes)
-    )
+    for language in map(cues.named, codes):
+        found = language.find("undone", bare)
+        is_left = found is not None and not unchecked.is_within(language.code, bare[: found.start()])
+        if is_left and not language.find("undone_not", bare) and not language.find("condition", bare):
+            return True
+    return False
 
 
 # -- prompts without an answer -----------------------------------------------------------------------------------
 
 
 def _unanswered(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
-    """The last prompt of a session, where no answer came to an end and nobody asked the same again."""
-    answered: dict[str, int] = {}
+    """The last prompts of a session, where no answer came to an end and nobody asked for the same again."""
+    own = [turn for facts in sessions for turn in own_turns(facts)]
+    answered = [turn for turn in own if turn.ending is Ending.ANSWERED and not turn.taken_back]
     for facts in sessions:
-        for turn in own_turns(facts):
-            if turn.ending is Ending.ANSWERED and not turn.taken_back:
-                answered[prompt_key(turn)] = max(turn.time, answered.get(prompt_key(turn), 0))
-    for facts in sessions:
-        turns = [turn for turn in own_turns(facts) if not turn.is_compaction]
-        if not turns:
-            continue
-        turn = turns[-1]
-        if not turn.prompt or turn.taken_back or turn.ending in {Ending.ANSWERED, Ending.REFUSED}:
-            continue
-        if facts.session.parent_id or answered.get(prompt_key(turn), -1) > turn.time:
-            continue
-        citation = Citation(facts.id, turn.prompt_id, turn.time)
-        yield OpenPoint(OpenKind.UNANSWERED, shorten(turn.prompt), turn.time, citation, _why(turn))
+        for turn in () if facts.session.parent_id else _last_unanswered(facts):
+            later = [one for one in answered if one.time > turn.time]
+            if any(prompt_key(one) == prompt_key(turn) for one in later):
+                continue
+            if not _is_dealt_with(turn.prompt, [subjects.of(one.prompt) for one in later]):
+                citation = Citation(facts.id, turn.prompt_id, turn.time)
+                yield OpenPoint(OpenKind.UNANSWERED, shorten(turn.prompt), turn.time, citation, _why(turn))
+
+
+def _last_unanswered(facts: SessionFacts) -> Iterator[Turn]:
+    """The last prompt without a whole answer, and those that waited before it."""
+    for number, turn in enumerate(reversed([turn for turn in own_turns(facts) if not turn.is_compaction])):
+        if turn.ending is Ending.ANSWERED or (number and turn.ending is not Ending.OPEN):
+            return
+        if turn.prompt and not turn.taken_back:
+            yield turn
 
 
 def _why(turn: Turn) -> str:
     if turn.ending is Ending.FAILED:
         return shorten(f"the answer failed: {turn.error}") if turn.error else "the answer failed"
+    if turn.ending is Ending.REFUSED:
+        return "the answer ended where a permission was refused"
     return "the answer was stopped" if turn.ending is Ending.STOPPED else "no answer is recorded"
 
 

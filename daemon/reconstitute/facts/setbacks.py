@@ -181,6 +181,8 @@ def _told(call: Call) -> str:
     if call.status is CallStatus.STOPPED:
         return f"stopped after {seconds} s" if call.ended > call.started else "stopped"
     status = f"exit {call.exit}" if call.exit is not None else ""
+    if missing := telling.missing_program(call):
+        return f"{status}; could not run: `{missing}` is not {'there' if '/' in missing else 'installed'}"
     return "; ".join(filter(None, (status, shorten(telling.of(call)))))
 
 

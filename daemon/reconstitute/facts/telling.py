@@ -10,11 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from daemon.reconstitute.facts.looks import essence
 from daemon.reconstitute.facts.values import Call
 
 _MOST = 32_000
 """Characters of an output's end that are looked at."""
 _LONGEST = 1000
+_NOT_FOUND = 127
+"""The shell's status for a program that it did not find."""
+_NO_SUCH_PROGRAM = re.compile(
+    r"(?:^|: )([\w@./+-]+): (?:command )?not found$|command not found: ([\w@./+-]+)|"
+    r"unknown command:? ['\"]?([\w@./+-]+)|(?:^|: )['‘]?([\w@./+-]+)['’]?: No such file or directory$",
+    re.IGNORECASE,
+)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _FRAME = re.compile(r"^(?:[│┃╷╵╭╰╮╯├└─━▶»]+\s*|E\s{2,}(?=\S)|#\d+ [\d.]+ )+")
 """What some tools draw before each line."""
@@ -109,6 +117,16 @@ def of(call: Call) -> str:
     if call.command:
         return line(call.error or call.output)
     return next((one.strip() for one in call.error.splitlines() if one.strip()), "")
+
+
+def missing_program(call: Call) -> str:
+    """The program that a shell did not find, by its status and its words, or by a word of the command among them."""
+    if call.exit != _NOT_FOUND:
+        return ""
+    said = of(call)
+    if (found := _NO_SUCH_PROGRAM.search(said)) is not None:
+        return str(next(filter(None, found.groups())))
+    return next((word for word in essence(call.command) if f" {word}:" in f" {said}"), "")
 
 
 def line(text: str) -> str:

@@ -158,7 +158,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The last run of one test command in a session."""
+    """The last run of one test command in one folder (`place`) in a session."""
 
     __test__ = False
 
@@ -166,6 +166,7 @@ class TestRun:
     passed: bool
     summary: str
     citation: Citation
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
