@@ -15,7 +15,7 @@ from importlib.resources import files
 
 _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
-    "task", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
+    "task", "swap", "moment", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason"}
 _OWN_LETTERS = {"tr": re.compile(r"[ığİĞ]"), "cs": re.compile(r"[ěřůĚŘŮ]")}
@@ -38,6 +38,7 @@ _OTHER_ARABIC = re.compile(r"[\u067e\u0686\u0698\u06a9\u06af\u06cc\u0679\u0688\u
 """Letters of Persian, Urdu and others that Arabic does not have."""
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_BETWEEN_LEADS = r"[\s,.:;!،。，、：–—-]*"
 _PHRASE = r"(?P<y>\S.{0,60}?)(?=\s*(?:[,;()!?。，、；—–]|\.(?:\s|$)|$)|\s*(?:STOP))"
 
 
@@ -47,11 +48,17 @@ class Cues:
 
     code: str
     words: frozenset[str]
+    lead: re.Pattern[str]
     patterns: dict[str, tuple[re.Pattern[str], ...]]
 
     def find(self, kind: str, bare: str) -> re.Match[str] | None:
         """The first cue of `kind` in a sentence without its quotations."""
         return next((match for pattern in self.patterns[kind] if (match := pattern.search(bare))), None)
+
+    def without_lead(self, bare: str) -> str:
+        """A sentence without what leads up to it: "btw", "oh and", "one more thing:", a label such as "storage:"."""
+        match = self.lead.match(bare)
+        return bare[match.end() :] if match else bare
 
 
 @cache
@@ -66,7 +73,7 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
     phrase = _PHRASE.replace("STOP", stop)
 
     def expand(pattern: str) -> re.Pattern[str]:
-        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("APO", "['’]")
+        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("nAPOt", "n['’]?t").replace("APO", "['’]")
         return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
 
     joined = {
@@ -74,7 +81,9 @@ def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
         for kind in _KINDS
     }
     patterns = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
-    return Cues(code, frozenset(str(table["words"]).split()), patterns)
+    ends = "" if without_blanks else r"(?!\w)"
+    lead = expand(rf"(?:(?:(?:{table['lead']}){ends}|(?!(?:VERBS)\b)\w+(?=:\s)){_BETWEEN_LEADS})+")
+    return Cues(code, frozenset(str(table["words"]).split()), lead, patterns)
 
 
 @cache
