@@ -21,7 +21,7 @@ from daemon.reconstitute.facts.values import CallStatus, Citation, Ending, Reply
 from daemon.reconstitute.recover import Recovered
 
 MOST = 40
-"""Statements of one folder; those that still hold come first, then the newest."""
+"""Statements of one folder."""
 
 _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
@@ -66,7 +66,10 @@ class _Said:
 
 
 def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> tuple[Rule, ...]:
-    """Few and right: those that state one beyond doubt, oldest first; `files` tell what became of what they changed."""
+    """Few and right: those that state one beyond doubt; `files` tell what became of what they changed.
+
+    Rules come before decisions, what holds before what no longer does, and newer ones before older ones.
+    """
     turns = [(facts, turn) for facts in sessions for turn in facts.turns[facts.copied :]]
     found = [*chain.from_iterable(_of_turn(facts, turn) for facts, turn in turns), *_chosen(turns)]
     said = sorted(found, key=lambda one: (one.rule.time, one.rule.citation.message_id))
@@ -74,8 +77,7 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> t
     kept_apart = _without_repetitions([_with_standing(one, changes) for one in said])
     rules = _with_later_ones(kept_apart)
     rules = [_as_of_now(one, rule, files) for one, rule in zip(kept_apart, rules, strict=True)]
-    kept = sorted(rules, key=lambda rule: (bool(rule.standing), -rule.time))[:MOST]
-    return tuple(rule for rule in rules if rule in kept)
+    return tuple(sorted(rules, key=lambda rule: (bool(rule.standing), rule.kind != "rule", -rule.time))[:MOST])
 
 
 def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
@@ -144,9 +146,14 @@ def _of_agent(language: Cues, bare: str) -> str:
     is_decision = (
         language.find("chosen", bare)
         or (explained and language.find("weak", bare))
-        or (contrast and (language.find("now", bare) or _FIRST_WORD.fullmatch(bare[: contrast.start()])))
+        or (contrast and (language.find("now", bare) or _names_first(language, contrast, bare)))
     )
     return "decision" if is_decision else ""
+
+
+def _names_first(language: Cues, contrast: re.Match[str], bare: str) -> bool:
+    """Whether it names the one thing and then, by the first way to compare of its language, the other."""
+    return contrast.re is next(language.patterns("contrast")) and bool(_FIRST_WORD.fullmatch(bare[: contrast.start()]))
 
 
 def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
@@ -196,7 +203,9 @@ def _add(said: list[_Said], one: _Said) -> None:
 
 def _chosen(turns: Sequence[tuple[SessionFacts, Turn]]) -> Iterator[_Said]:
     """The answers of the user that choose one of two things which the reply before asked about."""
-    for (_, before), (facts, turn) in pairwise(sorted(turns, key=lambda one: one[1].time)):
+    for (_, before), (facts, turn) in pairwise(
+        sorted((one for one in turns if not one[0].session.parent_id), key=lambda one: one[1].time)
+    ):
         asked = next((reply.text for reply in reversed(before.replies) if reply.text.strip()), "")
         if not asked or before.is_compaction or not _is_of_user(facts, turn):
             continue
@@ -279,10 +288,14 @@ def _taken_back(one: _Said) -> str:
 
 def _retracted(one: _Said) -> str:
     """What a later prompt of the session says that begins by taking something back: the next one, or one about it."""
-    later = [turn for turn in one.session.turns if turn.time > one.turn.time and turn.prompt and not turn.taken_back]
+    later = [turn for turn in one.session.turns if turn.time > one.turn.time and turn.prompt]
     about = subjects.of(one.rule.text)
     for number, turn in enumerate(later if one.rule.who == "user" else ()):
-        if (number == 0 or about & subjects.of(turn.prompt)) and retracts(turn.prompt, one.turn.prompt):
+        if (
+            not turn.taken_back
+            and (number == 0 or about & subjects.of(turn.prompt))
+            and retracts(turn.prompt, one.turn.prompt)
+        ):
             which = "the next" if number == 0 else "a later"
             return f"taken back by {which} prompt: “{sentences.shorten(turn.prompt, 120)}”"
     return ""
@@ -331,12 +344,14 @@ def _with_later_ones(said: list[_Said]) -> list[Rule]:
 
 
 def _goes_over(later: _Said, earlier: _Said) -> bool:
-    """Whether a decision is about the same and was carried out in a file in which the earlier one was."""
+    """Whether a decision is the next one or about the same, and was carried out in a file in which the earlier was."""
     if earlier.turn is later.turn or earlier.rule.kind != "decision":
         return False
     files = [{path for call in one.turn.calls for path in call.changed} for one in (earlier, later)]
     about = [{stem for stem in subjects.of(one.turn.prompt) if len(stem) > _SHORT_STEM} for one in (earlier, later)]
-    return bool(files[0] & files[1]) and bool(about[0] & about[1])
+    turns = [turn for turn in later.session.turns if not turn.taken_back]
+    is_next = any(one is earlier.turn and two is later.turn for one, two in pairwise(turns))
+    return bool(files[0] & files[1]) and (is_next or bool(about[0] & about[1]))
 
 
 def _replaces(later: Rule, earlier: Rule) -> bool:
