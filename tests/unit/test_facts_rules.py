@@ -78,6 +78,15 @@ def test_precision_and_recall_over_all_languages(half: int) -> None:
     assert right >= 0.9 * stating
 
 
+def test_most_statements_of_another_round_are_found_and_no_near_miss() -> None:
+    stating = [line.split(" ", 2) for line in stated_sentences.UNSEEN_STATEMENTS.strip().splitlines()]
+    near = [line.split(" ", 1) for line in stated_sentences.UNSEEN_NEAR_MISSES.strip().splitlines()]
+    wrong = [text for who, kind, text in stating if kinds(WHO[who], text) - {kind}]
+    wrong += [text for who, text in near if kinds(WHO[who], text)]
+    assert wrong == []
+    assert sum(kinds(WHO[who], text) == {kind} for who, kind, text in stating) >= 0.8 * len(stating)
+
+
 @pytest.mark.parametrize("language", WRITTEN)
 def test_no_language_takes_a_near_miss_for_a_statement(language: str) -> None:
     texts = [(KINDS[name][0], text) for name in ("user_neither", "agent_neither") for text in WRITTEN[language][name]]
@@ -158,6 +167,12 @@ def test_a_short_answer_that_names_one_of_two_things_is_a_decision(question: str
 )
 def test_another_answer_chooses_nothing(question: str, answer: str) -> None:
     assert rules.find([session(asked("Build it.", reply=question), asked(answer, edited("a.py")))]) == ()
+
+
+def test_a_prompt_after_a_turn_that_was_taken_back_is_about_that_turn() -> None:
+    shorter = asked("Shorten the summary.", edited("a.py"), taken_back=True)
+    facts = session(asked("We use Flask here.", edited("b.py")), shorter, asked("Undo that, leave it long."))
+    assert [rule.standing for rule in rules.find([facts]) if "Flask" in rule.text] == [""]
 
 
 def test_an_earlier_reply_of_a_turn_may_decide() -> None:

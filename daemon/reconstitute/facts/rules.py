@@ -127,12 +127,14 @@ def _of_user(language: Cues, bare: str) -> Statement:
 
 
 def _is_exchange(language: Cues, bare: str) -> bool:
-    """Whether it asks for one thing in place of another, and says why or by "instead" that it is a choice."""
+    """Whether it asks for one thing in place of another, in words that compare them or with a reason."""
     if language.find("swap", bare):
         return True
     contrast, reason = language.find("contrast", bare), language.find("reason", bare)
-    if contrast is None or reason is None or reason.start("r") <= contrast.start("y") < reason.end("r"):
+    if contrast is None or (reason and reason.start("r") <= contrast.start("y") < reason.end("r")):
         return False
+    if reason is None and contrast.re is not next(language.patterns("contrast")):
+        return False  # to put one for another may be any task; to compare them is a choice
     return language.find("task", bare) is not None
 
 
