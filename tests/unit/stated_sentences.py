@@ -654,3 +654,107 @@ Nie zmieniłem innych plików.
 If it was not published, the call fails.
 Si le paquet n'a pas été publié, la commande échoue.
 """
+
+UNSEEN_STATEMENTS = """\
+u rule and dont ever force push to main
+u rule everything under /legacy is read only, leave it alone
+u rule pls never log customer emails
+u rule names in the db are always lowercase
+u rule we only ship on tuesdays
+u decision ok lets go with tailwind then
+u decision I'd rather use a plain text file than a database
+u decision we're moving from webpack to vite
+u decision nah, use caddy instead of nginx
+u decision sqlite it is then
+a decision I picked HTMX over React since there is hardly any state.
+a decision I kept the old endpoint rather than breaking the clients.
+a decision Rates are now cached for an hour instead of being fetched each time.
+u rule bitte niemals die Kundendaten ins Repo legen
+u rule Bilder bitte immer als webp
+u rule Finger weg von der config.php
+u decision wir nehmen doch lieber Typst statt LaTeX
+u decision mach es mit Docker statt mit einer VM
+a decision Ich habe die Termine als Liste statt als Kalender gebaut, weil es übersichtlicher ist.
+u rule n'utilise jamais le prénom des clients dans les logs
+u rule les photos sont toujours en noir et blanc
+u decision on prend Hugo plutôt que Jekyll
+u decision mets des onglets au lieu des fenêtres
+a decision J'ai remplacé le script par une tâche cron parce que c'est plus simple.
+u rule nunca subas fotos de niños
+u rule las recetas siempre para cuatro personas
+u decision al final usamos papel en vez de tela
+a decision Puse los horarios en una tabla en lugar de una lista porque se lee mejor.
+u rule mai mettere i cognomi nel sito
+u decision scegliamo il formato A5 invece dell'A4
+u rule nunca apague os originais
+u decision vamos usar o WhatsApp em vez do e-mail
+u rule gebruik nooit echte namen
+u decision doe toch maar een tabel in plaats van een lijst
+u rule nigdy nie kasuj oryginałów
+u decision zrobimy to w Excelu zamiast w bazie
+u rule никогда не удаляй оригиналы фото
+u decision будем использовать таблицу вместо списка
+u rule ніколи не видаляй оригінали
+u decision зробімо таблицю замість списку
+u rule 照片原图绝对不能删
+u decision 换成表格吧，不用列表了
+u rule 原本は絶対に消さないで
+u decision リストじゃなくて表にして
+u rule 원본은 절대 지우지 마
+u decision 목록 말고 표로 하자
+u rule لا تحذف الصور الأصلية أبدا
+u decision استعمل جدولا بدلا من القائمة
+u rule radera aldrig originalen
+u decision vi tar en tabell i stället för en lista
+u rule nikdy nemaž originály
+u decision uděláme tabulku místo seznamu
+u rule orijinalleri asla silme
+u decision liste yerine tablo kullanalım
+"""
+"""Written after `statements.toml` was mended by, and judged once before the cues were mended by these: 36 of 54, and 2 of
+42 near misses taken wrongly."""
+
+UNSEEN_NEAR_MISSES = """\
+u can we always show the total at the bottom
+u the total is never right, look into it
+u i never asked for a sidebar
+u why always me lol
+u try it with node 20 instead
+u put the picture at the top
+u let's see if that helps then
+u don't push yet, i want to look first
+u mein Kollege sagt immer, man soll Tests schreiben
+u das Formular springt immer nach oben
+u lass die Tests laufen
+u zeig mir statt der Liste mal die Tabelle
+u le total n'est jamais juste
+u on voit toujours l'ancien logo
+u essaie plutôt avec l'autre fichier
+u ne pousse pas encore
+u siempre sale el mismo error
+u nunca he visto esto
+u il totale non torna mai
+u compare sempre lo stesso errore
+u o total nunca bate
+u aparece sempre o mesmo erro
+u de totalen kloppen nooit
+u ik zie altijd dezelfde fout
+u suma nigdy się nie zgadza
+u zawsze wyskakuje ten sam błąd
+u итог никогда не сходится
+u всегда одна и та же ошибка
+u сума ніколи не сходиться
+u 总数永远对不上
+u 总是同样的错误
+u 合計がいつも合わない
+u 합계가 항상 안 맞아
+u المجموع لا يتطابق أبدا
+u summan stämmer aldrig
+u součet nikdy nesedí
+u toplam asla tutmuyor
+u hep aynı hata çıkıyor
+a I ran the build instead of the tests first.
+a The list always shows the newest entry.
+a You may want to use a table instead of a list.
+a Ich habe statt der Liste zuerst die Tabelle geprüft.
+"""

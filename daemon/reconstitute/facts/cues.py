@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
 _KINDS = (
     "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
-    "task", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
+    "task", "swap", "moment", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason"}
 _OWN_LETTERS = {"tr": re.compile(r"[ığİĞ]"), "cs": re.compile(r"[ěřůĚŘŮ]")}
@@ -38,6 +38,7 @@ _OTHER_ARABIC = re.compile(r"[\u067e\u0686\u0698\u06a9\u06af\u06cc\u0679\u0688\u
 """Letters of Persian, Urdu and others that Arabic does not have."""
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_BETWEEN_LEADS = r"[\s,.:;!،。，、：–—-]*"
 _PHRASE = r"(?P<y>\S.{0,60}?)(?=\s*(?:[,;()!?。，、；—–]|\.(?:\s|$)|$)|\s*(?:STOP))"
 
 
@@ -47,34 +48,51 @@ class Cues:
 
     code: str
     words: frozenset[str]
-    patterns: dict[str, tuple[re.Pattern[str], ...]]
+    lead: str
+    sources: dict[str, tuple[str, ...]]
+
+    def patterns(self, kind: str) -> Iterator[re.Pattern[str]]:
+        """The cues of `kind`; compiled where they are first looked for, as few projects use more than two languages."""
+        return map(_compiled, self.sources[kind])
 
     def find(self, kind: str, bare: str) -> re.Match[str] | None:
         """The first cue of `kind` in a sentence without its quotations."""
-        return next((match for pattern in self.patterns[kind] if (match := pattern.search(bare))), None)
+        return next((match for pattern in self.patterns(kind) if (match := pattern.search(bare))), None)
+
+    def without_lead(self, bare: str) -> str:
+        """A sentence without what leads up to it: "btw", "oh and", "one more thing:", a label such as "storage:"."""
+        match = _compiled(self.lead).match(bare)
+        return bare[match.end() :] if match else bare
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
 
 
 @cache
 def _languages() -> dict[str, Cues]:
     text = (files(__package__) / "cues.toml").read_text(encoding="utf-8")
-    return {code: _compile(code, table) for code, table in tomllib.loads(text).items()}
+    return {code: _expanded(code, table) for code, table in tomllib.loads(text).items()}
 
 
-def _compile(code: str, table: dict[str, str | list[str]]) -> Cues:
+def _expanded(code: str, table: dict[str, str | list[str]]) -> Cues:
     without_blanks = code in _WITHOUT_BLANKS
     stop = str(table["stop"]) if without_blanks else rf"\b(?:{table['stop']})\b"
     phrase = _PHRASE.replace("STOP", stop)
 
-    def expand(pattern: str) -> re.Pattern[str]:
-        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("APO", "['’]")
-        return re.compile(re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern), re.IGNORECASE)
+    def expand(pattern: str) -> str:
+        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("nAPOt", "n['’]?t").replace("APO", "['’]")
+        return re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern)
 
     joined = {
         kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind]) or "(?!)"]
         for kind in _KINDS
     }
-    patterns = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
-    return Cues(code, frozenset(str(table["words"]).split()), patterns)
+    sources = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
+    ends = "" if without_blanks else r"(?!\w)"
+    lead = expand(rf"(?:(?:(?:{table['lead']}){ends}|(?!(?:VERBS)\b)\w+(?=:\s)){_BETWEEN_LEADS})+")
+    return Cues(code, frozenset(str(table["words"]).split()), lead, sources)
 
 
 @cache

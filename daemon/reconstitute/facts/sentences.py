@@ -98,13 +98,14 @@ def _goes_on(line: str) -> bool:
 def _cut(line: str) -> list[str]:
     pieces, start = [], 0
     is_greek = _GREEK.search(line) is not None
+    is_informal = line[:1].islower()  # who begins so writes no sentence with a capital letter
     masked = _QUOTED.sub(lambda match: _MASK * (len(match[0]) - 1) + _last(match[0]), line)
     for end in _END.finditer(masked):
         mark, following = end[0][0], line[end.end() : end.end() + 2].strip()
         before = line[max(start, end.start() - 12) : end.start() + 1]
         if mark in ";\u037e" and not is_greek:
             continue
-        if mark == "." and (following[:1].islower() or _INITIAL.search(before)):
+        if mark == "." and ((following[:1].islower() and not is_informal) or _INITIAL.search(before)):
             continue
         pieces.append(line[start : end.end()].strip())
         start = end.end()

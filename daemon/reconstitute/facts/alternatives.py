@@ -1,0 +1,58 @@
+"""Questions that offer two things ("Monday or Sunday?"), and which of them a short answer chooses.
+
+Guarantees: nothing is said where the answer names both, neither, or anything besides, or says no to one; the texts are
+stretches of what was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from daemon.reconstitute.facts import cues, sentences, subjects
+
+_MOST_WORDS = 5
+"""Words of an answer that names one of two things; a longer one says something of its own."""
+_MOST_DENSE = 12
+"""Its characters in a script without blanks."""
+_NO_CHOICE = ("veto", "explain", "moment", "condition", "never")
+_MOST_OF_A_THING = 4
+"""Words of what was not chosen, where it can be quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A question that was answered by one of two things, and the `other` one; empty where its ends are not sure."""
+
+    question: str
+    other: str = ""
+
+
+def choice(asked: str, answer: sentences.Sentence) -> Choice | None:
+    """What an answer chooses of the two things that the text asks about at its end."""
+    question = next(reversed(sentences.split(asked)), None)
+    if question is None or not question.is_question or answer.is_question or _is_long(answer.text):
+        return None
+    return next(filter(None, (_chosen(one, question, answer) for one in cues.of(question.bare, asked))), None)
+
+
+def _is_long(answer: str) -> bool:
+    return len(answer.split()) > _MOST_WORDS or (" " not in answer and len(answer) > _MOST_DENSE)
+
+
+def _chosen(language: cues.Cues, question: sentences.Sentence, answer: sentences.Sentence) -> Choice | None:
+    separator = language.find("either", question.bare)
+    if separator is None or language.find("closer", question.bare):
+        return None
+    if any(language.find(kind, answer.bare) for kind in _NO_CHOICE):
+        return None
+    first, second = question.text[: separator.start()], question.text[separator.end() :]
+    of_first, of_second, named = (
+        subjects.of(first),
+        subjects.of(second),
+        subjects.of(language.without_lead(answer.text)),
+    )
+    in_first, in_second = named & (of_first - of_second), named & (of_second - of_first)
+    if not named <= of_first | of_second or bool(in_first) == bool(in_second):
+        return None
+    other = second.strip(" ?？؟") if in_first else ""
+    return Choice(question.text, other if 0 < len(other.split()) <= _MOST_OF_A_THING else "")
