@@ -105,7 +105,9 @@ class Root:
             for folder in missing:
                 self._sync_path(folder.parent)
         except OSError as error:
-            raise OutputRefused(f"{path}: cannot be used as a directory: {error.strerror}; name another") from error
+            is_taken = error.errno in {errno.EEXIST, errno.ENOTDIR}
+            reason = "a file, or a link to nothing, is in the way" if is_taken else error.strerror
+            raise OutputRefused(f"{path}: cannot be used as a directory: {reason}; name another") from error
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,7 @@ from daemon.app.engine import Engine, Interrupted
 from daemon.app.ground import is_better
 from daemon.app.loops import MODEL_S, Loop
 from daemon.disk_space import is_full
-from daemon.errors import ArchiveCorrupt, BadRequest, ReconstituteError, Retry
+from daemon.errors import ArchiveCorrupt, BadRequest, OutputRefused, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json, Target
 from daemon.redact import redact
@@ -24,6 +24,9 @@ from daemon.requests import Claimed, Request, Requests
 
 _LOG = log.get("jobs")
 _RETRY_S = 5.0
+_MEND_S = 60.0
+"""The least rest before a target whose pages could not be written runs again."""
+
 _BESIDE_S = 300.0
 """What a step of a run may take beside its one call of the model, whose time is the configuration's."""
 
@@ -56,10 +59,17 @@ class JobLoop(Loop):
         fatal: Callable[[BaseException], None],
         *,
         look_s: float = _LOOK_S,
+        mend_s: float = _MEND_S,
     ) -> None:
-        """`look_s`: from one look for a chat model that was not there to the next."""
+        """`look_s`: from one look for a chat model that was not there to the next; `mend_s`: from a run whose pages
+        could not be written to the next, at least.
+        """
         super().__init__("jobs", engine, fatal, allowed_s=max(MODEL_S, engine.config.chat.timeout_seconds + _BESIDE_S))
         self._look_s = look_s
+        self._mend_s = mend_s
+        self._unwritten: dict[str, float] = {}
+        """When a target is tried again whose pages could not be written; monotonic seconds."""
+
         self._looked = time.monotonic()
         self._requests = requests
         self._ready = ready
@@ -132,6 +142,7 @@ class JobLoop(Loop):
                 self._run_target(target)
             return 0.0
         self._look_for_model()
+        self._try_to_write_again()
         self._look_for_better_ground()
         self._look_at_disk()
         return 0.3
@@ -163,6 +174,13 @@ class JobLoop(Loop):
             self._seen[path] = now
             self.enqueue(path, _SETTLE_S if is_first else self._rest(path))
         self._next_glance = now + max(_GLANCE_S, _GLANCE_SHARE * (now - began))
+
+    def _try_to_write_again(self) -> None:
+        """Targets whose pages could not be written: no message tells that a folder can be written to again."""
+        now = time.monotonic()
+        for path in [path for path, at in self._unwritten.items() if at <= now]:
+            del self._unwritten[path]
+            self.enqueue(path)
 
     def _rest(self, path: str) -> float:
         """So that runs which cost much do not follow each other without a rest (s)."""
@@ -308,6 +326,7 @@ class JobLoop(Loop):
             self._engine.take(everything=False)
             result = self._engine.run_target(target, self._sign)
             self._took[target.path] = time.monotonic() - began
+            self._unwritten.pop(target.path, None)
         except (Interrupted, ArchiveCorrupt):
             raise
         except Exception as error:
@@ -320,6 +339,9 @@ class JobLoop(Loop):
                 self.enqueue(target.path, 60.0)
             else:
                 self._note_failure(target.path, error)
+            if isinstance(error, OutputRefused):
+                now = time.monotonic()
+                self._unwritten[target.path] = now + max(self._mend_s, _AGAIN_SHARE * (now - began))
         else:
             if result["later_s"]:
                 self.enqueue(target.path, result["later_s"])

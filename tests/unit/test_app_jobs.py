@@ -50,7 +50,9 @@ def test_a_target_is_concerned_by_what_lies_beneath_or_around_it(
 class Jobs:
     """A job loop that is turned by hand, over a small store and a real engine."""
 
-    def __init__(self, root: Path, sections: list[dict[str, Any]], look_s: float = 600.0, **more: Any) -> None:
+    def __init__(
+        self, root: Path, sections: list[dict[str, Any]], look_s: float = 600.0, mend_s: float = 600.0, **more: Any
+    ) -> None:
         tables = {
             "opencode": {"data_dir": str(root / "opencode")},
             "archive": {"dir": str(root / "archive")},
@@ -63,7 +65,7 @@ class Jobs:
         self.requests = Requests(self.engine.config.requests_dir, quiet_seconds=0)
         self.ready = threading.Event()
         self.ready.set()
-        self.loop = JobLoop(self.engine, self.requests, self.ready, lambda _: None, look_s=look_s)
+        self.loop = JobLoop(self.engine, self.requests, self.ready, lambda _: None, look_s=look_s, mend_s=mend_s)
 
     def runs(self, most: int = 10) -> int:
         """Turn until there is nothing to do; how many turns did something."""
@@ -232,6 +234,27 @@ def test_a_target_that_fails_says_so_in_the_status_and_is_well_again_after_a_goo
     jobs.loop.enqueue(PROJECT)
     jobs.runs()
     assert jobs.engine.status()["targets"][0]["state"] == "done"
+
+
+def test_pages_that_could_not_be_written_are_tried_again_by_themselves(
+    make: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    """No message and no look at the disk tells that a folder can be written to again."""
+    elsewhere, way = tmp_path / "elsewhere", tmp_path / "out" / "home"
+    elsewhere.mkdir()
+    way.parent.mkdir()
+    way.symlink_to(elsewhere)
+    jobs = make({"path": PROJECT}, mend_s=0.0)
+    jobs.loop.enqueue(PROJECT)
+    jobs.loop.turn()
+    assert jobs.loop.failed_jobs == 1
+    assert jobs.loop.queued == 0  # so that `run --once` ends
+    way.unlink()
+
+    until(lambda: jobs.runs() >= 0 and jobs.last(PROJECT)["state"] == "done")
+
+    assert page(jobs)
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_what_the_configuration_says_goes_before_what_a_request_said(make: Callable[..., Jobs]) -> None:
