@@ -9,6 +9,7 @@ else of ours writes without this module.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import logging
@@ -31,6 +32,8 @@ NAME_BYTES = 255
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _LOCKLESS = frozenset({errno.ENOLCK, errno.ENOSYS, *_UNSUPPORTED})
+_EXCHANGE = 2
+"""RENAME_EXCHANGE of renameat2(2), which Python does not offer."""
 
 
 def no_step(point: str) -> None:
@@ -244,6 +247,30 @@ class Root:
             self._settle(goal, tuple(to_folders))
             if folders != to_folders:
                 self._settle(source, tuple(folders))
+
+    def exchange(self, old: str, new: str) -> bool:
+        """Let two files that exist change places in one step, so that neither is ever missing. Durable on return.
+
+        Returns:
+            Whether they did; False where this system or filesystem cannot.
+
+        Raises:
+            OSError: one of them is missing, or the two are on different filesystems (EXDEV).
+        """
+        renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        if renameat2 is None:
+            return False
+        (*folders, name), (*to_folders, to_name) = _inside(old), components(new)
+        with self._folder(tuple(folders), old) as source, self._folder(tuple(to_folders), new) as goal:
+            self._step("fsio.rename")
+            if renameat2(source, os.fsencode(name), goal, os.fsencode(to_name), _EXCHANGE):
+                number = ctypes.get_errno()
+                if number in {errno.ENOSYS, *_UNSUPPORTED}:
+                    return False
+                raise OSError(number, os.strerror(number), str(self.path / new))
+            self._settle(goal, tuple(to_folders))
+            self._settle(source, tuple(folders))
+        return True
 
     def free_bytes(self) -> int:
         """Bytes this user may still write on the root's filesystem."""

@@ -131,14 +131,26 @@ def _carry_out(root: Root, staging: str, operation: Json) -> None:
     path = operation["path"]
     if "staged" not in operation:
         if current(root, path) == operation["before"]:
-            root.remove(path)
+            removed = f"{staging}/removed"
+            root.rename(path, removed)
+            if current(root, removed) != operation["before"] and not exists(root, path):
+                root.rename(removed, path)  # saved between the look and the removal
         return
     content = f"{staging}/{operation['staged']}"
     if not exists(root, content):
         return  # this rename was made before the crash
-    if current(root, path) == operation["before"]:
-        root.rename(content, path)
-    elif operation.get("carries"):
+    found = current(root, path)
+    if found == operation["before"]:
+        if found is None or not root.exchange(content, path):
+            root.rename(content, path)
+            return
+        found = operation["after"]
+    if found == operation["after"]:
+        # The old page is in the staging folder now. What was saved between the look and the exchange goes back.
+        if current(root, content) == operation["before"]:
+            return
+        root.exchange(content, path)
+    if operation.get("carries"):
         names = (beside(path, CURRENT, number) for number in itertools.count(1))
         root.rename(content, next(name for name in names if root.stat(name) is None))
 

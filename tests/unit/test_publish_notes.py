@@ -361,3 +361,23 @@ def test_notes_on_their_way_are_put_beside_a_page_that_was_made_meanwhile(tree: 
     assert tree.read("b.md") == b"Mine.\n"
     assert tree.read("b.current.md") == body("A", MINE)
     assert result.kept == ["b.md"]
+
+
+@pytest.mark.parametrize("pages", [[Page("README.md", "two")], []], ids=["replaced", "removed"])
+def test_a_note_saved_in_the_instant_of_the_write_is_kept(tree: Tree, pages: list[Page]) -> None:
+    tree.run(Page("README.md", "one"))
+    points: list[str] = []
+
+    def save(point: str) -> None:
+        """Write a note behind the back of the first rename that carries the plan out."""
+        if point == "fsio.rename" and "publish.committed" in points and points[-1] != "saved":
+            tree.note("README.md")
+            points.append("saved")
+        elif points[-1:] != ["saved"]:
+            points.append(point)
+
+    publish(tree.root, TREE, pages, spare_bytes=0, step=save)
+    assert points[-1] == "saved"
+    assert tree.read("README.md") == body("one", MINE)
+    tree.run(*pages)
+    assert tree.read("README.md") == body("two", MINE) if pages else MINE.strip() in tree.read("README.md")
