@@ -77,7 +77,12 @@ class Revision:
     @property
     def is_from_outside(self) -> bool:
         """Whether it only shows what something else than a recorded call had made of the file."""
-        return self.outside_change and self.operation in OBSERVATIONS
+        return self.was_changed_outside and self.operation in OBSERVATIONS
+
+    @property
+    def was_changed_outside(self) -> bool:
+        """Whether something else than OpenCode had changed the file; not a turn of which the calls were removed."""
+        return self.outside_change and self.note != REMOVED
 
     @property
     def content(self) -> bytes | None:
@@ -123,8 +128,7 @@ class Change:
         makers = {doubt.session_id for doubt in self.doubts}
         if makers:
             return makers.pop() if len(makers) == 1 else ""
-        shows_past = any(_PAST.search(evidence) for evidence in self.revision.evidence)
-        return "" if shows_past else self.revision.session_id
+        return "" if any(map(is_of_past, self.revision.evidence)) else self.revision.session_id
 
     @property
     def is_revert(self) -> bool:
@@ -231,6 +235,11 @@ class FileHistory:
         if last is not None and kept and last is not kept[-1]:
             kept.append(last)
         return FileHistory(self.path, tuple(kept))
+
+
+def is_of_past(evidence: str) -> bool:
+    """Whether an observation shows the time before its step or turn, or before a revert."""
+    return _PAST.search(evidence) is not None
 
 
 def is_set_back(revision: Revision, before: Revision | None, earlier: Revision | None) -> bool:

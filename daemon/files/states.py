@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from daemon.files import formatters
 from daemon.files.content import Content
-from daemon.files.history import BROUGHT_BACK, DOUBTS, OBSERVATIONS, REMOVED, Revision, is_set_back
+from daemon.files.history import BROUGHT_BACK, DOUBTS, OBSERVATIONS, Revision, is_set_back
 from daemon.model import Operation
 
 
@@ -183,7 +183,7 @@ def _change(group: _Group, before: _Group | None, earlier: _Group | None) -> Cha
 
 def _shown_change(source: Revision, before: _Group | None) -> Change:
     """What an observation tells of the change before it."""
-    if source.outside_change:
+    if source.was_changed_outside:
         return Change.OUTSIDE
     if source.moved_from or source.moved_to:
         return Change.MOVED_HERE if source.moved_from else Change.MOVED_AWAY

@@ -169,7 +169,6 @@ class World:
         if is_adopted and edit.note.startswith(AFTER_TURN) and self._snapshots.denies(edit.path, content):
             # The tree that the diff was made of is not recorded any more, nor what followed in its turn.
             self._doubt(track, replace(edit, note=REMOVED))
-            track.revisions[-1].outside_change = False  # its turn made it
 
     # -- whole files and folders ---------------------------------------------------------------------------------
 

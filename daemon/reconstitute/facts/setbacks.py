@@ -37,7 +37,7 @@ _INLINE = re.compile(r"\s-[ce]\s")
 _FEWEST_WORDS = 4
 _WORDS_OF_A_TARGET = 3
 """A key is "command", a folder and words. Of a single word more words make another thing, as of make ``make clean``."""
-_NO_TEXT = "a request whose text is gone"
+_NO_TEXT = "a request"
 _TURNED_BACK = "its turn was taken back"
 _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 

@@ -64,10 +64,10 @@ def of(
                 _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
                 for turn in standing
             ]
-    for revert in left:
-        if (until is None or revert.time <= until) and not _is_told(standing, revert.message_id):
-            found.append(revert)
-            ids = {revert.message_id}
+    for one in left:
+        if (until is None or one.time <= until) and not _is_told(standing, one.message_id):
+            found.append(one)
+            ids = {one.message_id}
             standing = [_marked(turn, ids, in_doubt=True) if turn.prompt_id in ids else turn for turn in standing]
     return tuple(sorted(found, key=lambda one: (one.time, one.message_id))), tuple(standing)
 

@@ -306,7 +306,7 @@ class SetbackKind(StrEnum):
     """What kind of thing did not last."""
 
     REVERTED = "reverted"
-    UNDONE = "undone by hand"
+    UNDONE = "undone by the agent"
     EDIT_FAILED = "edit failed"
     COMMAND_FAILED = "command failed"
     CALL_FAILED = "call failed"

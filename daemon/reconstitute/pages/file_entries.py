@@ -21,6 +21,8 @@ from daemon.reconstitute.recover import evidence, said
 from daemon.redact import redact
 
 MOST_ENTRIES = 50
+_SAME_CONTENT = frozenset({Change.FIRST_SEEN, Change.MOVED_HERE, Change.MOVED_AWAY})
+"""No line of the file was changed by these."""
 _MOST_EVIDENCE = 6
 _MOST_CAUSES = 5
 _MOST_COMMAND = 160
@@ -79,7 +81,7 @@ class Teller:
         if len(entries) == 1:
             diff = Diff(added=diff.added, removed=diff.removed, note=diff.note)  # its content stands on the page
         records = entry.records[:_MOST_EVIDENCE]
-        counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
+        counts = "" if entry.change in _SAME_CONTENT else diff.counts
         return Told(
             markdown.moment(source.time),
             ", ".join(filter(None, [what, counts])),
@@ -119,7 +121,7 @@ class Teller:
             made.append(_joined("Not certain: ", markdown.prose(redact(said(entry.best) or "no record tells it all"))))
         if entry.perhaps and entry.change is not Change.PERHAPS:
             made += self._causes("Perhaps by ", entry.perhaps)
-        if source.outside_change and entry.change is not Change.OUTSIDE:
+        if source.was_changed_outside and entry.change is not Change.OUTSIDE:
             made.append(markdown.Markdown("It had been changed outside OpenCode before this"))
         return made
 

@@ -40,7 +40,6 @@ _KNOWN = {
     State.PARTIAL: "in part",
     State.LOST: "only that it existed",
 }
-_DOUBTFUL = "perhaps never made"
 _LOST_FOLDER = "a folder, its files unknown"
 _EXACTLY = "“exactly”: every byte follows from the records"
 _LEGEND = "“an older state”: it may have changed since; “in part”: some lines are known."
@@ -135,12 +134,12 @@ class FilesTable:
         changed = file.changed
         time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
         is_quiet = not self._known.is_worked_on(file.relative)
-        known = _LOST_FOLDER if file.is_folder else _DOUBTFUL if file.is_doubtful else _KNOWN[file.state]
+        known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
         return _Row(self._name(file.path), self._for(file), known, time, session_id, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
-        there = [file for file in files if file.state is not State.DELETED and file.is_counted]
+        there = [file for file in files if file.state is not State.DELETED and not file.is_folder]
         lost = unknown_folders(files)
         if all(file.state is State.DELETED for file in files):
             return None
@@ -148,7 +147,7 @@ class FilesTable:
         newest = max(changes, key=lambda change: (change.time, change.session_id), default=None)
         exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
         known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
-        known = known if there else "unknown" if lost else _DOUBTFUL
+        known = known if there else "unknown"
         said = self._known.statements(folder)
         about = "; ".join(filter(None, (counted(len(there), "file") if there else "", lost)))
         about += f": {self._cell(said[0])}" if said else ""
