@@ -123,7 +123,15 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         return None
     what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
     added, removed = _lines(stretches)
-    return FileChange(path, what, added, removed, first.origin if what == "moved" else "", undone=is_undone)
+    origin = first.origin if what == "moved" else ""
+    return FileChange(path, what, added, removed, origin, undone=is_undone, seen_in=_seen_in(stretches))
+
+
+def _seen_in(stretches: Sequence[_Stretch]) -> str:
+    """The message after whose step the newest of the changes was seen; empty where a call tells of one of them."""
+    made = [change.revision for stretch in stretches for change in stretch.changes]
+    is_seen = all(one.operation in _ENDS and one.tool != "revert" and not one.moved_from for one in made)
+    return made[-1].message_id if is_seen and not made[-1].deleted else ""
 
 
 def _absent(stretch: _Stretch) -> bool:

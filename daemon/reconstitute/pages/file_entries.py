@@ -21,8 +21,6 @@ from daemon.reconstitute.recover import evidence, said
 from daemon.redact import redact
 
 MOST_ENTRIES = 50
-_SAME_CONTENT = frozenset({Change.FIRST_SEEN, Change.MOVED_HERE, Change.MOVED_AWAY})
-"""No line of the file was changed by these."""
 _MOST_EVIDENCE = 6
 _MOST_CAUSES = 5
 _MOST_COMMAND = 160
@@ -81,7 +79,7 @@ class Teller:
         if len(entries) == 1:
             diff = Diff(added=diff.added, removed=diff.removed, note=diff.note)  # its content stands on the page
         records = entry.records[:_MOST_EVIDENCE]
-        counts = "" if entry.change in _SAME_CONTENT else diff.counts
+        counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
         return Told(
             markdown.moment(source.time),
             ", ".join(filter(None, [what, counts])),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import generated
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Purpose
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -82,8 +83,10 @@ class FilesTable:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
         there = [file for file in files if file.state is not State.DELETED]
         folders = self._folded(folder)
-        rows = [row for inner in folders if (row := self._folder(inner))]
+        written = [inner for inner in folders if self._is_written(inner)]
+        rows = [row for inner in folders if inner not in written and (row := self._folder(inner))]
         rows += [self._file(file) for file in there if not _is_inside(file.relative, folders)]
+        rows += [row for inner in written if (row := self._folder(inner))]
         if sum(row.is_quiet for row in rows) > _MOST_QUIET:
             rows.sort(key=lambda row: row.is_quiet)  # a snapshot must not drown what sessions worked on
         parts = self._table(rows[: self._most])
@@ -94,16 +97,19 @@ class FilesTable:
         return markdown.Markdown("\n\n".join(parts))
 
     def _folded(self, folder: str) -> list[str]:
-        """The inner folders that have a row of their own: those too large for the table to stay short."""
+        """The inner folders with a row of their own: what a build wrote, and those too large for a short table."""
         folders = self._plan.folders_in(folder)
         rows = len(folders) + self._direct(folder)
-        while folders:
-            inner = min(folders, key=lambda one: (self._direct(one) + len(self._plan.folders_in(one)), one))
+        while open_ := [inner for inner in folders if not self._is_written(inner)]:
+            inner = min(open_, key=lambda one: (self._direct(one) + len(self._plan.folders_in(one)), one))
             rows += self._direct(inner) + len(self._plan.folders_in(inner)) - 1
             if rows > _MOST_FLAT:
                 break
             folders = [one for one in folders if one != inner] + self._plan.folders_in(inner)
         return sorted(folders)
+
+    def _is_written(self, folder: str) -> bool:
+        return generated.is_written([self._known.files[relative] for relative in self._plan.beneath(folder)])
 
     def _direct(self, folder: str) -> int:
         """How many files beneath a folder are in none of the folders with a page beneath it."""
