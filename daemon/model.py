@@ -237,6 +237,7 @@ class FileEdit:
     of a MOVE or COPY, the file that is RUN, of an UNCLEAR the file RUN just before that was given the path, and of a
     SNAPSHOT the folder that its tree is of (the work tree, which holds the path). `into` tells whether `other` is a
     folder to go into, None where that depends on what `other` was.
+    `existed`: whether there was a file before a WRITE or DELETE, where the record or the command tells.
     `recursive`: a DELETE or COPY takes whole folders. `time` is when the call ended, `started` when it began, where
     that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
     one part. A RUN stands at the folder in which its effects are looked for; `launch` tells how it was started, where

@@ -287,7 +287,7 @@ def _revision(revision: Revision, title: str) -> Json:
         "grade": str(revision.grade),
         "evidence": list(revision.evidence),
         "note": revision.note,
-        "outside_change": revision.outside_change,
+        "outside_change": revision.was_changed_outside,
         "deleted": revision.deleted,
         "size": revision.size,
         "sha256": revision.sha256 or None,

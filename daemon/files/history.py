@@ -17,6 +17,8 @@ from daemon.transcript.steps import START
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""
+REMOVED = "only the diff of its turn shows it, no tree: what made it was removed, maybe by a revert"
+"""The note of a state that a turn left, of which only the turn's own diff is still there."""
 LOST_FOLDER = "a folder"
 """How the note of a path begins that is a folder of which nothing is kept, not even the names in it."""
 SET_BACK, BROUGHT_BACK = "set back by a revert", "brought back when a revert was undone"
@@ -75,7 +77,12 @@ class Revision:
     @property
     def is_from_outside(self) -> bool:
         """Whether it only shows what something else than a recorded call had made of the file."""
-        return self.outside_change and self.operation in OBSERVATIONS
+        return self.was_changed_outside and self.operation in OBSERVATIONS
+
+    @property
+    def was_changed_outside(self) -> bool:
+        """Whether something else than OpenCode had changed the file; not a turn of which the calls were removed."""
+        return self.outside_change and self.note != REMOVED
 
     @property
     def content(self) -> bytes | None:
@@ -95,11 +102,15 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A revision that made the path other than it was: the state before it, and what had put that in doubt since."""
+    """A revision that made the path other than it was: the state before it, and what had put that in doubt since.
+
+    `is_set_back`: the state before it was of a turn that was removed, and this is again the one before that turn.
+    """
 
     revision: Revision
     before: Revision | None
     doubts: tuple[Revision, ...] = ()
+    is_set_back: bool = False
 
     @property
     def maker(self) -> str:
@@ -108,6 +119,8 @@ class Change:
         What an observation shows was made by whoever put the state before in doubt. What it shows of the time before
         its step or turn was not made by the session that made the observation.
         """
+        if self.is_set_back and self.before is not None:
+            return self.before.session_id
         if self.revision.is_from_outside:
             return ""
         if self.revision.operation not in OBSERVATIONS or self.revision.tool == "revert":
@@ -115,13 +128,12 @@ class Change:
         makers = {doubt.session_id for doubt in self.doubts}
         if makers:
             return makers.pop() if len(makers) == 1 else ""
-        shows_past = any(_PAST.search(evidence) for evidence in self.revision.evidence)
-        return "" if shows_past else self.revision.session_id
+        return "" if any(map(is_of_past, self.revision.evidence)) else self.revision.session_id
 
     @property
     def is_revert(self) -> bool:
         """Whether a revert made it, as it is recorded or as only messages that are gone tell."""
-        is_told = self.revision.tool == "revert"
+        is_told = self.revision.tool == "revert" or self.is_set_back
         return is_told or (bool(self.doubts) and all(doubt.note == REVERTED for doubt in self.doubts))
 
 
@@ -150,6 +162,7 @@ class FileHistory:
         time or as it was.
         """
         found: list[Change] = []
+        earlier: Revision | None = None
         before: Revision | None = None
         doubts: list[Revision] = []
         for revision in self.revisions:
@@ -157,8 +170,8 @@ class FileHistory:
                 doubts.append(revision)
                 continue
             if _is_change(revision, before):
-                found.append(Change(revision, before, tuple(doubts)))
-            before, doubts = revision, []
+                found.append(Change(revision, before, tuple(doubts), is_set_back(revision, before, earlier)))
+            earlier, before, doubts = before, revision, []
         return found
 
     @property
@@ -222,6 +235,20 @@ class FileHistory:
         if last is not None and kept and last is not kept[-1]:
             kept.append(last)
         return FileHistory(self.path, tuple(kept))
+
+
+def is_of_past(evidence: str) -> bool:
+    """Whether an observation shows the time before its step or turn, or before a revert."""
+    return _PAST.search(evidence) is not None
+
+
+def is_set_back(revision: Revision, before: Revision | None, earlier: Revision | None) -> bool:
+    """Whether an observation shows again what was there (`earlier`) before a turn that was removed since (`before`)."""
+    if before is None or before.note != REMOVED or earlier is None or revision.operation not in OBSERVATIONS:
+        return False
+    if revision.deleted or earlier.deleted or revision.whole is None or earlier.whole is None:
+        return revision.proven and earlier.proven and revision.deleted and earlier.deleted
+    return revision.proven and earlier.proven and revision.whole.is_same(earlier.whole)
 
 
 def _is_change(revision: Revision, before: Revision | None) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from daemon.files import formatters
 from daemon.files.content import Content
-from daemon.files.history import BROUGHT_BACK, DOUBTS, OBSERVATIONS, Revision
+from daemon.files.history import BROUGHT_BACK, DOUBTS, OBSERVATIONS, Revision, is_set_back
 from daemon.model import Operation
 
 
@@ -47,6 +47,7 @@ _BY_OPERATION = {
     Operation.COPY: Change.COPIED_HERE,
     Operation.DELETE: Change.DELETED,
 }
+_MOVES = frozenset({Change.MOVED_HERE, Change.MOVED_AWAY})
 _FORMATTED = frozenset({formatters.AS_WRITTEN, formatters.FORMATTED})
 
 
@@ -114,7 +115,7 @@ class _Group:
     def takes(self, revision: Revision, before: _Group | None) -> bool:
         """Whether `revision` tells of this state and not of a new one."""
         best = self.best
-        if _arrives(revision):
+        if _arrives(revision) and not self._is_mere_doubt:
             return False
         if not revision.proven and revision.operation in DOUBTS:
             return True
@@ -123,6 +124,11 @@ class _Group:
         if best.whole is not None:
             return revision.whole is not None and best.whole.is_same(revision.whole)
         return _only_shows(revision) and not self.doubts and self._becomes_known(revision, before)
+
+    @property
+    def _is_mere_doubt(self) -> bool:
+        """Whether nothing of it is known but that something may have made it."""
+        return all(one.operation in DOUBTS and one.whole is None and not one.deleted for one in self.records)
 
     def _becomes_known(self, revision: Revision, before: _Group | None) -> bool:
         """Whether what `revision` shows can be this state, of which no whole content is known yet."""
@@ -138,30 +144,34 @@ def _ignorance(revision: Revision) -> tuple[bool, bool]:
 
 
 def _states(groups: Sequence[_Group]) -> Iterator[Entry]:
+    earlier: _Group | None = None
     before: _Group | None = None
     base: Revision | None = None
     perhaps: list[Revision] = []
     for group in groups:
-        change = _change(group, before)
+        change = _change(group, before, earlier)
         best = group.best
         if change is Change.FORMATTED and before is not None:
             base = before.best
-        may_have_made = tuple(perhaps) if change in {Change.FOUND, Change.PERHAPS} else ()
+        is_seen_move = change in _MOVES and group.source.operation in OBSERVATIONS
+        may_have_made = tuple(perhaps) if is_seen_move or change in {Change.FOUND, Change.PERHAPS} else ()
         yield Entry(change, group.source, best, tuple(group.records), base, may_have_made)
         if best.proven or best.mark_unknown:
             base, perhaps = best, []
         elif base is None and best.whole is not None:
             base = best
         perhaps += group.doubts
-        before = group
+        earlier, before = before, group
     if before is not None and (last := before.doubts) and before.source.operation not in DOUBTS:
         yield Entry(Change.PERHAPS, last[-1], last[-1], tuple(last), before.best, tuple(last))
 
 
-def _change(group: _Group, before: _Group | None) -> Change:
+def _change(group: _Group, before: _Group | None, earlier: _Group | None) -> Change:
     source = group.source
     if source.operation in DOUBTS:
         return Change.PERHAPS
+    if before is not None and earlier is not None and is_set_back(group.best, before.best, earlier.best):
+        return Change.TAKEN_BACK
     if source.tool == "revert":
         return Change.BROUGHT_BACK if BROUGHT_BACK in source.evidence else Change.TAKEN_BACK
     if source.operation in OBSERVATIONS:
@@ -173,8 +183,10 @@ def _change(group: _Group, before: _Group | None) -> Change:
 
 def _shown_change(source: Revision, before: _Group | None) -> Change:
     """What an observation tells of the change before it."""
-    if source.outside_change:
+    if source.was_changed_outside:
         return Change.OUTSIDE
+    if source.moved_from or source.moved_to:
+        return Change.MOVED_HERE if source.moved_from else Change.MOVED_AWAY
     if before is None:
         return Change.FIRST_SEEN
     was_formatted = before.best.note in _FORMATTED and before.best.operation not in OBSERVATIONS and not before.doubts

@@ -10,7 +10,7 @@ from typing import Any
 
 from daemon.files.content import Content
 from daemon.files.grade import Grade, certain
-from daemon.files.history import Revision
+from daemon.files.history import DOUBTS, Revision
 from daemon.files.partial import Fragments
 from daemon.model import FileEdit
 
@@ -121,8 +121,9 @@ class Track:
         )
         revision.existed = edit.existed
         revision.is_fleeting = edit.time < self.doubtful_until
-        last = self.now
-        if last is not None and last.part_id == edit.part_id and last.time == edit.time:
+        while (last := self.now) is not None and last.part_id == edit.part_id and last.time == edit.time:
+            if edit.operation in DOUBTS and last.operation not in DOUBTS:
+                break  # what the call surely did stays a change of its own, whatever it may have done after that
             # One call in several steps, such as a patch that moves and changes: in between, nothing stood on the disk.
             revision.moved_from = revision.moved_from or last.moved_from
             revision.existed = revision.existed if last.existed is None else last.existed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from daemon.files import programs, trees
 from daemon.files.folders import Folders
 from daemon.files.track import Track
@@ -72,6 +74,10 @@ class Tracks:
     def paths(self) -> list[str]:
         """Every path with a history, sorted."""
         return sorted(path for path, track in self._tracks.items() if track.revisions)
+
+    def all(self) -> Iterable[Track]:
+        """Every track."""
+        return self._tracks.values()
 
     def add_root(self, place: str) -> trees.Root:
         """A work tree, whose paths have all had an event for all we know."""

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from daemon.files import changes, formatters, matching, observe, trees
+from daemon.files import changes, formatters, matching, moves, observe, trees
 from daemon.files.content import Content
 from daemon.files.grade import SHELL, Grade
-from daemon.files.history import REVERTED, FileHistory
+from daemon.files.history import REMOVED, REVERTED, FileHistory
 from daemon.files.launches import Launches
 from daemon.files.snapshots import Snapshots
 from daemon.files.track import Track
@@ -28,7 +28,6 @@ from daemon.transcript.refusals import MODIFIED
 
 _CHANGES = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH})
 _READS = frozenset({Operation.READ, Operation.READ_RANGE})
-_END_REMOVED = "only the diff of its turn shows it, no tree: what made it was removed, maybe by a revert"
 _CUT_OFF = "something that was cut off, at a time that is not recorded, may have changed it after this"
 _FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
 """A name with a suffix as files have; folders are called build-1.2 and conf.d."""
@@ -86,6 +85,7 @@ class World:
                 pulse()
             self._tracks.number += 1
             self._takers.get(edit.operation, self._one)(edit)
+        moves.join(self._tracks.all())
 
     def paths(self) -> list[str]:
         """Every path with a history, sorted; of a folder that is lost as a whole, its own."""
@@ -168,7 +168,7 @@ class World:
         is_adopted = now is not None and now.part_id == edit.part_id and now.time == edit.time
         if is_adopted and edit.note.startswith(AFTER_TURN) and self._snapshots.denies(edit.path, content):
             # The tree that the diff was made of is not recorded any more, nor what followed in its turn.
-            self._doubt(track, replace(edit, note=_END_REMOVED))
+            self._doubt(track, replace(edit, note=REMOVED))
 
     # -- whole files and folders ---------------------------------------------------------------------------------
 

@@ -95,16 +95,6 @@ class Recovered:
         return self.state is State.LOST and self.last.note.startswith(LOST_FOLDER)
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether nothing shows that it was ever there: only commands name it that may have written it."""
-        return all(r.operation in _DOUBTS and r.whole is None and r.fragments is None for r in self.revisions)
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether it surely was a file, as far as is known: no lost folder, and not only named by a command."""
-        return not (self.is_folder or self.is_doubtful)
-
-    @property
     def was_touched(self) -> bool:
         """Whether a session worked on it or read it: more is known than snapshots and doubts about a folder tell."""
         return any(
@@ -125,7 +115,9 @@ def shell_word(path: str) -> str:
 def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered]:
     """What is known of each file, in the order given.
 
-    A path that others lie beneath and that never had content is a folder some command named, and is passed over.
+    A path that others lie beneath and that never had content is a folder some command named, and is passed over. So is
+    one of which no record shows that it was ever there, and which the disk does not have: a command may have made it,
+    or took it away without being told to mind whether it was there.
     """
     known = list(histories)
     folders = {folder for history in known for folder in above(history.path)}
@@ -137,8 +129,10 @@ def recover(histories: Iterable[FileHistory], target: str) -> Iterator[Recovered
 
 def _one(history: FileHistory, target: str) -> Recovered | None:
     revisions, last = history.revisions, history.latest
-    if last is None or all(revision.deleted and revision.whole is None for revision in revisions):
-        return None  # only ever taken away: a temporary file, or a folder
+    if last is None:
+        return None
+    if all(map(_shows_nothing, revisions)) and (last.deleted or compare(history.path, None) is not Disk.PRESENT):
+        return None  # perhaps never made, or only ever taken away: a temporary file, or a folder
     certain = (revision for revision in reversed(revisions) if revision.proven and revision.whole is not None)
     shown = next(certain, None)
     state = State.DELETED if last.proven and last.deleted else State(last.grade.value)
@@ -147,6 +141,12 @@ def _one(history: FileHistory, target: str) -> Recovered | None:
     disk = _on_disk(history.path, None if state is State.DELETED else shown)
     reason = "" if last.proven else _why(revisions)
     return Recovered(history.path, relative, state, disk, revisions, shown, _guess(revisions, shown), reason)
+
+
+def _shows_nothing(revision: Revision) -> bool:
+    """Whether it says no more than that something may have made or changed the file, or that it is gone."""
+    is_known = revision.whole is not None or revision.fragments is not None
+    return not is_known and (revision.deleted or revision.operation in _DOUBTS)
 
 
 def _guess(revisions: Sequence[Revision], shown: Revision | None) -> Revision | None:
@@ -171,7 +171,7 @@ def _on_disk(path: str, shown: Revision | None) -> Disk:
 def evidence(revision: Revision) -> str:
     """What proves a revision, or why it is not proven, in one line."""
     told = [*revision.evidence, said(revision)]
-    if revision.outside_change:
+    if revision.was_changed_outside:
         told.append("changed outside OpenCode before this")
     return "; ".join(dict.fromkeys(filter(None, told)))
 

@@ -137,7 +137,7 @@ def _as_edits(
                 other = next(iter(_speakable([other], *texts)), None)
             yield file_edit(
                 made, version, one.path, one.operation, content=one.content, other=other, into=into,
-                recursive=one.recursive, note=note, launch=one.launch,
+                recursive=one.recursive, note=note, launch=one.launch, existed=one.existed,
             )  # fmt: skip
         last = (one.operation, one.path)
 

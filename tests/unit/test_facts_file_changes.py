@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from recorded_sessions import Recorded, call, read, recorded
+from recorded_sessions import MINUTE, Recorded, call, read, recorded
 
 from daemon.files import Files
 from daemon.files.lines import counts
@@ -34,8 +34,16 @@ def edit(house: Recorded, name: str, old: str, new: str, sid: str = "ses_a") -> 
     house.say(sid, "assistant", call("edit", filePath=f"{SHOP}/{name}", oldString=old, newString=new))
 
 
-def shell(house: Recorded, command: str, sid: str = "ses_a") -> None:
-    house.say(sid, "assistant", call("bash", command=command, metadata={"exit": 0}))
+def shell(house: Recorded, command: str, sid: str = "ses_a", *, exit: int = 0) -> None:  # noqa: A002 - as recorded
+    house.say(sid, "assistant", call("bash", command=command, metadata={"exit": exit}))
+
+
+def left_over(house: Recorded, name: str, before: str, after: str) -> None:
+    """The record of a prompt that a revert removed with its answer, written again with the diff of its turn."""
+    house.clock += MINUTE
+    diff = {"file": name, "before": before, "after": after, "additions": 1, "deletions": 1, "status": "modified"}
+    path = {"cwd": SHOP, "root": SHOP}
+    house.put("ses_a", f"msg_left_{house.clock}", "user", (), summary={"diffs": [diff]}, path=path)
 
 
 def changes(house: Recorded) -> dict[str, list[Told]]:
@@ -102,9 +110,38 @@ CASES: dict[str, tuple[Callable[[Recorded], object], dict[str, list[Told]]]] = {
         ),
         {},
     ),
+    "removed by force, never seen": (lambda h: shell(h, "rm -f a"), {}),
+    "perhaps fetched, and removed by force": (
+        lambda h: (shell(h, "curl -o a http://x/a", exit=6), shell(h, "rm -f a", "ses_b")),
+        {},
+    ),
+    "removed, never seen": (lambda h: shell(h, "rm a"), {"ses_a": [("a", "deleted", None, None, False)]}),
+    "made by a program before it was first seen": (
+        lambda h: (
+            h.snapshot("ses_a", SHOP, {"a": b"1\n"}, call("bash", command="./paint a", metadata={"exit": 0})),
+            h.snapshot("ses_a", SHOP, {"a": b"2\n"}, call("bash", command="./paint a", metadata={"exit": 0})),
+        ),
+        {"ses_a": [("a", "changed", None, None, False)]},
+    ),
+    "made by another session's program before it was first seen": (
+        lambda h: (
+            h.snapshot("ses_b", SHOP, {"a": b"1\n"}, call("bash", command="./paint a", metadata={"exit": 0})),
+            h.snapshot("ses_a", SHOP, {"a": b"2\n"}, call("bash", command="./paint a", metadata={"exit": 0})),
+        ),
+        {"ses_a": [("a", "changed", 1, 1, False)]},
+    ),
+    "made by a turn of which only the diff is left, and taken back": (
+        lambda h: (
+            h.snapshot("ses_b", SHOP, {"a": b"1\n"}),
+            left_over(h, "a", "1\n", "2\n"),
+            h.say("ses_a", "user", "Leave it as it was."),
+            h.snapshot("ses_a", SHOP, {"a": b"1\n"}),
+        ),
+        {"ses_a": [("a", "changed", 1, 1, True)]},
+    ),
     "what a program made of it": (
         lambda h: (
-            h.snapshot("ses_a", SHOP, {"a": b"1\n"}),
+            h.snapshot("ses_b", SHOP, {"a": b"1\n"}),
             h.snapshot("ses_a", SHOP, {"a": b"2\n"}, call("bash", command="./paint a", metadata={"exit": 0})),
         ),
         {"ses_a": [("a", "changed", 1, 1, False)]},

@@ -10,6 +10,7 @@ import pytest
 from recorded_sessions import MINUTE, Recorded, call, recorded
 
 from daemon import records
+from daemon.model import Json, Part
 from daemon.reconstitute.facts import sessions, turns
 from daemon.reconstitute.facts.values import Ending, SessionFacts, Todo, Turn
 
@@ -197,6 +198,11 @@ def test_a_prompt_written_while_the_agent_worked_cuts_nothing_off(house: Recorde
 # -- reverts -----------------------------------------------------------------------------------------------------
 
 
+def _text(text: str) -> Part:
+    data = {"id": "prt_0000", "messageID": "msg_0000", "sessionID": "ses_a", "type": "text", "text": text}
+    return records.part(records.dumps(data), "msg_0000", "ses_a")
+
+
 def _two_turns(house: Recorded) -> list[str]:
     house.session("ses_a", SHOP)
     return [
@@ -224,6 +230,25 @@ def test_messages_that_are_gone_are_a_revert_in_doubt(house: Recorded) -> None:
     assert (revert.prompts, revert.message_id) == (("Paint it red.",), ids[2])
     assert not revert.pending
     assert not revert.is_certain
+
+
+@pytest.mark.parametrize(
+    ("parts", "diffs", "is_taken_back"),
+    [((), [{"file": "a.py"}], True), (("Paint it red.",), [{"file": "a.py"}], False), ((), [], False)],
+    ids=["only its diff is left", "its text is there", "nothing is known of it"],
+)
+def test_a_prompt_that_is_only_a_diff_was_taken_back(
+    house: Recorded, parts: tuple[str, ...], diffs: list[Json], *, is_taken_back: bool
+) -> None:
+    house.session("ses_a", SHOP)
+    made = [_text(one) for one in parts]
+    house.put("ses_a", "msg_0000", "user", tuple(made), summary={"diffs": diffs}, path={"cwd": SHOP, "root": SHOP})
+    house.say("ses_a", "user", "Paint it blue.")
+    found = facts(house)
+    assert found.turns[0].taken_back is is_taken_back
+    assert [(one.message_id, one.paths, one.is_certain) for one in found.reverts] == (
+        [("msg_0000", (f"{SHOP}/a.py",), False)] if is_taken_back else []
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a later turn undid by hand, as the contents of files tell."""
+"""What the agent undid in a later turn, as the contents of files tell."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from daemon.files.history import BROUGHT_BACK, SET_BACK, Revision
 from daemon.files.states import Change, Entry, file_history
 from daemon.files.unified import unified
 from daemon.model import FileEdit, Operation
+from daemon.transcript.diffs import AFTER_TURN
 from tests.replaying import (
     Objects,
     append,
@@ -58,7 +59,8 @@ def revert(second: float, content: str | None, note: str) -> FileEdit:
 
 
 SAME, [TREE] = trees("1\n")
-LATER, [FIRST, SECOND] = trees("1\n", "2\n")
+LATER, [FIRST, SECOND, THIRD] = trees("1\n", "2\n", "3\n")
+MOVED = LATER.put({"b": b"1\n"}, "moved")
 CASES: dict[str, tuple[list[FileEdit], Objects | None, list[str]]] = {
     "a doubt that was settled is no state": (
         [write(1, A, "1\n"), run(2, "/w"), snapshot(3, TREE, "/w"), run(4, "/w"), snapshot(5, TREE, "/w")],
@@ -86,6 +88,21 @@ CASES: dict[str, tuple[list[FileEdit], Objects | None, list[str]]] = {
         None,
         ["written", "edited", "taken back", "brought back, since a revert was undone", "taken back"],
     ),
+    "a turn that was removed, told by its diff, and set back": (
+        [snapshot(1, FIRST, "/w"), state(2, A, "2\n", note=AFTER_TURN), snapshot(3, FIRST, "/w")],
+        LATER,
+        ["first seen", "(found changed)", "taken back"],
+    ),
+    "a turn that was removed, and then something else": (
+        [snapshot(1, FIRST, "/w"), state(2, A, "2\n", note=AFTER_TURN), snapshot(3, THIRD, "/w")],
+        LATER,
+        ["first seen", "(found changed)", "found changed"],
+    ),
+    "moved by something unseen": (
+        [snapshot(1, FIRST, "/w"), unclear(2, A), unclear(2, B), snapshot(2, MOVED, "/w", part_id="prt_end")],
+        LATER,
+        ["first seen", "moved away"],
+    ),
     "a partial read becomes whole by a snapshot": ([lines(1, A, 1, "1"), snapshot(2, TREE, "/w")], SAME, ["first seen"]),
     "an edit of an unknown text is what the snapshot shows": (
         [edit(1, A, "0", "1"), snapshot(2, TREE, "/w")], SAME, ["edited"],
@@ -109,6 +126,15 @@ def test_a_copy_and_a_move_tell_where_it_came_from() -> None:
     assert told(edits, path="/w/c") == ["copied here"]
     assert entries(edits, path=B)[0].source.moved_from == A
     assert entries(edits)[0].source.moved_to == B
+
+
+def test_a_move_that_was_only_seen_tells_its_other_end_and_what_may_have_made_it() -> None:
+    events = [snapshot(1, FIRST, "/w"), unclear(2, A), unclear(2, B), snapshot(2, MOVED, "/w", part_id="prt_end")]
+    (arrived,) = entries(events, LATER, B)
+    gone = entries(events, LATER)[0]
+    assert (arrived.change.value, arrived.source.moved_from) == ("moved here", A)
+    assert (gone.change.value, gone.source.moved_to) == ("moved away", B)
+    assert [one.operation for one in gone.perhaps] == [Operation.UNCLEAR]
 
 
 def test_what_may_have_made_a_state_stands_with_it() -> None:

@@ -448,7 +448,6 @@ def test_a_folder_of_which_nothing_is_kept_is_no_file():
 
 
 GONE = replace(file("gone"), state=State.DELETED)
-MAYBE = file("maybe", None, State.LOST, operation=Operation.UNCLEAR, tool="bash", note="shell: x maybe")
 A, B, LOST = file("a"), file("b"), file("lost", None, State.LOST)
 ONE, TWO = _lost_folder("one"), _lost_folder("two")
 
@@ -460,7 +459,7 @@ ONE, TWO = _lost_folder("one"), _lost_folder("two")
         ([A, B], "Both of its files are known exactly"),
         ([A, LOST, GONE], "1 of 2 files is known exactly, 1 was deleted"),
         ([GONE], "No file is left, 1 was deleted"),
-        ([MAYBE], "It is not certain that it has any file"),
+        ([], "It is not certain that it has any file"),
         # Folders of which no file is known are never counted in.
         ([A, ONE], "1 file is known exactly; the files in 1 folder are unknown"),
         ([A, B, ONE, TWO], "2 files are known exactly; the files in 2 folders are unknown"),
@@ -489,14 +488,6 @@ def test_the_row_of_a_folder_counts_no_folder_as_a_file():
     files = [file(f"in/{n}") for n in range(80)] + [_lost_folder("in/lost"), file("a")]
     row = next(line for line in section(front(material(files)), "Files") if "[in/]" in line)
     assert "80 files; the files in 1 folder are unknown | exactly" in row
-
-
-def test_a_file_that_only_a_command_may_have_written_is_not_counted():
-    maybe = file("tea.db", None, State.LOST, operation=Operation.UNCLEAR, tool="bash", note="shell: sqlite3x tea.db")
-    page = front(material([file("a.py"), maybe]))
-    [row] = [line for line in section(page, "Files") if "tea.db" in line]
-    assert "| perhaps never made |" in row
-    assert "Its only file is known exactly" in page
 
 
 @pytest.mark.parametrize(

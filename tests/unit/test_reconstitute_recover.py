@@ -94,6 +94,25 @@ def test_what_is_not_proven_since_leaves_the_earlier_state_marked_as_such(house)
     assert file.guess is None
 
 
+@pytest.mark.parametrize(
+    ("commands", "is_there", "states"),
+    [
+        (["./make-it maybe.bin"], False, []),
+        (["./make-it maybe.bin"], True, [State.LOST]),
+        (["./make-it maybe.bin", "rm -f maybe.bin"], False, []),
+        (["rm -f maybe.bin"], True, []),
+    ],
+)
+def test_what_no_record_shows_to_have_existed_is_told_only_if_the_disk_has_it(house, commands, is_there, states):
+    made, root = house
+    for command in commands:
+        made.say("ses_1", "assistant", call("bash", command=f"cd {root} && {command}", metadata={"exit": 0}))
+    if is_there:
+        Path(root).mkdir(parents=True, exist_ok=True)
+        (Path(root) / "maybe.bin").write_bytes(b"x")
+    assert [file.state for file in _found(made, root).values()] == states
+
+
 def test_the_target_may_be_the_file_itself(house):
     made, root = house
     made.say("ses_1", "assistant", _write(f"{root}/a.py", "x\n"))

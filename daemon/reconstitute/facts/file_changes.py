@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.files import FileHistory
-from daemon.files.history import Change, Revision
+from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
 from daemon.files.lines import counts
 from daemon.model import Operation
 from daemon.reconstitute.facts.values import FileChange
 from daemon.redact import redact
 
+_ENDS = frozenset({Operation.SNAPSHOT, Operation.STATE})
 _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
 """They keep what they do not name, so that the lines they changed can be told of a text that is in doubt, too."""
 
@@ -22,12 +23,14 @@ _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
 class _Stretch:
     """Changes of one session to a path that nobody else's came between; `before` is the state they began with.
 
-    `origin` is the path at which the file was then, if it was another.
+    `origin` is the path at which the file was then, if it was another. `is_late`: the session had, or may have, made
+    something of the file before `before`, which is the first that is known of it.
     """
 
     before: Revision | None
     changes: list[Change]
     origin: str = ""
+    is_late: bool = False
 
     @property
     def first(self) -> Revision:
@@ -55,14 +58,32 @@ def _stretches(history: FileHistory) -> dict[str, list[_Stretch]]:
     """By session; what was changed outside of OpenCode belongs to none, and parts the changes around it."""
     found: dict[str, list[_Stretch]] = defaultdict(list)
     latest = ""
+    late = _late(history)
     for change in history.changes:
         maker = change.maker
         if maker and maker == latest:
             found[maker][-1].changes.append(change)
         elif maker:
-            found[maker].append(_Stretch(change.before, [change]))
+            is_late = not found[maker] and change.before is late.get(maker)
+            found[maker].append(_Stretch(change.before, [change], is_late=change.before is not None and is_late))
         latest = maker
     return found
+
+
+def _late(history: FileHistory) -> dict[str, Revision]:
+    """The first state that is known of the file, by the sessions that may have made something of it before.
+
+    That is who put the file in doubt, or whose step or turn had ended when the file was first seen.
+    """
+    makers: set[str] = set()
+    for revision in history.revisions:
+        if revision.operation in DOUBTS:
+            makers.add(revision.session_id)
+            continue
+        if revision.operation in _ENDS and not revision.appeared and not any(map(is_of_past, revision.evidence[:1])):
+            makers.add(revision.session_id)
+        return dict.fromkeys(makers, revision) if revision.operation in OBSERVATIONS else {}
+    return {}
 
 
 def _with_origin(
@@ -98,9 +119,19 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         stretches, last = [_Stretch(first.before, made)], made[-1].revision
     elif is_back:
         return None  # made and removed, or changed and changed back
+    if last.deleted and not _was_there(first):
+        return None
     what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
     added, removed = _lines(stretches)
-    return FileChange(path, what, added, removed, first.origin if what == "moved" else "", undone=is_undone)
+    origin = first.origin if what == "moved" else ""
+    return FileChange(path, what, added, removed, origin, undone=is_undone, seen_in=_seen_in(stretches))
+
+
+def _seen_in(stretches: Sequence[_Stretch]) -> str:
+    """The message after whose step the newest of the changes was seen; empty where a call tells of one of them."""
+    made = [change.revision for stretch in stretches for change in stretch.changes]
+    is_seen = all(one.operation in _ENDS and one.tool != "revert" and not one.moved_from for one in made)
+    return made[-1].message_id if is_seen and not made[-1].deleted else ""
 
 
 def _absent(stretch: _Stretch) -> bool:
@@ -111,6 +142,15 @@ def _absent(stretch: _Stretch) -> bool:
     if first.moved_from or first.deleted:
         return False
     return first.existed is False or first.appeared or (first.existed is None and first.operation is Operation.WRITE)
+
+
+def _was_there(stretch: _Stretch) -> bool:
+    """Whether there surely was a file that the session's changes could begin with: `rm -f` needs none."""
+    return stretch.before is not None or any(_needs_file(change.revision) for change in stretch.changes)
+
+
+def _needs_file(revision: Revision) -> bool:
+    return revision.existed is True or (revision.deleted and revision.tool != "bash")
 
 
 def _is_back(first: _Stretch, after: Revision) -> bool:
@@ -139,7 +179,7 @@ def _before(stretch: _Stretch) -> bytes | None:
     first, before = stretch.first, stretch.before
     if _absent(stretch):
         return b""
-    if before is None or first.outside_change or before.deleted:
+    if before is None or first.was_changed_outside or before.deleted or stretch.is_late:
         return None
     is_known = before.proven or before.mark_unknown or before.unconfirmed or first.operation in _ON_TOP
     return before.content if is_known else None

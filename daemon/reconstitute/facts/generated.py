@@ -1,4 +1,6 @@
-"""Words that a generator wrote, not the project: known by how the file came to be, else by how little they say.
+"""What a program wrote, not the project: words of a generator, and the files that a build leaves.
+
+Words of a generator are known by how the file came to be, else by how little they say.
 
 A file that appeared while a generator ran (``npm create``, ``flutter create``, ``cargo new``) and was not changed since
 holds the generator's words. Where no record shows that, a text counts as a generator's that says what the project was
@@ -8,11 +10,12 @@ made with, or of which nothing is left without names and the words that fit ever
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
-from daemon.files.history import Revision
+from daemon.files.history import FileHistory, Revision
 from daemon.model import Operation
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.values import FileChange, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 from daemon.transcript.shell.names import words
 
@@ -38,6 +41,7 @@ _FITS_ALL = words(
     "placeholder write add insert put some something short longer text used using use test fixme none untitled "
     "getting started start"
 )
+_FEWEST_FOLDED = 3
 _WORD = re.compile(r"[^\W_]+(?:[.'’+#-][^\W_]+)*[+#]*")
 
 
@@ -70,3 +74,44 @@ def was_generated(file: Recovered, revision: Revision, sessions: Sequence[Sessio
                     for call in turn.calls
                 )
     return False
+
+
+def is_written(files: Sequence[Recovered]) -> bool:
+    """Whether programs alone wrote and changed these files of a folder, as trees show: a build's output."""
+    there = [file for file in files if not (file.last.proven and file.last.deleted)]
+    return len(there) >= _FEWEST_FOLDED and all(map(_is_only_seen, there))
+
+
+def _is_only_seen(file: Recovered) -> bool:
+    changes = FileHistory(file.path, file.revisions).changes
+    return changes != [] and all(
+        one.revision.operation is Operation.SNAPSHOT and one.maker and not one.is_revert and not one.revision.moved_from
+        for one in changes
+    )
+
+
+def folded(changes: Iterable[FileChange], turns: Iterable[Turn], directory: str) -> tuple[FileChange, ...]:
+    """The changes of a session, those last that no call tells of; the many of them in one folder as one.
+
+    A build writes a folder anew; that would hide the few files that somebody worked on. `directory` is the session's.
+    """
+    ran = [call for turn in turns for call in turn.calls if call.command]
+    told: list[FileChange] = []
+    seen: list[FileChange] = []
+    folders: dict[str, list[FileChange]] = defaultdict(list)
+    for change in changes:
+        (seen if change.seen_in else told).append(change)
+        rest = change.path.removeprefix(f"{directory.rstrip('/')}/")
+        if change.seen_in and rest != change.path and "/" in rest and not change.undone:
+            folders[change.path[: -len(rest)] + rest.partition("/")[0]].append(change)
+    many: list[FileChange] = []
+    for folder, inside in sorted(folders.items()):
+        if len(inside) < _FEWEST_FOLDED:
+            continue
+        messages = {change.seen_in for change in inside}
+        commands = {call.command for call in ran if call.message_id in messages}
+        seen = [change for change in seen if change not in inside]
+        command = commands.pop() if len(commands) == 1 else ""
+        many.append(FileChange(folder, "written", files=len(inside), command=command))
+    told.sort(key=lambda change: change.what not in {"moved", "deleted"})  # which a count of lines does not tell
+    return (*told, *seen, *many)

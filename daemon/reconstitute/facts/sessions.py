@@ -8,7 +8,7 @@ from dataclasses import replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.model import Json, Message, Session
-from daemon.reconstitute.facts import commits, forks, outcomes, taken_back, turns
+from daemon.reconstitute.facts import commits, forks, generated, outcomes, taken_back, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts, Todo, Turn
 from daemon.redact import redact
 from daemon.transcript.calls import listed
@@ -43,7 +43,7 @@ def of(
         is_whole=is_whole,
         reverts=reverts,
         todos=_todos(archive, session, messages, marked, is_whole=is_whole, until=until),
-        changes=changes,
+        changes=generated.folded(changes, marked, session.directory),
         deleted=state.get("deleted") is not None,
     )
 

@@ -37,6 +37,7 @@ _INLINE = re.compile(r"\s-[ce]\s")
 _FEWEST_WORDS = 4
 _WORDS_OF_A_TARGET = 3
 """A key is "command", a folder and words. Of a single word more words make another thing, as of make ``make clean``."""
+_NO_TEXT = "a request"
 _TURNED_BACK = "its turn was taken back"
 _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 
@@ -256,14 +257,14 @@ def _of_reverts(facts: SessionFacts) -> Iterator[Setback]:
     for reverts in groups.values():
         last = max(reverts, key=lambda one: one.time)
         turn = next((turn for turn in facts.turns if last.message_id in turn.message_ids), None)
-        is_part = not last.prompts
-        text = shorten(last.prompts[0]) if last.prompts else shorten(turn.prompt if turn else facts.title)
+        is_part = not last.prompts and (turn is None or turn.prompt != "")
+        text = shorten(last.prompts[0]) if last.prompts else shorten(turn.prompt if turn else facts.title) or _NO_TEXT
         more = len(last.prompts) - 1
         details = (
             "part of the answer" if is_part else "",
             f"and {more} more {'prompt' if more == 1 else 'prompts'}" if more > 0 else "",
             f"{len(reverts)} times" if len(reverts) > 1 else "",
-            "" if last.is_certain else "only missing messages tell of it",
+            "" if last.is_certain else "its messages are gone",
         )
         citation = Citation(facts.id, last.message_id, last.time)
         resolved = Citation(facts.id, last.message_id, last.undone) if last.undone is not None else None

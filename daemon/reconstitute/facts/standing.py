@@ -54,7 +54,7 @@ def find(
     moment: int | None,
 ) -> Standing:
     """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
-    files = [file for file in files if file.is_counted]
+    files = [file for file in files if not file.is_folder]
     counts = Counter(str(file.state) for file in files)
     known = [file for file in files if file.state in _KNOWN and file.shown is not None and _is_restored(file)]
     absent = [file for file in files if file.disk is Disk.MISSING and file.state is not State.DELETED]

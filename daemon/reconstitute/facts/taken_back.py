@@ -31,7 +31,8 @@ def of(
     until: int | None,
 ) -> tuple[tuple[TakenBack, ...], tuple[Turn, ...]]:
     """The reverts that took back some of `messages` (of a whole session: all), by time, and the turns as they stand."""
-    if not _may_have_any(archive, session, messages):
+    left = _left_over(messages, session)
+    if not left and not _may_have_any(archive, session, messages):
         return (), tuple(turns)
     found, standing = [], list(turns)
     is_here = (archive.session_state(session.id) or {}).get("deleted") is None
@@ -63,7 +64,36 @@ def of(
                 _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
                 for turn in standing
             ]
-    return tuple(found), tuple(standing)
+    for one in left:
+        if (until is None or one.time <= until) and not _is_told(standing, one.message_id):
+            found.append(one)
+            ids = {one.message_id}
+            standing = [_marked(turn, ids, in_doubt=True) if turn.prompt_id in ids else turn for turn in standing]
+    return tuple(sorted(found, key=lambda one: (one.time, one.message_id))), tuple(standing)
+
+
+def _left_over(messages: Sequence[Message], session: Session) -> list[TakenBack]:
+    """Reverts of which only a prompt's record is left, without its text, an answer, or a mark in the session.
+
+    OpenCode 1.15 removes what was reverted at the next prompt, and may write the removed prompt's summary after that.
+    Its diff is of the turn that is gone.
+    """
+    found = []
+    answered = {records.text(message.data.get("parentID")) for message in messages}
+    for number, message in enumerate(messages, start=1):
+        diffs = listed(records.table(message.data.get("summary")).get("diffs"))
+        if message.role != "user" or message.parts or not diffs or message.id in answered:
+            continue
+        time = messages[number].created if number < len(messages) else session.updated
+        root = worktree(message, session)
+        named = (absolute(unquoted(records.text(records.table(diff).get("file"))), root) for diff in diffs)
+        paths = tuple(sorted({redact(path) for path in named if path}))
+        found.append(TakenBack(max(message.created, time), message.id, paths=paths, is_certain=False))
+    return found
+
+
+def _is_told(turns: Iterable[Turn], message_id: str) -> bool:
+    return any(turn.taken_back and message_id in turn.message_ids for turn in turns)
 
 
 def is_covered(revert: Revert, message: Message) -> bool:

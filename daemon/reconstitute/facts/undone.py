@@ -1,4 +1,4 @@
-"""What a later turn undid by hand: a file is again, byte by byte, what it was before an earlier turn, and still is.
+"""What the agent undid again in a later turn: a file is, byte by byte, what it was before an earlier one, and still is.
 
 A revert of OpenCode's is none; that stands in its session. Only states that are certain are compared. A turn is not
 called undone: what it did to other files may stand, so only the files that are as before are named.

@@ -145,7 +145,8 @@ class FileChange:
     """What a session did to a file, all in all: lines added and removed, None where one of the states is not known.
 
     `what` is ``added``, ``changed``, ``deleted`` or ``moved``, with the path it came `moved_from`; `undone`: a revert
-    took all of it back.
+    took all of it back. `seen_in` is the message after whose step it was seen, where no call tells of it. Many of those
+    that came of one command are one ``written`` folder: `path`, with how many `files` and the `command`.
     """
 
     path: str
@@ -154,6 +155,9 @@ class FileChange:
     removed: int | None = None
     moved_from: str = ""
     undone: bool = False
+    seen_in: str = ""
+    files: int = 1
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +310,7 @@ class SetbackKind(StrEnum):
     """What kind of thing did not last."""
 
     REVERTED = "reverted"
-    UNDONE = "undone by hand"
+    UNDONE = "undone by the agent"
     EDIT_FAILED = "edit failed"
     COMMAND_FAILED = "command failed"
     CALL_FAILED = "call failed"

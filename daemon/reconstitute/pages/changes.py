@@ -148,6 +148,8 @@ def _taken_back(turns: Sequence[Turn]) -> str:
 
 def _file(change: FileChange) -> str:
     name = markdown.cut(redact(posixpath.basename(change.path)), 60)
+    if change.what == "written":
+        return f"{name}/ ({counted(change.files, 'file')})"
     return f"{name} (deleted)" if change.what == "deleted" else name
 
 

@@ -55,6 +55,9 @@ class Diffs:
             return Diff()
         if not now.deleted and (now.whole is None or now.content is None):
             return Diff()
+        base = entry.base.whole if entry.base is not None else None
+        if base is not None and now.whole is not None and base.is_same(now.whole):
+            return Diff()  # back to it, after a state that is not certain
         sides = [one for one in (entry.base, now) if one is not None and not one.deleted]
         if any((one.size or 0) > MOST_BYTES for one in sides) or not self._takes(sides):
             return Diff(note="The change is too long to be shown here")

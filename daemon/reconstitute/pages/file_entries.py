@@ -119,7 +119,7 @@ class Teller:
             made.append(_joined("Not certain: ", markdown.prose(redact(said(entry.best) or "no record tells it all"))))
         if entry.perhaps and entry.change is not Change.PERHAPS:
             made += self._causes("Perhaps by ", entry.perhaps)
-        if source.outside_change and entry.change is not Change.OUTSIDE:
+        if source.was_changed_outside and entry.change is not Change.OUTSIDE:
             made.append(markdown.Markdown("It had been changed outside OpenCode before this"))
         return made
 

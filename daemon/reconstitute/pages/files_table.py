@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import generated
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Purpose
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -40,7 +41,6 @@ _KNOWN = {
     State.PARTIAL: "in part",
     State.LOST: "only that it existed",
 }
-_DOUBTFUL = "perhaps never made"
 _LOST_FOLDER = "a folder, its files unknown"
 _EXACTLY = "“exactly”: every byte follows from the records"
 _LEGEND = "“an older state”: it may have changed since; “in part”: some lines are known."
@@ -83,8 +83,10 @@ class FilesTable:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
         there = [file for file in files if file.state is not State.DELETED]
         folders = self._folded(folder)
-        rows = [row for inner in folders if (row := self._folder(inner))]
+        written = [inner for inner in folders if self._is_written(inner)]
+        rows = [row for inner in folders if inner not in written and (row := self._folder(inner))]
         rows += [self._file(file) for file in there if not _is_inside(file.relative, folders)]
+        rows += [row for inner in written if (row := self._folder(inner))]
         if sum(row.is_quiet for row in rows) > _MOST_QUIET:
             rows.sort(key=lambda row: row.is_quiet)  # a snapshot must not drown what sessions worked on
         parts = self._table(rows[: self._most])
@@ -95,16 +97,19 @@ class FilesTable:
         return markdown.Markdown("\n\n".join(parts))
 
     def _folded(self, folder: str) -> list[str]:
-        """The inner folders that have a row of their own: those too large for the table to stay short."""
+        """The inner folders with a row of their own: what a build wrote, and those too large for a short table."""
         folders = self._plan.folders_in(folder)
         rows = len(folders) + self._direct(folder)
-        while folders:
-            inner = min(folders, key=lambda one: (self._direct(one) + len(self._plan.folders_in(one)), one))
+        while open_ := [inner for inner in folders if not self._is_written(inner)]:
+            inner = min(open_, key=lambda one: (self._direct(one) + len(self._plan.folders_in(one)), one))
             rows += self._direct(inner) + len(self._plan.folders_in(inner)) - 1
             if rows > _MOST_FLAT:
                 break
             folders = [one for one in folders if one != inner] + self._plan.folders_in(inner)
         return sorted(folders)
+
+    def _is_written(self, folder: str) -> bool:
+        return generated.is_written([self._known.files[relative] for relative in self._plan.beneath(folder)])
 
     def _direct(self, folder: str) -> int:
         """How many files beneath a folder are in none of the folders with a page beneath it."""
@@ -135,12 +140,12 @@ class FilesTable:
         changed = file.changed
         time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
         is_quiet = not self._known.is_worked_on(file.relative)
-        known = _LOST_FOLDER if file.is_folder else _DOUBTFUL if file.is_doubtful else _KNOWN[file.state]
+        known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
         return _Row(self._name(file.path), self._for(file), known, time, session_id, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
-        there = [file for file in files if file.state is not State.DELETED and file.is_counted]
+        there = [file for file in files if file.state is not State.DELETED and not file.is_folder]
         lost = unknown_folders(files)
         if all(file.state is State.DELETED for file in files):
             return None
@@ -148,7 +153,7 @@ class FilesTable:
         newest = max(changes, key=lambda change: (change.time, change.session_id), default=None)
         exact = sum(_KNOWN[file.state] == _KNOWN[State.PROVEN] for file in there)
         known = _KNOWN[State.PROVEN] if exact == len(there) else f"{exact} of {len(there)} exactly"
-        known = known if there else "unknown" if lost else _DOUBTFUL
+        known = known if there else "unknown"
         said = self._known.statements(folder)
         about = "; ".join(filter(None, (counted(len(there), "file") if there else "", lost)))
         about += f": {self._cell(said[0])}" if said else ""

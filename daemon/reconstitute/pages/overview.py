@@ -85,7 +85,7 @@ class Overview:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
             said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
-        there = sum(file.state is not State.DELETED and file.is_counted for file in files)
+        there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
         noun = "known file" if any(file.is_folder for file in files) else "file"
         said += list(_on_disk(standing, there, noun, self._links))
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
@@ -187,7 +187,7 @@ def known(files: Sequence[Recovered]) -> str:
     """``14 of 16 files are known exactly, 1 was deleted; the files in 2 folders are unknown``."""
     exact = sum(file.state in _EXACT for file in files)
     folders = unknown_folders(files)
-    files = [file for file in files if file.is_counted]
+    files = [file for file in files if not file.is_folder]
     gone = [file for file in files if file.state is State.DELETED]
     moved = sum(is_moved(file) for file in gone)
     there = len(files) - len(gone)

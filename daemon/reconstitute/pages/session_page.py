@@ -27,6 +27,7 @@ from daemon.reconstitute.pages.material import Conversation, Known
 from daemon.reconstitute.pages.messages import Links, Messages
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.said import sentence
+from daemon.reconstitute.pages.timeline import written
 from daemon.reconstitute.pages.transcripts import Chapter, name_of
 
 VERSION = 1
@@ -180,6 +181,9 @@ class SessionPages:
         made = []
         for change in changes[:_MOST_FILES]:
             name = next(iter(self._files(page, (change.path,))), Markdown(""))
+            if change.what == "written":
+                made.append(f"{name}{written(change)}")
+                continue
             lines = [f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else ""]
             what = ["" if change.what == "changed" else change.what, "taken back" if change.undone else ""]
             made.append(" ".join(filter(None, [name, *lines, *(f"({one})" for one in what if one)])))

@@ -28,6 +28,7 @@ _MOST_DRAWN = 24
 _BAR = 20
 _MOST_COMMITS = 3
 _MOST_FILES = 6
+_MOST_COMMAND = 60
 _MOST_OUTSIDE = 3
 _ENDINGS = {
     Ending.ANSWERED: "answered",
@@ -78,9 +79,17 @@ def change(one: FileChange, links: Links) -> markdown.Markdown:
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
     if one.what == "moved" and one.moved_from:
         text += f" (moved from {links.name(one.moved_from)})"
+    elif one.what == "written":
+        text = f"{links.file(one.path)}{written(one)}"
     elif one.what in {"deleted", "moved"}:
         text += f" ({one.what})"
     return markdown.Markdown(f"{text} (taken back)" if one.undone else text)
+
+
+def written(one: FileChange) -> str:
+    """``/ (8 files, by `npm run build`)``: what a command wrote in a folder, after its name."""
+    by = f", by {markdown.code(markdown.cut(one.command, _MOST_COMMAND))}" if one.command else ""
+    return f"/ ({counted(one.files, 'file')}{by})"
 
 
 def lines(added: int | None, removed: int | None) -> str:
@@ -139,7 +148,7 @@ class Timeline:
         did = [
             markdown.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
             counted(len(prompts) - 1, "more prompt") if len(prompts) > 1 else "",
-            counted(len(one.changes), "file") + " changed" if one.changes else "",
+            counted(sum(each.files for each in one.changes), "file") + " changed" if one.changes else "",
             counted(helpers, "sub-agent") if helpers else "",
         ]
         yield ": ".join(filter(None, [f"- {self._head(one)}", ", ".join(filter(None, did))]))

@@ -37,6 +37,7 @@ _LONG = {
     "git mv": words("--force --verbose"), "git rm": words("--force --quiet"),
 }  # fmt: skip
 _RECURSIVE = frozenset({"r", "R", "a", "--recursive", "--archive"})
+_FORCED = frozenset({"f", "--force"})
 VOCAL = words("cd rm mv cp mkdir rmdir unlink touch cat echo printf tee truncate git : true")
 """Commands that say so on standard error, after their own name, when they fail."""
 
@@ -99,7 +100,8 @@ def _rm(given: Given) -> list[Effect] | None:
     recursive = bool(given.options & _RECURSIVE)
     if any(text.rstrip("/").rpartition("/")[2] in (".", "..") for text in given.raw):
         return None
-    return [Effect(Operation.DELETE, path, recursive=recursive) for path in given.paths]
+    existed = None if given.options & _FORCED else True  # else it would have failed
+    return [Effect(Operation.DELETE, path, recursive=recursive, existed=existed) for path in given.paths]
 
 
 def _git_rm(given: Given) -> list[Effect] | None:

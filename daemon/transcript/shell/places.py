@@ -24,6 +24,7 @@ class Effect:
     into: bool | None = False
     recursive: bool = False
     launch: Launch | None = None
+    existed: bool | None = None
 
 
 def is_system(path: str) -> bool:
