@@ -14,7 +14,7 @@ from folder_facts import revision
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import rules, sentences
+from daemon.reconstitute.facts import rules, sentences, statements
 from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, TakenBack
 from daemon.reconstitute.recover import Recovered
 
@@ -33,7 +33,7 @@ def rows(*names: str) -> list[tuple[str, str]]:
 
 
 def kinds(who: str, text: str) -> set[str]:
-    stated = (rules.stated(sentence, who, text) for sentence in sentences.split(text))
+    stated = (statements.stated(sentence, who, text) for sentence in sentences.split(text))
     return {one.kind for one in stated if one is not None}
 
 

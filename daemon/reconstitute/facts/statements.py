@@ -1,0 +1,130 @@
+"""What a sentence states in so many words: a rule, a decision, or nothing; `cues.toml` has the words of each language.
+
+No question, wish, doubt, hearsay, quotation or code states anything (`sentences`), nor does a plain task, however
+universal its words: "have all files checked" and "do not add the map" are over when they are done.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from daemon.reconstitute.facts import cues, looks, sentences
+from daemon.reconstitute.facts.cues import Cues
+from daemon.reconstitute.facts.sentences import Sentence
+
+_LONGEST = 320
+"""A sentence with more characters argues; it is no rule that can be quoted."""
+_FIRST_WORD = re.compile(r"\w[\w.+#-]*\s+")
+"""All that a reply such as "Tailscale instead of WireGuard." says before what it replaces."""
+_ENDS = frozenset(",;，；、で")
+_MOST_OF_A_PHRASE = 4
+"""Words of what is replaced, where the sentence begins with it."""
+_MOST_KEPT = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a sentence states: a ``rule`` or a ``decision``, with its reason and what it takes the place of."""
+
+    kind: str
+    reason: str = ""
+    replaces: str = ""
+    forbids: bool = False
+    if_done: bool = False  # a task as much as a decision: it is one where it was carried out
+    is_plain: bool = False  # an order that does not say itself for how long
+
+
+def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
+    """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
+    is_short = len(sentences.words(sentence.text)) < 2 and len(sentence.text.split()) < 3
+    if sentence.is_question or is_short or not 8 <= len(sentence.text) <= _LONGEST:
+        return None
+    return _stated(sentence, who, tuple(one.code for one in cues.of(sentence.bare, context)))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _stated(sentence: Sentence, who: str, codes: tuple[str, ...]) -> Statement | None:
+    """What it states in these languages; kept, for a service reads the same sentences again with every message."""
+    languages = [cues.named(code) for code in codes]
+    vetoes = ("veto", "explain", "moment") if who == "user" else ("veto", "explain")
+    if any(language.find(kind, sentence.bare) for kind in vetoes for language in languages):
+        return None
+    for language in languages:
+        bare = language.without_lead(sentence.bare)
+        if who == "agent":
+            statement = Statement(_of_agent(language, sentence.bare))
+        elif language.find("explain", bare):
+            continue
+        else:
+            statement = _of_user(language, bare)
+        if statement.kind:
+            return replace(
+                statement,
+                reason=_stretch(language, "reason", "r", sentence),
+                replaces=_stretch(language, "contrast", "y", sentence),
+                forbids=statement.kind == "rule" and language.find("never", sentence.bare) is not None,
+            )
+    return None
+
+
+def _of_user(language: Cues, bare: str) -> Statement:
+    if language.find("rule", bare):
+        return Statement("rule")
+    if language.find("condition", bare):
+        return Statement("")
+    is_norm = language.find("norm", bare) is not None
+    if language.find("choice", bare) and not (is_norm and not language.find("contrast", bare)):
+        return Statement("decision")
+    if is_norm:
+        return Statement("rule", is_plain=True)
+    return Statement("decision", if_done=True) if _is_exchange(language, bare) else Statement("")
+
+
+def _is_exchange(language: Cues, bare: str) -> bool:
+    """Whether it asks for one thing in place of another, in words that compare them or with a reason."""
+    if language.find("swap", bare):
+        return True
+    contrast, reason = language.find("contrast", bare), language.find("reason", bare)
+    if contrast is None or (reason and reason.start("r") <= contrast.start("y") < reason.end("r")):
+        return False
+    if reason is None and contrast.re is not next(language.patterns("contrast")):
+        return False  # to put one for another may be any task; to compare them is a choice
+    return language.find("task", bare) is not None
+
+
+def _of_agent(language: Cues, bare: str) -> str:
+    if language.find("condition", bare) or language.find("offer", bare):
+        return ""
+    contrast = language.find("contrast", bare)
+    if contrast and looks.is_tool(contrast["y"]):
+        return ""  # how it worked, and not what it decided
+    explained = contrast or language.find("reason", bare)
+    is_decision = (
+        language.find("chosen", bare)
+        or (explained and language.find("weak", bare))
+        or (contrast and (language.find("now", bare) or _names_first(language, contrast, bare)))
+    )
+    return "decision" if is_decision else ""
+
+
+def _names_first(language: Cues, contrast: re.Match[str], bare: str) -> bool:
+    """Whether it names the one thing and then, by the first way to compare of its language, the other."""
+    return contrast.re is next(language.patterns("contrast")) and bool(_FIRST_WORD.fullmatch(bare[: contrast.start()]))
+
+
+def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
+    match = language.find(kind, sentence.bare)
+    is_cut = match is not None and match.start() == 0 and match.end() == match.end(group) and group == "y"
+    if match and is_cut and not _is_whole(language, match[group], sentence.bare[match.end() :].lstrip()):
+        return ""  # it begins the sentence, and nothing tells where it ends
+    return sentence.text[slice(*match.span(group))].strip(" .。!！,，、;") if match else ""
+
+
+def _is_whole(language: Cues, phrase: str, rest: str) -> bool:
+    """Whether a phrase at the start ends with the comma: in many languages the verb comes before it, with a reason."""
+    if rest[:1] not in _ENDS:
+        return False
+    reason = language.find("reason", rest)
+    return len(phrase.split()) <= _MOST_OF_A_PHRASE and (reason is None or reason.start() > 1 + len(rest[:1]))
