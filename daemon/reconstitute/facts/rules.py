@@ -8,11 +8,11 @@ of what was said; a statement that no longer holds says so in `standing`; at mos
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 
-from daemon.reconstitute.facts import alternatives, cues, holding, sentences, subjects
+from daemon.reconstitute.facts import alternatives, cues, holding, rule_files, sentences, subjects
 from daemon.reconstitute.facts.holding import Said, did_something
 from daemon.reconstitute.facts.sentences import Sentence
 from daemon.reconstitute.facts.statements import stated
@@ -21,6 +21,9 @@ from daemon.reconstitute.recover import Recovered
 
 MOST = 40
 """Statements of one folder."""
+
+_RANK = {"file": 1}
+"""What the user said himself comes before what a file says."""
 
 
 def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> tuple[Rule, ...]:
@@ -32,7 +35,36 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> t
     found = [*chain.from_iterable(_of_turn(facts, turn) for facts, turn in turns), *_chosen(turns)]
     said = sorted(found, key=lambda one: (one.rule.time, one.rule.citation.message_id))
     rules = holding.judged(said, sessions, files)
-    return tuple(sorted(rules, key=lambda rule: (bool(rule.standing), rule.kind != "rule", -rule.time))[:MOST])
+    rules = _with_files(rules, rule_files.find(files))
+    return tuple(
+        sorted(
+            rules,
+            key=lambda rule: (bool(rule.standing), _RANK.get(rule.who, 0) if rule.kind == "rule" else 2, -rule.time),
+        )[:MOST]
+    )
+
+
+def _with_files(said: list[Rule], written: Iterable[Rule]) -> list[Rule]:
+    """The rules of files besides those of prompts; one that stands in both is told once."""
+    rules = list(said)
+    for rule in written:
+        place = next((place for place, one in enumerate(rules) if _is_the_same(one, rule)), None)
+        if place is None:
+            rules.append(rule)
+        elif rules[place].who != "file":
+            also = f"also in {rule.origin}"
+            rules[place] = replace(rules[place], note=", ".join(filter(None, (rules[place].note, also))))
+    return rules
+
+
+def _is_the_same(said: Rule, written: Rule) -> bool:
+    """Whether most of what the shorter one is about is in the other, and both forbid something, or neither does."""
+    if said.standing or said.kind != "rule":
+        return False
+    about, other = subjects.of(said.text), subjects.of(written.text)
+    shared = about & other
+    forbids = [any(one.find("never", rule.text) for one in cues.of(rule.text)) for rule in (said, written)]
+    return len(shared) > 1 and 2 * len(shared) >= min(len(about), len(other)) and forbids[0] == forbids[1]
 
 
 def _of_turn(facts: SessionFacts, turn: Turn) -> list[Said]:
