@@ -161,7 +161,8 @@ class Entries:
         return self._list(rules, self._rule, "entry", "entries")
 
     def _rule(self, one: Rule) -> str:
-        who = {"user": "", "file": f", from {markdown.inline(one.origin)}"}.get(one.who, f", said by the {one.who}")
+        by = f"from {markdown.inline(one.origin)}" if one.origin else f"said by the {markdown.inline(one.who)}"
+        who = "" if one.who == "user" else f", {by}"
         said = f"{markdown.quoted(one.text, _MOST_TEXT)} ({markdown.inline(one.kind)}{who}, {markdown.day(one.time)})"
         said += self._mark(one.citation, one.text)
         if one.reason.strip() and one.reason not in one.text:
