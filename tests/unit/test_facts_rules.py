@@ -133,8 +133,8 @@ def test_a_terse_report_or_go_on_states_nothing(text: str) -> None:
 
 
 def test_a_plain_order_beside_a_wish_for_the_moment_is_no_rule() -> None:
-    assert rules.find([session(asked("Just look at it. Don't touch the config.", edited("a.py")))]) == ()
-    assert rules.find([session(asked("It is old. Don't touch the config.", edited("a.py")))])
+    assert rules.find([session(asked("Just look at it. Don't touch the vendor folder.", edited("a.py")))]) == ()
+    assert rules.find([session(asked("It is old. Don't touch the vendor folder.", edited("a.py")))])
 
 
 @pytest.mark.parametrize(

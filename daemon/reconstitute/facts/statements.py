@@ -18,6 +18,8 @@ _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
 _FIRST_WORD = re.compile(r"\w[\w.+#-]*\s+")
 """All that a reply such as "Tailscale instead of WireGuard." says before what it replaces."""
+_CLAUSES = re.compile(r"[;,]\s+|\s[–—-]\s|[，、；]")
+_SHORTEST = 8
 _ENDS = frozenset(",;，；、で")
 _MOST_OF_A_PHRASE = 4
 """Words of what is replaced, where the sentence begins with it."""
@@ -39,7 +41,7 @@ class Statement:
 def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
     """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
     is_short = len(sentences.words(sentence.text)) < 2 and len(sentence.text.split()) < 3
-    if sentence.is_question or is_short or not 8 <= len(sentence.text) <= _LONGEST:
+    if sentence.is_question or is_short or not _SHORTEST <= len(sentence.text) <= _LONGEST:
         return None
     return _stated(sentence, who, tuple(one.code for one in cues.of(sentence.bare, context)))
 
@@ -58,7 +60,7 @@ def _stated(sentence: Sentence, who: str, codes: tuple[str, ...]) -> Statement |
         elif language.find("explain", bare):
             continue
         else:
-            statement = _of_user(language, bare)
+            statement = _of_user_or_clause(language, bare)
         if statement.kind:
             return replace(
                 statement,
@@ -69,12 +71,22 @@ def _stated(sentence: Sentence, who: str, codes: tuple[str, ...]) -> Statement |
     return None
 
 
+def _of_user_or_clause(language: Cues, bare: str) -> Statement:
+    """What the sentence states, or else the rule that one of its clauses states without a condition."""
+    told = _of_user(language, bare)
+    if told.kind or language.find("condition", bare):
+        return told
+    clauses = (clause for clause in _CLAUSES.split(bare) if len(clause) >= _SHORTEST and clause != bare)
+    return next((one for one in (_of_user(language, clause) for clause in clauses) if one.kind == "rule"), told)
+
+
 def _of_user(language: Cues, bare: str) -> Statement:
     if language.find("rule", bare):
         return Statement("rule")
     if language.find("condition", bare):
         return Statement("")
-    is_norm = language.find("norm", bare) is not None
+    is_lasting = language.find("bare", bare) and language.find("lasting", bare)
+    is_norm = bool(is_lasting or language.find("norm", bare))
     if language.find("choice", bare) and not (is_norm and not language.find("contrast", bare)):
         return Statement("decision")
     if is_norm:
