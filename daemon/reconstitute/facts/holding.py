@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from daemon.reconstitute.facts import changed_again, cues, sentences, subjects
+from daemon.reconstitute.facts.changed_again import Written
 from daemon.reconstitute.facts.values import CallStatus, Ending, Rule, SessionFacts, Turn
-from daemon.reconstitute.recover import Recovered
 
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
@@ -36,14 +36,16 @@ class Said:
     turn: Turn
     session: SessionFacts
     forbids: bool
+    reconsiders: bool = False
+    values: tuple[changed_again.Value, ...] = ()  # that it names and its turn set
 
 
-def judged(said: Sequence[Said], sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> list[Rule]:
-    """What was said, oldest first, without repetitions; `files` tell what became of what it changed."""
+def judged(said: Sequence[Said], sessions: Sequence[SessionFacts], written: Written) -> list[Rule]:
+    """What was said, oldest first, without repetitions; `written` tells what became of what it changed."""
     changes = [change for facts in sessions for change in _changes(facts)]
     kept_apart = _without_repetitions([_with_standing(one, changes) for one in said])
-    rules = _with_later_ones(kept_apart)
-    return [_as_of_now(one, rule, files) for one, rule in zip(kept_apart, rules, strict=True)]
+    rules = _with_later_ones(kept_apart, written)
+    return [_as_of_now(one, rule, written) for one, rule in zip(kept_apart, rules, strict=True)]
 
 
 def did_something(turn: Turn) -> bool:
@@ -110,9 +112,9 @@ def retracts(prompt: str, context: str = "") -> bool:
     return any(language.find("retract", prompt[:_OPENING]) for language in cues.of(prompt, context))
 
 
-def _as_of_now(one: Said, rule: Rule, files: Sequence[Recovered]) -> Rule:
+def _as_of_now(one: Said, rule: Rule, written: Written) -> Rule:
     """A decision whose changes are gone from the files, though nobody said in so many words what replaces it."""
-    is_changed = not rule.standing and rule.kind == "decision" and changed_again.since(one.turn, files)
+    is_changed = not rule.standing and rule.kind == "decision" and changed_again.since(one.turn, written)
     return replace(rule, standing="what it changed was changed again later") if is_changed else rule
 
 
@@ -125,7 +127,7 @@ def _disregarded(one: Said, changes: Sequence[tuple[int, str]]) -> str:
     return "changed later all the same" if any(f"/{name}/" in path for path in later for name in named) else ""
 
 
-def _with_later_ones(said: list[Said]) -> list[Rule]:
+def _with_later_ones(said: list[Said], written: Written) -> list[Rule]:
     """A decision that a later one takes the place of says so, and the later one what it replaces."""
     rules = [one.rule for one in said]
     for place, one in enumerate(said):
@@ -133,26 +135,49 @@ def _with_later_ones(said: list[Said]) -> list[Rule]:
             continue
         for before in range(place):
             earlier, later = rules[before], rules[place]
-            if earlier.standing or not _replaces(later, earlier):
-                if not (earlier.standing or earlier.note) and _goes_over(one, said[before]):
+            is_replaced = (
+                _replaces(later, earlier)
+                or _sets_again(one, said[before])
+                or _thinks_better(one, said[before], written)
+            )
+            if earlier.standing or not is_replaced:
+                if not (earlier.standing or earlier.note) and _goes_over(one, said[before], written):
                     note = f"a later decision changed the same file: “{sentences.shorten(later.text, 120)}”"
                     rules[before] = replace(earlier, note=note)
                 continue
-            rules[before] = replace(earlier, standing=f"replaced later: “{sentences.shorten(later.text, 120)}”")
-            if not later.replaces:
+            rules[before] = replace(
+                earlier, note="", standing=f"replaced later: “{sentences.shorten(later.text, 120)}”"
+            )
+            if not later.replaces or one.values:
                 rules[place] = replace(later, replaces=earlier.text)
     return rules
 
 
-def _goes_over(later: Said, earlier: Said) -> bool:
+def _goes_over(later: Said, earlier: Said, written: Written) -> bool:
     """Whether a decision is the next one or about the same, and was carried out in a file in which the earlier was."""
     if earlier.turn is later.turn or earlier.rule.kind != "decision":
         return False
-    files = [{path for call in one.turn.calls for path in call.changed} for one in (earlier, later)]
+    changed = [{path for call in one.turn.calls for path in call.changed} for one in (earlier, later)]
     about = [{stem for stem in subjects.of(one.turn.prompt) if len(stem) > _SHORT_STEM} for one in (earlier, later)]
     turns = [turn for turn in later.session.turns if not turn.taken_back]
     is_next = any(one is earlier.turn and two is later.turn for one, two in pairwise(turns))
-    return bool(files[0] & files[1]) and (is_next or bool(about[0] & about[1]))
+    is_about_it = bool(changed[0] & changed[1]) and (is_next or bool(about[0] & about[1]))
+    return is_about_it and changed_again.goes_over(later.turn, earlier.turn, written)
+
+
+def _sets_again(later: Said, earlier: Said) -> bool:
+    """Whether it set a number anew that the earlier one named, in a file that the earlier one's turn changed."""
+    if earlier.turn is later.turn:
+        return False
+    paths = {path for call in earlier.turn.calls for path in call.changed} | {one.path for one in earlier.values}
+    named = set(_NUMBER.findall(earlier.rule.text))
+    return any(one.path in paths and one.old in named for one in later.values)
+
+
+def _thinks_better(later: Said, earlier: Said, written: Written) -> bool:
+    """Whether it begins by reconsidering, is about the same, and was carried out where the earlier one was."""
+    about = subjects.of(later.rule.text) & subjects.of(earlier.rule.text)
+    return later.reconsiders and bool(about) and _goes_over(later, earlier, written)
 
 
 def _replaces(later: Rule, earlier: Rule) -> bool:

@@ -2,26 +2,33 @@
 
 Only what somebody said in so many words counts: no question, wish, doubt, hearsay, quotation or code (`sentences`), and
 no plain task. By which words a language states one is in `cues.toml`. A rule is the user's; a decision of the agent
-counts where its answer was whole and changed something. Guarantees: `Rule.text`, `reason` and `replaces` are stretches
-of what was said; a statement that no longer holds says so in `standing`; at most MOST.
+counts where its answer was whole and changed something. Guarantees: `Rule.text` and `reason` are
+stretches of what was said, `replaces` is one, too, or the number or decision that stood there before; a statement that
+no longer holds says so in `standing`; at most MOST.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 
-from daemon.reconstitute.facts import alternatives, cues, holding, rule_files, sentences, subjects
+from daemon.reconstitute.facts import alternatives, changed_again, cues, holding, rule_files, sentences, subjects
+from daemon.reconstitute.facts.alternatives import Choice
+from daemon.reconstitute.facts.changed_again import Value, Written
 from daemon.reconstitute.facts.holding import Said, did_something
 from daemon.reconstitute.facts.sentences import Sentence
-from daemon.reconstitute.facts.statements import stated
+from daemon.reconstitute.facts.statements import stated, with_value
 from daemon.reconstitute.facts.values import Citation, Ending, Reply, Rule, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 
 MOST = 40
 """Statements of one folder."""
 
+_LONGEST_ANSWER = 80
+"""Characters of an answer that names a number; a longer one says something of its own."""
+_A_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _RANK = {"file": 1}
 """What the user said himself comes before what a file says."""
 
@@ -31,10 +38,11 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> t
 
     Rules come before decisions, what holds before what no longer does, and newer ones before older ones.
     """
+    written = Written(files)
     turns = [(facts, turn) for facts in sessions for turn in facts.turns[facts.copied :]]
-    found = [*chain.from_iterable(_of_turn(facts, turn) for facts, turn in turns), *_chosen(turns)]
+    found = [*chain.from_iterable(_of_turn(facts, turn, written) for facts, turn in turns), *_answers(turns, written)]
     said = sorted(found, key=lambda one: (one.rule.time, one.rule.citation.message_id))
-    rules = holding.judged(said, sessions, files)
+    rules = holding.judged(said, sessions, written)
     rules = _with_files(rules, rule_files.find(files))
     return tuple(
         sorted(
@@ -67,13 +75,14 @@ def _is_the_same(said: Rule, written: Rule) -> bool:
     return len(shared) > 1 and 2 * len(shared) >= min(len(about), len(other)) and forbids[0] == forbids[1]
 
 
-def _of_turn(facts: SessionFacts, turn: Turn) -> list[Said]:
+def _of_turn(facts: SessionFacts, turn: Turn, written: Written) -> list[Said]:
     """What the user states, and what the agent states besides."""
     if turn.is_compaction:
         return []
     said: list[Said] = []
     if _is_of_user(facts, turn):
-        said += _in_text(facts, turn, "user", Reply(turn.prompt_id, turn.time, turn.prompt))
+        values = changed_again.values(turn, written) if _A_NUMBER.search(turn.prompt) else ()
+        said += _in_text(facts, turn, "user", Reply(turn.prompt_id, turn.time, turn.prompt), values)
     if turn.ending is Ending.ANSWERED and did_something(turn):
         for one in (one for reply in turn.replies for one in _in_text(facts, turn, "agent", reply)):
             _add(said, one)
@@ -96,43 +105,65 @@ def _add(said: list[Said], one: Said) -> None:
     said.append(one)
 
 
-def _chosen(turns: Sequence[tuple[SessionFacts, Turn]]) -> Iterator[Said]:
-    """The answers of the user that choose one of two things which the reply before asked about."""
+def _answers(turns: Sequence[tuple[SessionFacts, Turn]], written: Written) -> Iterator[Said]:
+    """The answers of the user that choose one of two things, or name the number that the reply before asked for."""
     for (_, before), (facts, turn) in pairwise(
         sorted((one for one in turns if not one[0].session.parent_id), key=lambda one: one[1].time)
     ):
-        asked = next((reply.text for reply in reversed(before.replies) if reply.text.strip()), "")
-        if not asked or before.is_compaction or not _is_of_user(facts, turn):
-            continue
         answer = next(iter(sentences.split(turn.prompt)), None)
-        choice = alternatives.choice(asked, answer) if answer else None
-        if answer and choice:
+        if answer is None or before.is_compaction or not _is_of_user(facts, turn):
+            continue
+        reply = next((reply.text for reply in reversed(before.replies) if reply.text.strip()), "")
+        choices = (alternatives.choice(asked, answer) for asked in (reply, before.prompt))
+        choice = next(filter(None, choices), None) or _of_number(reply, answer, turn, written)
+        if choice:
             citation = Citation(facts.id, turn.prompt_id, turn.time, answer.text)
             rule = Rule(answer.text, "user", "decision", turn.time, citation, replaces=choice.other)
             note = f"the answer to “{sentences.shorten(choice.question, 120)}”"
             yield Said(replace(rule, note=note), turn, facts, forbids=False)
 
 
-def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply) -> Iterator[Said]:
+def _of_number(reply: str, answer: Sentence, turn: Turn, written: Written) -> Choice | None:
+    """A short answer to a question with a number or address in it that was then written into a file."""
+    question = next(reversed(sentences.split(reply)), None)
+    numbers = [one for one in _A_NUMBER.findall(answer.bare) if len(one) > 1]
+    if question is None or not question.is_question or answer.is_question or len(answer.text) > _LONGEST_ANSWER:
+        return None
+    is_written = any(changed_again.wrote(turn, written, number) for number in numbers)
+    return Choice(question.text) if is_written and with_value(answer, turn.prompt, is_explained=True) else None
+
+
+def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply, values: Sequence[Value] = ()) -> Iterator[Said]:
     pieces = sentences.split(said.text)
     is_momentary = any(one.find("moment", piece.bare) for piece in pieces for one in cues.of(piece.bare, said.text))
-    for number, sentence in enumerate(pieces):
+    for sentence, following in zip_longest(pieces, pieces[1:]):
+        after = _reason_after(following, said.text) if following else ""
+        set_here = _set_in(sentence, values)
         statement = stated(sentence, who, said.text)
+        if statement is None and set_here:
+            statement = with_value(sentence, said.text, is_explained=bool(after))
         if statement is None or (statement.if_done and not _was_carried_out(turn)):
             continue
         if statement.is_plain and is_momentary:
             continue
-        reason = statement.reason or (_reason_after(pieces[number + 1], said.text) if number + 1 < len(pieces) else "")
+        replaced = statement.replaces or (set_here[0].old if set_here and statement.kind == "decision" else "")
         citation = Citation(facts.id, said.message_id, said.time, sentence.text)
-        rule = Rule(sentence.text, who, statement.kind, said.time, citation, reason, statement.replaces)
-        yield Said(rule, turn, facts, statement.forbids)
+        reason = statement.reason or after
+        rule = Rule(sentence.text, who, statement.kind, said.time, citation, reason, replaced)
+        yield Said(rule, turn, facts, statement.forbids, statement.reconsiders, set_here)
+
+
+def _set_in(sentence: Sentence, values: Sequence[Value]) -> tuple[Value, ...]:
+    """Those of the values that the sentence names; a single figure may be a count of anything."""
+    named = set(_A_NUMBER.findall(sentence.bare))
+    return tuple(one for one in values if one.new in named and (len(one.new) > 1 or one.old in named))
 
 
 def _reason_after(following: Sentence, context: str) -> str:
     """The next sentence as the reason, where it begins with it ("Because …") or is one as a whole."""
     for language in cues.of(following.bare, context):
         match = language.find("reason", following.bare)
-        if match and match.start() <= 10:
+        if language.find("because", following.bare) or (match and match.start() <= 10):
             return following.text.strip(" .。")
     return ""
 

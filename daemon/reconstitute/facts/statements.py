@@ -7,6 +7,7 @@ universal its words: "have all files checked" and "do not add the map" are over 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -20,6 +21,8 @@ _FIRST_WORD = re.compile(r"\w[\w.+#-]*\s+")
 """All that a reply such as "Tailscale instead of WireGuard." says before what it replaces."""
 _CLAUSES = re.compile(r"[;,]\s+|\s[–—-]\s|[，、；]")
 _SHORTEST = 8
+"""Bytes, for a sign of a script without blanks says more than a letter."""
+_WITH_REASON = re.compile(r"[^:：,]{3,60}[:：]\s?\S.{8,}")
 _ENDS = frozenset(",;，；、で")
 _MOST_OF_A_PHRASE = 4
 """Words of what is replaced, where the sentence begins with it."""
@@ -36,14 +39,32 @@ class Statement:
     forbids: bool = False
     if_done: bool = False  # a task as much as a decision: it is one where it was carried out
     is_plain: bool = False  # an order that does not say itself for how long
+    reconsiders: bool = False  # it begins by thinking better of something
 
 
 def stated(sentence: Sentence, who: str, context: str = "") -> Statement | None:
     """What a sentence of the ``user`` or the ``agent`` states, or None; `context` is the text that it stands in."""
     is_short = len(sentences.words(sentence.text)) < 2 and len(sentence.text.split()) < 3
-    if sentence.is_question or is_short or not _SHORTEST <= len(sentence.text) <= _LONGEST:
+    if sentence.is_question or is_short or len(sentence.text.encode()) < _SHORTEST or len(sentence.text) > _LONGEST:
         return None
     return _stated(sentence, who, tuple(one.code for one in cues.of(sentence.bare, context)))
+
+
+def with_value(sentence: Sentence, context: str, *, is_explained: bool) -> Statement | None:
+    """What a sentence of the user decides if the number that it names was set: it says why, since when or what not."""
+    codes = tuple(one.code for one in cues.of(sentence.bare, context))
+    languages = [cues.named(code) for code in codes]
+    if sentence.is_question or len(sentence.text) > _LONGEST or _is_vetoed(sentence, languages):
+        return None
+    for language in languages:
+        if is_explained or any(language.find(kind, sentence.bare) for kind in ("contrast", "reason", "now")):
+            return _completed(Statement("decision"), language, sentence)
+    return None
+
+
+def _is_vetoed(sentence: Sentence, languages: Sequence[Cues]) -> bool:
+    kinds = ("veto", "explain", "moment", "condition")
+    return any(language.find(kind, sentence.bare) for kind in kinds for language in languages)
 
 
 @lru_cache(maxsize=_MOST_KEPT)
@@ -62,13 +83,17 @@ def _stated(sentence: Sentence, who: str, codes: tuple[str, ...]) -> Statement |
         else:
             statement = _of_user_or_clause(language, bare)
         if statement.kind:
-            return replace(
-                statement,
-                reason=_stretch(language, "reason", "r", sentence),
-                replaces=_stretch(language, "contrast", "y", sentence),
-                forbids=statement.kind == "rule" and language.find("never", sentence.bare) is not None,
-            )
+            return _completed(statement, language, sentence)
     return None
+
+
+def _completed(statement: Statement, language: Cues, sentence: Sentence) -> Statement:
+    return replace(
+        statement,
+        reason=_stretch(language, "reason", "r", sentence),
+        replaces=_stretch(language, "contrast", "y", sentence),
+        forbids=statement.kind == "rule" and language.find("never", sentence.bare) is not None,
+    )
 
 
 def _of_user_or_clause(language: Cues, bare: str) -> Statement:
@@ -76,7 +101,7 @@ def _of_user_or_clause(language: Cues, bare: str) -> Statement:
     told = _of_user(language, bare)
     if told.kind or language.find("condition", bare):
         return told
-    clauses = (clause for clause in _CLAUSES.split(bare) if len(clause) >= _SHORTEST and clause != bare)
+    clauses = (clause for clause in _CLAUSES.split(bare) if len(clause.encode()) >= _SHORTEST and clause != bare)
     return next((one for one in (_of_user(language, clause) for clause in clauses) if one.kind == "rule"), told)
 
 
@@ -85,13 +110,22 @@ def _of_user(language: Cues, bare: str) -> Statement:
         return Statement("rule")
     if language.find("condition", bare):
         return Statement("")
-    is_lasting = language.find("bare", bare) and language.find("lasting", bare)
+    is_lasting = language.find("bare", bare) and language.find("lasting", _CLAUSES.split(bare)[0])
     is_norm = bool(is_lasting or language.find("norm", bare))
     if language.find("choice", bare) and not (is_norm and not language.find("contrast", bare)):
         return Statement("decision")
     if is_norm:
         return Statement("rule", is_plain=True)
-    return Statement("decision", if_done=True) if _is_exchange(language, bare) else Statement("")
+    reconsiders = _decides_otherwise(language, bare)
+    is_request = reconsiders or _is_exchange(language, bare)
+    return Statement("decision", if_done=True, reconsiders=reconsiders) if is_request else Statement("")
+
+
+def _decides_otherwise(language: Cues, bare: str) -> bool:
+    """Whether it begins by reconsidering, and then asks for something or names it and says why."""
+    begins = language.find("rethink", bare)
+    rest = bare[begins.end() :] if begins and begins.start() == 0 else ""
+    return bool(language.find("task", rest) or _WITH_REASON.match(rest))
 
 
 def _is_exchange(language: Cues, bare: str) -> bool:
