@@ -142,6 +142,8 @@ def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply, values: Seq
         statement = stated(sentence, who, said.text)
         if statement is None and set_here:
             statement = with_value(sentence, said.text, is_explained=bool(after))
+            if statement and {one.new for one in set_here} & set(_A_NUMBER.findall(statement.replaces)):
+                continue  # the number that was set is the one that was missed: it mends a fault
         if statement is None or (statement.if_done and not _was_carried_out(turn)):
             continue
         if statement.is_plain and is_momentary:

@@ -81,7 +81,7 @@ def _stated(sentence: Sentence, who: str, codes: tuple[str, ...]) -> Statement |
         elif language.find("explain", bare):
             continue
         else:
-            statement = _of_user_or_clause(language, bare)
+            statement = _of_user_or_clause(language, bare, sentence.bare)
         if statement.kind:
             return _completed(statement, language, sentence)
     return None
@@ -96,13 +96,21 @@ def _completed(statement: Statement, language: Cues, sentence: Sentence) -> Stat
     )
 
 
-def _of_user_or_clause(language: Cues, bare: str) -> Statement:
+def _of_user_or_clause(language: Cues, bare: str, whole: str) -> Statement:
     """What the sentence states, or else the rule that one of its clauses states without a condition."""
     told = _of_user(language, bare)
-    if told.kind or language.find("condition", bare):
+    begins = language.find("rethink", whole)
+    if begins and begins.start() == 0:
+        rest = whole[begins.end() :]
+        if not told.kind and (language.find("task", rest) or _WITH_REASON.match(rest)):
+            told = Statement("decision", if_done=True)
+        return replace(told, reconsiders=True)
+    clauses = [clause for clause in _CLAUSES.split(bare) if len(clause.encode()) >= _SHORTEST]
+    is_limited = any(language.find(kind, clause) for kind in ("condition", "explain") for clause in clauses)
+    if told.kind or len(clauses) < 2 or is_limited:
         return told
-    clauses = (clause for clause in _CLAUSES.split(bare) if len(clause.encode()) >= _SHORTEST and clause != bare)
-    return next((one for one in (_of_user(language, clause) for clause in clauses) if one.kind == "rule"), told)
+    stating = (_of_user(language, clause) for clause in clauses)
+    return next((one for one in stating if one.kind == "rule" and not one.is_plain), told)
 
 
 def _of_user(language: Cues, bare: str) -> Statement:
@@ -116,16 +124,7 @@ def _of_user(language: Cues, bare: str) -> Statement:
         return Statement("decision")
     if is_norm:
         return Statement("rule", is_plain=True)
-    reconsiders = _decides_otherwise(language, bare)
-    is_request = reconsiders or _is_exchange(language, bare)
-    return Statement("decision", if_done=True, reconsiders=reconsiders) if is_request else Statement("")
-
-
-def _decides_otherwise(language: Cues, bare: str) -> bool:
-    """Whether it begins by reconsidering, and then asks for something or names it and says why."""
-    begins = language.find("rethink", bare)
-    rest = bare[begins.end() :] if begins and begins.start() == 0 else ""
-    return bool(language.find("task", rest) or _WITH_REASON.match(rest))
+    return Statement("decision", if_done=True) if _is_exchange(language, bare) else Statement("")
 
 
 def _is_exchange(language: Cues, bare: str) -> bool:
