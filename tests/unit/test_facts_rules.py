@@ -512,9 +512,11 @@ def test_a_later_decision_that_left_its_lines_alone_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("question", "answer", "content", "is_decided"),
     [
-        ("How often should it look?", "Every 300 seconds.", "wait = 300\n", True),
-        ("¿Cada cuántos minutos?", "Cada 15.", "espera = 15\n", True),
-        ("How often should it look?", "Every 300 seconds.", "wait = 60\n", False),
+        ("After how many seconds should it look?", "Every 300 seconds.", "wait = 300\n", True),
+        ("Which port?", "8080, as before", "wait = 8080\n", True),
+        ("Which columns do you need?", "bump to 300 n tag it", "wait = 300\n", False),
+        ("¿Cada cuántos minutos?", "15 minutos.", "espera = 15\n", True),
+        ("After how many seconds should it look?", "Every 300 seconds.", "wait = 60\n", False),
         ("It looks every minute.", "Every 300 seconds.", "wait = 300\n", False),
         ("How often should it look?", "Why not every 300?", "wait = 300\n", False),
     ],

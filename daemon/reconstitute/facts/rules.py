@@ -28,6 +28,7 @@ MOST = 40
 
 _LONGEST_ANSWER = 80
 """Characters of an answer that names a number; a longer one says something of its own."""
+_FEW_WORDS = 2
 _A_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _RANK = {"file": 1}
 """What the user said himself comes before what a file says."""
@@ -124,13 +125,21 @@ def _answers(turns: Sequence[tuple[SessionFacts, Turn]], written: Written) -> It
 
 
 def _of_number(reply: str, answer: Sentence, turn: Turn, written: Written) -> Choice | None:
-    """A short answer to a question with a number or address in it that was then written into a file."""
+    """What a reply asks, where the answer is no more than a number or address, or takes up the question's words.
+
+    And where that number was then written into a file; another short prompt may have nothing to do with the question.
+    """
     question = next(reversed(sentences.split(reply)), None)
     numbers = [one for one in _A_NUMBER.findall(answer.bare) if len(one) > 1]
     if question is None or not question.is_question or answer.is_question or len(answer.text) > _LONGEST_ANSWER:
         return None
+    is_answer = len(answer.text.split(",")[0].split()) <= _FEW_WORDS or subjects.of(question.text) & subjects.of(
+        answer.text
+    )
     is_written = any(changed_again.wrote(turn, written, number) for number in numbers)
-    return Choice(question.text) if is_written and with_value(answer, turn.prompt, is_explained=True) else None
+    if not is_answer or not is_written or with_value(answer, turn.prompt, is_explained=True) is None:
+        return None
+    return Choice(question.text)
 
 
 def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply, values: Sequence[Value] = ()) -> Iterator[Said]:
