@@ -103,9 +103,10 @@ def decided(text: str, old: str = "10", new: str = "12") -> list[str]:
     return [rule.kind for rule in rules.find([session(turn)], [made])]
 
 
-@pytest.mark.parametrize(
-    "text", [*(one for those in STANDING["one_off"].values() for one in those), *STANDING["later"]["near_misses"]]
-)
+ONE_TASK = [text for language in STANDING["one_off"].values() for text in language]
+
+
+@pytest.mark.parametrize("text", [*ONE_TASK, *STANDING["later"]["near_misses"], *STANDING["last"]["near_misses"]])
 def test_what_concerns_one_task_or_reports_something_is_no_rule(text: str) -> None:
     assert not decided(text, "1", "2")
 
@@ -118,7 +119,7 @@ def test_most_of_what_holds_from_now_on_is_found(name: str, least: float, half: 
 
 
 def test_what_holds_in_other_words_is_found() -> None:
-    assert [text for text in STANDING["later"]["holds"] if not decided(text)] == []
+    assert [text for name in ("later", "last") for text in STANDING[name]["holds"] if not decided(text)] == []
 
 
 @pytest.mark.parametrize("row", STANDING["reason"], ids=lambda row: row["said"])
