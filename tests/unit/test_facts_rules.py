@@ -14,8 +14,8 @@ from folder_facts import revision
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import rules, sentences
-from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, TakenBack
+from daemon.reconstitute.facts import rules, sentences, statements
+from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
 from daemon.reconstitute.recover import Recovered
 
 WHO = {"u": "user", "a": "agent"}
@@ -33,7 +33,7 @@ def rows(*names: str) -> list[tuple[str, str]]:
 
 
 def kinds(who: str, text: str) -> set[str]:
-    stated = (rules.stated(sentence, who, text) for sentence in sentences.split(text))
+    stated = (statements.stated(sentence, who, text) for sentence in sentences.split(text))
     return {one.kind for one in stated if one is not None}
 
 
@@ -93,6 +93,56 @@ def test_no_language_takes_a_near_miss_for_a_statement(language: str) -> None:
     assert [text for who, text in texts if kinds(who, text)] == []
 
 
+STANDING = tomllib.loads((Path(__file__).parent / "standing_statements.toml").read_text(encoding="utf-8"))
+
+
+def decided(text: str, old: str = "10", new: str = "12") -> list[str]:
+    """What is found where the turn set one number in the place of another."""
+    turn = asked(text, edited("a.py"))
+    made = _file(("m0", f"fee = {old}\n"), (turn.calls[0].message_id, f"fee = {new}\n"))
+    return [rule.kind for rule in rules.find([session(turn)], [made])]
+
+
+ONE_TASK = [text for language in STANDING["one_off"].values() for text in language]
+
+
+@pytest.mark.parametrize("text", [*ONE_TASK, *STANDING["later"]["near_misses"], *STANDING["last"]["near_misses"]])
+def test_what_concerns_one_task_or_reports_something_is_no_rule(text: str) -> None:
+    assert not decided(text, "1", "2")
+
+
+@pytest.mark.parametrize("half", [0, 1], ids=["seen", "held out"])
+@pytest.mark.parametrize(("name", "least"), [("rules", 0.6), ("decisions", 0.7)])
+def test_most_of_what_holds_from_now_on_is_found(name: str, least: float, half: int) -> None:
+    texts = [text for language in STANDING[name].values() for text in language[half::2]]
+    assert sum(bool(decided(text)) for text in texts) >= least * len(texts)
+
+
+def test_what_holds_in_other_words_is_found() -> None:
+    assert [text for name in ("later", "last") for text in STANDING[name]["holds"] if not decided(text)] == []
+
+
+@pytest.mark.parametrize("row", STANDING["reason"], ids=lambda row: row["said"])
+def test_the_sentence_after_it_may_give_the_reason(row: dict[str, str]) -> None:
+    assert rules.find([session(asked(row["said"], edited("a.py")))])[0].reason == row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_decided"),
+    [
+        ("The fee is now 12.", True),
+        ("Der Betrag ist jetzt 12.", True),
+        ("Set the fee to 12, because the hall got dearer.", True),
+        ("Set the fee to 12.", False),
+        ("We get 10 instead of 12 because the cache is cold.", False),
+        ("Is the fee now 12?", False),
+        ("The fee is now 13.", False),
+    ],
+)
+def test_a_number_that_was_set_is_a_decision_where_it_is_explained(text: str, is_decided: bool) -> None:
+    assert bool(decided(text)) is is_decided
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -133,8 +183,8 @@ def test_a_terse_report_or_go_on_states_nothing(text: str) -> None:
 
 
 def test_a_plain_order_beside_a_wish_for_the_moment_is_no_rule() -> None:
-    assert rules.find([session(asked("Just look at it. Don't touch the config.", edited("a.py")))]) == ()
-    assert rules.find([session(asked("It is old. Don't touch the config.", edited("a.py")))])
+    assert rules.find([session(asked("Just look at it. Don't touch the vendor folder.", edited("a.py")))]) == ()
+    assert rules.find([session(asked("It is old. Don't touch the vendor folder.", edited("a.py")))])
 
 
 @pytest.mark.parametrize(
@@ -417,6 +467,68 @@ def test_what_the_next_prompt_takes_back_says_so(stated: str, following: str) ->
     assert taken.standing.startswith("taken back by the next prompt: “")
     kept, *_ = rules.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
     assert kept.standing == ""
+
+
+def _turns(*steps: tuple[str, str]) -> tuple[SessionFacts, Recovered]:
+    """A session of prompts, each of which left one file as it stands beside it."""
+    turns = [asked(prompt, edited("a.py")) for prompt, _ in steps]
+    made = [(turn.calls[0].message_id, content) for turn, (_, content) in zip(turns, steps, strict=True)]
+    return session(*turns), _file(*made)
+
+
+def test_a_number_that_was_set_again_replaces_the_decision_that_named_it() -> None:
+    facts, made = _turns(
+        ("The fee should be 10.", "fee = 10\n"),
+        ("We use SQLite.", "fee = 10\nimport sqlite3\n"),
+        ("The fee is now 12, as the hall got dearer.", "fee = 12\nimport sqlite3\n"),
+    )
+    new, other, old = rules.find([facts], [made])
+    assert (new.replaces, new.standing) == ("The fee should be 10.", "")
+    assert (other.standing, other.note) == ("", "")
+    assert old.standing == "replaced later: “The fee is now 12, as the hall got dearer.”"
+
+
+@pytest.mark.parametrize(
+    ("later", "is_replaced"),
+    [
+        ("On reflection, use a plain file for the visits: SQLite is too much.", True),
+        ("On reflection, use a bigger font: it is hard to read.", False),
+    ],
+)
+def test_what_somebody_thinks_better_of_is_replaced(later: str, is_replaced: bool) -> None:
+    facts, made = _turns(("Let's use SQLite for the visits.", "import sqlite3\n"), (later, "open('visits')\n"))
+    *_, old = rules.find([facts], [made])
+    assert old.text.startswith("Let's use SQLite")
+    assert old.standing.startswith("replaced later") is is_replaced
+
+
+def test_a_later_decision_that_left_its_lines_alone_is_not_told() -> None:
+    facts, made = _turns(
+        ("Use SQLite instead of CSV for the visits.", "import sqlite3\n"),
+        ("Use Flask instead of Django for the visits.", "import sqlite3\nimport flask\n"),
+    )
+    assert [rule.note for rule in rules.find([facts], [made])] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "content", "is_decided"),
+    [
+        ("After how many seconds should it look?", "Every 300 seconds.", "wait = 300\n", True),
+        ("Which port?", "8080, as before", "wait = 8080\n", True),
+        ("Which columns do you need?", "bump to 300 n tag it", "wait = 300\n", False),
+        ("¿Cada cuántos minutos?", "15 minutos.", "espera = 15\n", True),
+        ("After how many seconds should it look?", "Every 300 seconds.", "wait = 60\n", False),
+        ("It looks every minute.", "Every 300 seconds.", "wait = 300\n", False),
+        ("How often should it look?", "Why not every 300?", "wait = 300\n", False),
+    ],
+)
+def test_a_number_in_an_answer_that_was_written_is_a_decision(
+    question: str, answer: str, content: str, is_decided: bool
+) -> None:
+    before, after = asked("Look for it.", reply=question), asked(answer, edited("a.py"))
+    made = _file(("m0", "wait = 1\n"), (after.calls[0].message_id, content))
+    notes = [rule.note for rule in rules.find([session(before, after)], [made])]
+    assert notes == ([f"the answer to “{question}”"] if is_decided else [])
 
 
 def test_what_it_replaces_is_left_out_where_its_end_is_not_sure() -> None:

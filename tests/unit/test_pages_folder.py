@@ -290,6 +290,18 @@ def test_a_rule_says_what_it_replaced_and_why_it_no_longer_holds():
     assert listed[2].endswith("(decision, said by the agent, 2026-11-22)[^17]. **No longer**: taken back with its turn")
 
 
+def test_more_than_twelve_rules_are_folded_and_one_of_a_file_says_which():
+    base = facts()
+    many = [replace(RULE, text=f"Never touch part {number}.", who="file", origin="AGENTS.md") for number in range(15)]
+    listed = section(front(rich(replace(base, rules=tuple(many)), [])), "Rules and decisions")
+    assert "(rule, from AGENTS.md, 2026-" in listed[0]
+    folded = listed.index("<details><summary>3 more</summary>")
+    assert [len([line for line in part if line.startswith("- ")]) for part in (listed[:folded], listed[folded:])] == [
+        12,
+        3,
+    ]
+
+
 def test_what_a_model_struck_out_stays_with_its_reason():
     struck = {
         key(RULE): statement("It was an example.", "", source("only as an example")),

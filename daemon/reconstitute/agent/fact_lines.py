@@ -171,7 +171,7 @@ class _Of:
         return self._line(entry, said, entry.citation, before=f"by {name(entry.origin)}")
 
     def rule(self, entry: Rule) -> Line:
-        said = f"{name(entry.kind)} of the {name(entry.who)}: {self.cut(entry.text)}"
+        said = f"{name(entry.kind)} of {name(entry.origin) or f'the {name(entry.who)}'}: {self.cut(entry.text)}"
         more = {"reason": entry.reason, "replaces": entry.replaces, "no longer so": entry.standing, "note": entry.note}
         return self._line(entry, said + self._more(more), entry.citation)
 

@@ -6,6 +6,7 @@ stretches of what was written.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from daemon.reconstitute.facts import cues, sentences, subjects
@@ -14,6 +15,8 @@ _MOST_WORDS = 5
 """Words of an answer that names one of two things; a longer one says something of its own."""
 _MOST_DENSE = 12
 """Its characters in a script without blanks."""
+_CLAUSE = re.compile(r",\s|[，、；;]|\s[–—-]\s")
+_SHORT_STEM = 2
 _NO_CHOICE = ("veto", "explain", "moment", "condition", "never")
 _MOST_OF_A_THING = 4
 """Words of what was not chosen, where it can be quoted."""
@@ -30,9 +33,11 @@ class Choice:
 def choice(asked: str, answer: sentences.Sentence) -> Choice | None:
     """What an answer chooses of the two things that the text asks about at its end."""
     question = next(reversed(sentences.split(asked)), None)
-    if question is None or not question.is_question or answer.is_question or _is_long(answer.text):
+    if question is None or not question.is_question or answer.is_question:
         return None
-    return next(filter(None, (_chosen(one, question, answer) for one in cues.of(question.bare, asked))), None)
+    first = sentences.whole(_CLAUSE.split(answer.text)[0])
+    languages = cues.of(question.bare, asked)
+    return next(filter(None, (_chosen(one, question, said) for said in (answer, first) for one in languages)), None)
 
 
 def _is_long(answer: str) -> bool:
@@ -41,7 +46,7 @@ def _is_long(answer: str) -> bool:
 
 def _chosen(language: cues.Cues, question: sentences.Sentence, answer: sentences.Sentence) -> Choice | None:
     separator = language.find("either", question.bare)
-    if separator is None or language.find("closer", question.bare):
+    if separator is None or language.find("closer", question.bare) or _is_long(answer.text):
         return None
     if any(language.find(kind, answer.bare) for kind in _NO_CHOICE):
         return None
@@ -51,8 +56,18 @@ def _chosen(language: cues.Cues, question: sentences.Sentence, answer: sentences
         subjects.of(second),
         subjects.of(language.without_lead(answer.text)),
     )
-    in_first, in_second = named & (of_first - of_second), named & (of_second - of_first)
-    if not named <= of_first | of_second or bool(in_first) == bool(in_second):
+    in_first, in_second = _alike(named, of_first - of_second), _alike(named, of_second - of_first)
+    if not named <= _alike(named, of_first | of_second) or bool(in_first) == bool(in_second):
         return None
     other = second.strip(" ?？؟") if in_first else ""
     return Choice(question.text, other if 0 < len(other.split()) <= _MOST_OF_A_THING else "")
+
+
+def _alike(named: frozenset[str], stems: frozenset[str]) -> frozenset[str]:
+    """Those that begin like one of the stems: an ending may follow in the question or in the answer."""
+    return frozenset(one for one in named if one in stems or any(_is_beginning(one, stem) for stem in stems))
+
+
+def _is_beginning(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) > _SHORT_STEM and long.startswith(short)

@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 _KINDS = (
-    "rule", "norm", "choice", "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
+    "rule", "norm", "bare", "lasting", "choice", "rethink", "because",
+    "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
     "task", "swap", "moment", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason"}

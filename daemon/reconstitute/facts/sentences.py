@@ -59,10 +59,11 @@ class Sentence:
 
 def split(text: str) -> list[Sentence]:
     """The sentences of `text`'s prose, in order."""
-    return [_sentence(piece) for block in _blocks(text[:_LONGEST_TEXT]) for piece in _cut(block)]
+    return [whole(piece) for block in _blocks(text[:_LONGEST_TEXT]) for piece in _cut(block)]
 
 
-def _sentence(text: str) -> Sentence:
+def whole(text: str) -> Sentence:
+    """`text`, which is one line, as one sentence."""
     bare = _QUOTED.sub(lambda match: _MASK * len(match[0]), text)
     return Sentence(text, _LINK.sub(lambda match: _MASK * len(match[0]), bare))
 

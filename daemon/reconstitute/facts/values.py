@@ -362,6 +362,7 @@ class OpenPoint:
 class Rule:
     """A sentence that states a rule or a decision, word for word, by the user or the agent (`who`).
 
+    One that stands in a file made for rules has `who` ``file`` and the file's relative path as its `origin`.
     `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does;
     `note` what came of it otherwise: such as that nothing was changed, which a decision need not ask for.
     """
@@ -375,6 +376,7 @@ class Rule:
     replaces: str = ""
     standing: str = ""
     note: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

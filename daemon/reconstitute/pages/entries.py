@@ -34,6 +34,8 @@ _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)
 _MOST_TEXT = 300
 _MOST_COMMAND = 160
 _MOST_PATHS = 3
+_MOST_RULES = 12
+"""Rules and decisions that stand unfolded: those that hold come first."""
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
 _OPEN = {
     OpenKind.TODO: "todo",
@@ -157,11 +159,17 @@ class Entries:
         return f"{_bold(_OPEN[one.kind])}: {text}{detail}{self._mark(one.citation, one.text + ' ' + one.detail)}"
 
     def rules(self, rules: Sequence[Rule]) -> markdown.Markdown:
-        """Rules and decisions, in the words of the user or the agent."""
-        return self._list(rules, self._rule, "entry", "entries")
+        """Rules and decisions, in the words of who stated them; what follows the first ones is folded."""
+        first = self._list(rules[:_MOST_RULES], self._rule, "entry", "entries")
+        rest = self._list(rules[_MOST_RULES:], self._rule, "entry", "entries")
+        if not rest:
+            return first
+        summary = f"{len(rules) - _MOST_RULES} more"
+        return markdown.Markdown(f"{first}\n\n<details><summary>{summary}</summary>\n\n{rest}\n\n</details>")
 
     def _rule(self, one: Rule) -> str:
-        who = "" if one.who == "user" else f", said by the {markdown.inline(one.who)}"
+        by = f"from {markdown.inline(one.origin)}" if one.origin else f"said by the {markdown.inline(one.who)}"
+        who = "" if one.who == "user" else f", {by}"
         said = f"{markdown.quoted(one.text, _MOST_TEXT)} ({markdown.inline(one.kind)}{who}, {markdown.day(one.time)})"
         said += self._mark(one.citation, one.text)
         if one.reason.strip() and one.reason not in one.text:
