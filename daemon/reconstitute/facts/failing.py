@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
 from daemon.reconstitute.facts import commands, outcomes, sentences
-from daemon.reconstitute.facts.looks import essence, fails_on_purpose, is_tool, parts
+from daemon.reconstitute.facts.looks import fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.values import (
     Call,
@@ -159,15 +159,13 @@ def _is_dropped(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) 
 
 def _is_back(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) -> bool:
     """Whether all files that were changed between its last success and its failure have the contents they had then."""
-    words = essence(failed.call.command)
+    keys = {one.key for one in outcomes.failed(failed.call)}
     passed = [
         run.call.ended
         for run in runs
-        if run.call.status is CallStatus.OK
-        and run.call.started < failed.call.started
-        and (run.call.folder, essence(run.call.command)) == (failed.call.folder, words)
+        if run.call.started < failed.call.started and keys <= {one.key for one in outcomes.passed(run.call)}
     ]
-    if not passed or not words:
+    if not passed or not keys:
         return False
     changed = [file for file in files if _was_changed(file, passed[-1], failed.call.started)]
     return bool(changed) and all(_is_as_before(file, passed[-1]) for file in changed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from daemon.transcript.shell import packages, programs
 from daemon.transcript.shell.names import words
@@ -44,9 +44,14 @@ def of(command: str, folder: str = "") -> Spelling:
         return ()
     while given and _ASSIGNED.fullmatch(given[0]):
         given = given[1:]
-    if not given or any(word in {"&&", "||", "|", ";", "&"} for word in given):
+    return () if any(word in {"&&", "||", "|", ";", "&"} for word in given) else of_words(given, folder)
+
+
+def of_words(given: Sequence[str], folder: str) -> Spelling:
+    """The same for the words of a simple command, without assignments."""
+    if not given:
         return ()
-    name, rest = given[0].removeprefix("./") or ".", given[1:]
+    name, rest = given[0].removeprefix("./") or ".", list(given[1:])
     if name in packages.SCRIPTED:
         return _of_package(name, rest, folder)
     if name in _MAKES:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daemon.reconstitute.facts.looks import essence
-from daemon.reconstitute.facts.values import Call
+from daemon.reconstitute.facts.looks import parts
+from daemon.reconstitute.facts.values import Call, CallStatus
 
 _MOST = 32_000
 """Characters of an output's end that are looked at."""
@@ -108,12 +108,20 @@ _MENTIONS = re.compile(
 _NOTHING_WRONG = re.compile(r"\b(?:0|no|without|zero) (?:errors?|fail(?:ed|ures?|ing)?)\b", re.IGNORECASE)
 
 
+_REFUSED = re.compile(
+    r"(?:Error: )?The user (?:(?P<rule>has specified a rule)|rejected permission)(?:.*?feedback: (?P<feedback>.+))?",
+    re.DOTALL,
+)
+"""OpenCode's words for a call that was not permitted, to the model; the rest lists the rules."""
 _MESSAGE = re.compile(r"[^\s:]{1,80}:\s+\S|[^\W\d_a-z]{4,}\b(?!=)|[^\W\d_]+\s.*[^\s.\\][.!]$")
 """A line that is surely no command as ``make`` echoes it: it names what it is of, is in capitals, or is a sentence."""
 
 
 def of(call: Call) -> str:
     """What went wrong with a call: of a command the line that tells it, of any other tool the first of its error."""
+    if call.status is CallStatus.REFUSED and (refused := _REFUSED.match(call.error)) is not None:
+        said = " ".join((refused["feedback"] or "").split())
+        return "by a permission rule" if refused["rule"] else f"by the user: {said}" if said else "by the user"
     if call.command:
         return line(call.error or call.output)
     return next((one.strip() for one in call.error.splitlines() if one.strip()), "")
@@ -126,7 +134,7 @@ def missing_program(call: Call) -> str:
     said = of(call)
     if (found := _NO_SUCH_PROGRAM.search(said)) is not None:
         return str(next(filter(None, found.groups())))
-    return next((word for word in essence(call.command) if f" {word}:" in f" {said}"), "")
+    return next((word for _, words in parts(call.command) for word in words if f" {word}:" in f" {said}"), "")
 
 
 def line(text: str) -> str:
