@@ -34,7 +34,7 @@ def gather(
         sessions=made,
         purpose=(own[target],) if target in own else purpose.find(target, made, files),
         standing=standing.find(target, made, files, programs, moment),
-        commands=commands.marked(commands.find(target, made), _readmes(files), named),
+        commands=commands.marked(commands.find(target, made, named, scripts.kinds(files)), _readmes(files), named),
         scripts=named,
         needs=scripts.needs(target, files),
         setbacks=failures,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -36,14 +36,22 @@ class _Seen:
     runs: list[tuple[Run, Call, Turn, SessionFacts]] = field(default_factory=list)
 
 
-def find(target: str, sessions: Sequence[SessionFacts]) -> tuple[Command, ...]:
-    """The commands worth knowing to whoever wants to run it, in the order of their groups, then the newest first."""
+def find(
+    target: str, sessions: Sequence[SessionFacts], scripts: Sequence[Script] = (), told: Mapping[str, str] | None = None
+) -> tuple[Command, ...]:
+    """The commands worth knowing to whoever wants to run it, in the order of their groups, then the newest first.
+
+    What a target is for whose name does not tell, `scripts` say by what it runs; `told` is what scripts of the project
+    are for, by path.
+    """
+    named = {spellings.of(one.invocation): one.group for one in scripts}
     seen: dict[tuple[str, str], _Seen] = {}
     for session in sessions:
         for turn in session.turns[session.copied :]:
             for call in turn.calls:
-                for run, group in of_call(call, session):
+                for run, by_words in of_call(call, session):
                     if is_beneath(run.folder, target):
+                        group = _in_project(run, by_words, target, named, told or {})
                         text = " ".join(redact(" ".join([*run.assigned, run.text])).split())
                         name = _check(seen, text, run, session) if group == "check" else (text, run.folder)
                         seen.setdefault(name, _Seen(text, group)).runs.append((run, call, turn, session))
@@ -101,6 +109,16 @@ def of_call(call: Call, session: SessionFacts) -> Iterator[tuple[Run, str]]:
             yield run, group
 
 
+def _in_project(
+    run: Run, group: str, target: str, named: Mapping[spellings.Spelling, str], told: Mapping[str, str]
+) -> str:
+    """What a command is for, by the project's own scripts and targets where its words hardly tell."""
+    if group == "other":
+        inside = (posixpath.relpath(run.key[0], target), *run.key[1:])
+        return next((named[one] for one in (inside, inside[:3]) if one in named), group)
+    return (_of_script(run.key, target, told) or group) if group == "run" else group
+
+
 def _group(program: Program) -> str:
     given = [one.text for one in program.arguments]
     path = program.field.text
@@ -140,9 +158,18 @@ def _cited(run: tuple[Run, Call, Turn, SessionFacts]) -> Citation:
     return Citation(session.id, call.message_id, call.ended or call.started)
 
 
-def groups_of(command: str) -> Iterator[str]:
-    """What each command of a line is for: of a script's or a target's, that is not run here."""
-    for run in runs.of_text(command):
-        group = _group(run.program)
+def groups_of(command: str, folder: str = "", told: Mapping[str, str] | None = None) -> Iterator[str]:
+    """What each command of a line is for: of a script's or a target's, that is not run here but in `folder`.
+
+    `told` is what the project's own scripts are for, by path.
+    """
+    for run in runs.of_text(command, posixpath.join("/", folder)):
+        group = _of_script(run.key, "/", told or {}) or _group(run.program)
         if run.is_started and not run.is_inline and group not in ("", "check"):
             yield group
+
+
+def _of_script(key: runs.Key, target: str, told: Mapping[str, str]) -> str:
+    """What the project's script is for that is run; empty where it is none that is `told` of."""
+    path = posixpath.join(*key[:2]) if len(key) > 1 and key[0] else ""
+    return told.get(posixpath.relpath(path, target), "") if path else ""

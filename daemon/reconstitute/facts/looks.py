@@ -35,6 +35,11 @@ def is_tool(name: str) -> bool:
     return name.strip() in _LOOKS | {"sed", "awk", "perl", "ripgrep"}
 
 
+def is_look(name: str) -> bool:
+    """Whether a program only looks, or prints; without a name nothing is run."""
+    return name in _LOOKS or not name
+
+
 def fails_on_purpose(command: str) -> bool:
     """Whether a command says itself that it shall fail."""
     return _ENDS.search(command) is not None

@@ -83,6 +83,27 @@ def of_text(command: str, folder: str = "/") -> tuple[Run, ...]:
     return _read(Call("bash", "", CallStatus.OK, "", "", 0, 0, command, folder, 0), "", 0, CallStatus.OK)
 
 
+def names(command: str) -> frozenset[str]:
+    """The programs that a script names anywhere, also in conditions and loops; empty where it cannot be read."""
+    try:
+        body = parse(command[:_LONGEST]).body
+    except (NotUnderstood, RecursionError):
+        return frozenset()
+    left: list[Statement] = [statement for statement, _ in body.items]
+    found = set()
+    while left:
+        statement = left.pop()
+        if isinstance(statement, Simple):
+            found.add(_name(statement))
+        elif isinstance(statement, Chain):
+            left += _links(statement)
+        elif isinstance(statement, Pipeline):
+            left += statement.parts
+        else:
+            left += [one for one, _ in statement.body.items] if isinstance(statement, Block) else statement.inner
+    return frozenset(found)
+
+
 def culprits(call: Call, ran: Sequence[Run]) -> tuple[Run, ...]:
     """Those of the commands that `call` `ran` that failed, or where that is not known may have done so."""
     asked = ran or _read(call, "", None, CallStatus.UNKNOWN)
