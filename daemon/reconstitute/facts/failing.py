@@ -7,7 +7,6 @@ files are back at the state with which the command passed.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -115,8 +114,8 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
         places[command].add(where)
     for run, facts in latest.values():
         if not run.passed:
-            is_one_of_many = len(places[run.command]) > 1 and run.place and facts.session.directory
-            where = f"in {posixpath.relpath(run.place, facts.session.directory)}" if is_one_of_many else ""
+            place = outcomes.where(run, facts.session.directory)
+            where = f"in {place or 'the main folder'}" if place or len(places[run.command]) > 1 else ""
             yield run.command, run.citation, "; ".join(filter(None, (where, run.summary))), True
     commands_of_tests = {run.command for run, _ in tests}
     for setback in setbacks:

@@ -6,6 +6,7 @@ They are told by a shell command and what it printed. Where its exit status does
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -105,6 +106,12 @@ def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:
                     is_good = run.status is CallStatus.OK
                     found[key] = TestRun(run.text[:_LONGEST], is_good, _summary(lines), citation, run.folder)
     return tuple(found.values())
+
+
+def where(run: TestRun, directory: str) -> str:
+    """The folder in which tests ran, relative to the `directory` of their session; empty where they ran there."""
+    is_elsewhere = run.place and directory and run.place != directory
+    return posixpath.relpath(run.place, directory) if is_elsewhere else ""
 
 
 def _summary(lines: Sequence[str]) -> str:

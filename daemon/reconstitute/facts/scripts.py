@@ -14,7 +14,7 @@ from itertools import islice
 
 from daemon import records
 from daemon.files.history import REVERTED
-from daemon.reconstitute.facts import command_groups, commands, looks, manifests
+from daemon.reconstitute.facts import command_groups, commands, lasting_commands, looks, manifests, spellings
 from daemon.reconstitute.facts.contents import cut, last_text
 from daemon.reconstitute.facts.runs import names as programs_of
 from daemon.reconstitute.facts.values import Need, Script
@@ -26,6 +26,9 @@ _MOST_PER_FILE = 40
 _DEEPEST = 2
 """Folders beneath the target in which manifests still belong to it, such as ``packages/api``."""
 _MOST_RUNS = 160
+_MOST_STARTS = 3
+_IS_PROGRAM = re.compile(r"(?:\./|(?:vendor/|node_modules/\.)?bin/)\S")
+"""A path that is written as a program's."""
 _MOST_NEEDS = 12
 _RULE = re.compile(
     r"^([A-Za-z0-9][\w.-]*(?:[ \t]+[A-Za-z0-9][\w.-]*)*)[ \t]*::?(?!=)[ \t]*([^\n]*)"
@@ -102,6 +105,29 @@ def _kind(text: str, *, is_shell: bool) -> str:
         return groups.pop()
     names = programs_of(text)
     return "test" if "exit" in names and not groups and all(map(looks.is_look, names - {"exit", "set"})) else ""
+
+
+def starts(
+    target: str, files: Sequence[Recovered], readmes: Sequence[Recovered], known: Sequence[spellings.Spelling] = ()
+) -> tuple[Script, ...]:
+    """The commands with which a README, or a language's convention, says to start the project, but `known` ones."""
+    there = {file.relative: file for file in files if file.state is not State.DELETED}
+    gone = lasting_commands.places(target, files)
+    found: dict[spellings.Spelling, Script] = {}
+    for file in readmes:
+        text = last_text(file)
+        for said in spellings.in_code(text.text) if text is not None else ():
+            spelled = spellings.of(said)
+            path = lasting_commands.script_of(said, "")
+            is_script = "/" not in spelled[1] or path in there or _IS_PROGRAM.match(said) if spelled[1:] else False
+            if is_script and path not in gone and list(commands.groups_of(said)) == ["run"]:
+                line = _line(said, 160)
+                found.setdefault(spelled, Script(line, line, "", file.path, "run"))
+    conventions = (("Cargo.toml", "src/main.rs", "cargo run"), ("go.mod", "main.go", "go run ."))
+    for manifest, main, command in conventions:
+        if manifest in there and main in there:
+            found.setdefault(spellings.of(command), Script(command, command, main, there[manifest].path, "run"))
+    return tuple(islice((one for spelled, one in found.items() if spelled not in known), _MOST_STARTS))
 
 
 def _recipe(text: str) -> str:

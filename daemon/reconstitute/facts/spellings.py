@@ -107,10 +107,22 @@ def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bo
 
 def in_text(text: str) -> frozenset[Spelling]:
     """The commands that a README names, as code or on lines of their own; single words only as code."""
-    told = [found[1] for found in _CODE.finditer(text)]
     lines = (_PROMPT.sub("", raw, count=1).strip() for raw in text.split("\n") if len(raw) <= _LONGEST_LINE)
-    told += [line for line in lines if " " in line]
+    told = [*in_code(text), *(line for line in lines if " " in line)]
     return frozenset(filter(None, map(of, told)))
+
+
+def in_code(text: str) -> tuple[str, ...]:
+    """What a README shows as code: in the text, in blocks, or behind a shell's prompt, in order."""
+    found: list[str] = []
+    is_block = False
+    for raw in text.split("\n"):
+        if raw.lstrip().startswith(("```", "~~~")):
+            is_block = not is_block
+        elif len(raw) <= _LONGEST_LINE:
+            is_line = is_block or raw.startswith(("    ", "\t", "$ "))
+            found += [_PROMPT.sub("", raw, count=1).strip()] if is_line else [one[1] for one in _CODE.finditer(raw)]
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def mentions(named: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:

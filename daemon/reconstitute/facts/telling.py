@@ -113,8 +113,13 @@ _REFUSED = re.compile(
     re.DOTALL,
 )
 """OpenCode's words for a call that was not permitted, to the model; the rest lists the rules."""
-_MESSAGE = re.compile(r"[^\s:]{1,80}:\s+\S|[^\W\d_a-z]{4,}\b(?!=)|[^\W\d_]+\s.*[^\s.\\][.!]$")
-"""A line that is surely no command as ``make`` echoes it: it names what it is of, is in capitals, or is a sentence."""
+_MESSAGE = re.compile(r"[^\s:]{1,80}:\s+\S|[^\W\d_a-z]{4,}\b(?!=)|[^\W\d_]+\s.*[^\s.\\][.!]$|"
+                      r"[^\W\d_a-z][^\W\d_]+(?:\s+[^\s=/$\\]+)+$|[^\x00-\x7f]{3}")  # fmt: skip
+"""A line that is surely no command as ``make`` echoes it: it names what it is of, is in capitals, or is a sentence, or
+begins with a capital or in no Latin letters.
+"""
+_CLOSING = re.compile(r"(?:[^\W\d_]+ ?){1,3}")
+_NAMES_SOMETHING = re.compile(r"[^\s:]: +\S|：\S")
 
 
 def of(call: Call) -> str:
@@ -154,7 +159,7 @@ def line(text: str) -> str:
     mentions = [pair for pair in own if _MENTIONS.search(pair[1])]
     wrapped = any(_STATUS.match(said) for _, said in told)
     wrappers = [pair for pair in told if _WRAPPER.match(pair[1]) and not _STATUS.match(pair[1])]
-    rest = _before_status(told, own) if wrapped else own[-1:] or kept[-1:]
+    rest = _before_status(told, own) if wrapped else _before_closing(own) or kept[-1:]
     chosen = _root(causes) or failed[:1] or mentions[-1:] or wrappers[:1] or rest
     return _whole(chosen[0], kept) if chosen else ""
 
@@ -164,6 +169,14 @@ def _before_status(told: Sequence[tuple[int, str]], own: Sequence[tuple[int, str
     status = next(number for number, said in told if _STATUS.match(said))
     before = [pair for pair in own if pair[0] < status][-1:]
     return [pair for pair in before if _MESSAGE.match(pair[1])]
+
+
+def _before_closing(own: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The last line; of a few words that only close a report, the last line before it that names something."""
+    last = own[-1:]
+    if last and _CLOSING.fullmatch(last[0][1]):
+        return [pair for pair in own if _NAMES_SOMETHING.search(pair[1])][-1:] or last
+    return last
 
 
 def _bare(raw: str) -> str:
