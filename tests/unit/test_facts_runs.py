@@ -79,6 +79,15 @@ def test_what_ran_again_without_a_known_end_is_not_said_to_have_failed() -> None
     )
 
 
+def test_what_ran_again_and_printed_the_same_cause_did_not_succeed() -> None:
+    failed, again = (
+        ran("make -C core test", 2, "core: no data"),
+        ran("cd core && make test || true", 0, "core: no data"),
+    )
+    (found,) = setbacks.find([session(asked("Test it.", failed, again))])
+    assert found.outcome == "did not succeed later"
+
+
 LINKS = st.sampled_from(
     ["make", "npm test", "cargo build", "cd x", "sed -i s/a/b/ f", "echo hi", "python3 a.py", "git add .", "pytest -q"]
 )

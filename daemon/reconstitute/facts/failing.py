@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
-from daemon.reconstitute.facts import commands, outcomes, sentences
+from daemon.reconstitute.facts import commands, outcomes, sentences, telling
 from daemon.reconstitute.facts.looks import fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.values import (
@@ -109,6 +109,8 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
     """
     tests = sorted(((run, facts) for facts in sessions for run in facts.tests), key=lambda pair: pair[0].citation.time)
     latest = {(run.command, run.place): (run, facts) for run, facts in tests}
+    failures = (call for facts in sessions for turn in facts.turns for call in turn.calls if call.command)
+    causes = {call.message_id: sentences.shorten(telling.of(call)) for call in failures if call.exit}
     places = defaultdict[str, set[str]](set)
     for command, where in latest:
         places[command].add(where)
@@ -116,7 +118,8 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
         if not run.passed:
             place = outcomes.where(run, facts.session.directory)
             where = f"in {place or 'the main folder'}" if place or len(places[run.command]) > 1 else ""
-            yield run.command, run.citation, "; ".join(filter(None, (where, run.summary))), True
+            why = run.summary or causes.get(run.citation.message_id, "")
+            yield run.command, run.citation, "; ".join(filter(None, (where, why))), True
     commands_of_tests = {run.command for run, _ in tests}
     for setback in setbacks:
         is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)

@@ -182,12 +182,13 @@ def _does_more(later: _Made, ran: Run, failed: _Made, wanted: Run) -> bool:
 
 
 def _was_run_again(failed: _Made, ran: Sequence[_Made]) -> bool:
-    """Whether its command ran again later, and nobody knows how that ended."""
+    """Whether its command ran again later, nobody knows how that ended, and it did not print the same cause."""
     keys = {run.key for run in failed.blamed}
+    cause = telling.of(failed.call)
     return any(
         run.key in keys and run.status is CallStatus.UNKNOWN
         for one in ran
-        if one.place > failed.place
+        if one.place > failed.place and not (cause and cause in one.call.output)
         for run in outcomes.of_call(one.call)
     )
 
