@@ -38,6 +38,8 @@ RUNS: list[tuple[str, int | None, str, list[tuple[str, bool, str]]]] = [
     ("node --test", 0, "ℹ pass 2\nℹ fail 0", []),
     ("npm test | tail", 0, "ℹ pass 2\nℹ fail 0", [("npm test", True, "2 passed")]),
     ("make", 0, "done", []),
+    ("pytest --collect-only", 0, "", []),
+    ("cargo test --no-run", 0, "", []),
     ("npm run test:unit", 0, "", [("npm run test:unit", True, "")]),
     ("npm run build", 0, "", []),
     ("./run_tests.sh", 0, "", [("./run_tests.sh", True, "")]),

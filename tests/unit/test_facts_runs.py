@@ -19,6 +19,10 @@ ENDED = [
     ("a | tail && cargo test | tail; exit ${PIPESTATUS[0]}", 1, "", {"a": UNKNOWN, "tail": UNKNOWN}),
     ("set -o pipefail; cargo test | tail -8", 101, "", {"set": UNKNOWN, "cargo": FAILED, "tail": UNKNOWN}),
     ("set -eo pipefail; cargo test | tail -8", 0, "", {"set": UNKNOWN, "cargo": OK, "tail": OK}),
+    ("npm ci && cargo test 2>&1 | tee log", 0, "", {"npm": OK, "cargo": UNKNOWN, "tee": OK}),
+    ("cd x && a > l 2>&1 | b && cargo test", 0, "", {"cd": OK, "a": UNKNOWN, "b": OK, "cargo": OK}),
+    ("bash -lc 'cd x && cargo test'", 101, "", {"cd": UNKNOWN, "cargo": FAILED}),
+    ('bash -c "$X"', 1, "", {"bash": FAILED}),
     ("cargo test; exit $?", 101, "", {"cargo": FAILED}),
     ("printf x >> a.toml && cargo build", 101, "", {"printf": UNKNOWN, "cargo": FAILED}),
     ("sed -i s/a/b/ a.py && python3 a.py", 1, "", {"sed": OK, "python3": FAILED}),
@@ -47,6 +51,7 @@ SAME = [
     ("make -C web run", "cd web && make run"),
     ("pytest -x tests", "CI=1 timeout 60 uv run python -m pytest -q tests"),
     ("./gradlew test", "sh gradlew test"),
+    ("npm test", "bash -lc 'npm test'"),
     ("python3 a.py", "python3 a.py > out.txt && wc -l out.txt"),
     ("npm run build && npm test", "npm run build; echo built && npm test && npm run build"),
 ]

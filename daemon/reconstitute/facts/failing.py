@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
 from daemon.reconstitute.facts import commands, outcomes, sentences, telling
+from daemon.reconstitute.facts.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.contents import cut
 from daemon.reconstitute.facts.looks import fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.values import (
@@ -66,9 +68,7 @@ def find(
     ]
     changed = max(map(_last_change, sessions), default=0)
     for text, citation, detail, is_test in _failed(sessions, setbacks):
-        run = next(
-            (run for run in runs if run.call.message_id == citation.message_id and text in run.call.command), None
-        )
+        run = next((run for run in runs if run.call.message_id == citation.message_id and _has(run.call, text)), None)
         if run is not None and _is_dropped(run, runs, files):
             continue
         is_of_tests = is_test or "test" in commands.groups_of(text)
@@ -79,6 +79,13 @@ def find(
             OpenPoint(OpenKind.FAILING, text, citation.time, citation, "; ".join(filter(None, (detail, since)))),
             is_test,
         )
+
+
+def _has(call: Call, text: str) -> bool:
+    """Whether a setback of this text may be of this call."""
+    return text in (call.command, call.title) or any(
+        cut(run.text, LONGEST_TITLE) == text for run in outcomes.of_call(call)
+    )
 
 
 def _names(prompt: str, command: str) -> bool:

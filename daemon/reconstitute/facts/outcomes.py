@@ -34,6 +34,8 @@ _TASKS = {
     for name in tools.split()
 }
 """Programs with the words that make them run tests."""
+_ONLY_LISTS = names("--version --help --collect-only --co --list --listTests --list-tests --no-run --dry-run -list")
+"""With these no test is run."""
 _OF_MANY_GOALS = names("mvn mvnw gradle gradlew")
 _INTERPRETERS = names("python python3 node deno bun ruby php perl bash sh")
 _TEST_FILE = re.compile(r"(?:.*/)?(?:tests?[_-][\w.-]+|[\w-]+[._-](?:tests?|spec)(?:\.\w+)+|(?:run[_-]?)?tests?\.\w+)")
@@ -133,8 +135,10 @@ def _summaries(output: str) -> list[str]:
 
 
 def _is_test(program: Program) -> bool:
+    if _ONLY_LISTS & set(plain(program)):
+        return False
     if program.name in _RUNNERS:
-        return "--version" not in plain(program) and "--help" not in plain(program)
+        return True
     operands = [text for text in plain(program) if not text.startswith("-")]
     if program.name in _TASKS:
         goals = operands[1:] if operands[:1] == ["run"] else operands

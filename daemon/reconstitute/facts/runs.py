@@ -36,6 +36,7 @@ _DROPPED = word_set("timeout time nohup nice ionice stdbuf setsid unbuffer caffe
 """Wrappers that say how somebody watched a command, not how one runs it."""
 _PIPED = word_set("tail head cat tee grep less sed awk sort uniq wc cut tr more jq")
 """Behind a pipe they only show or filter what came before."""
+_SHELLS = word_set("sh bash zsh dash ksh")
 _CUT_OFF = frozenset({124, 130, 137, 143})
 """Exit statuses of a command that a time limit or a signal ended."""
 _STATUS = re.compile(r"\$\?|\$\{PIPESTATUS\[(\d)\]\}|\$PIPESTATUS")
@@ -136,7 +137,7 @@ class _Ended:
 @lru_cache(maxsize=4096)
 def _walked(command: str, folder: str, ended: _Ended) -> tuple[Run, ...]:
     try:
-        body = parse(command).body
+        body = _steps(parse(command).body)
     except (NotUnderstood, RecursionError):
         return ()
     body, code, part = _with_told_status(body, ended)
@@ -168,6 +169,27 @@ def _with_told_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None, in
     if part is not None and not _is_one_pipeline(before.items[-1][0]):
         return before, None, None
     return before, int(printed[1]) if printed else ended.code, part
+
+
+def _steps(steps: Steps) -> Steps:
+    return Steps(tuple((_bound(statement), is_background) for statement, is_background in steps.items))
+
+
+def _bound(statement: Statement) -> Statement:
+    """The statement as bash binds it: the grammar takes the chain in ``a && b 2>&1 | c`` for the pipe's first part."""
+    if isinstance(statement, Block):
+        return replace(statement, body=_steps(statement.body))
+    if isinstance(statement, Pipeline):
+        head, *others = map(_bound, statement.parts)
+        if not isinstance(head, Chain):
+            return replace(statement, parts=(head, *others))
+        operator, last = head.rest[-1]
+        return Chain(head.first, (*head.rest[:-1], (operator, replace(statement, parts=(last, *others)))))
+    if isinstance(statement, Chain):
+        first = _bound(statement.first)
+        rest = tuple((operator, _bound(part)) for operator, part in statement.rest)
+        return Chain(first.first, (*first.rest, *rest)) if isinstance(first, Chain) else Chain(first, rest)
+    return statement
 
 
 def _is_one_pipeline(statement: Statement) -> bool:
@@ -276,6 +298,9 @@ class _Reader:
         program = unwrapped([found for group in fields for found in group])
         if program is None:
             return
+        if program.name in _SHELLS and (inner := _given_code(program)) is not None:
+            self.inside(Block(_steps(inner), is_subshell=True, redirects=()), end)
+            return
         if program.name in ("cd", "pushd"):
             self.folder = _moved(self.folder, program)
         if program.name == "set" and "pipefail" in one.words:
@@ -293,6 +318,18 @@ class _Reader:
 
 ASKS = word_set("--version -V --help -h version --dry-run")
 """Words that ask a program about itself, or what it would do: no run of it."""
+
+
+def _given_code(program: Program) -> Steps | None:
+    """The commands in ``bash -c '...'``."""
+    given = program.arguments
+    at = next((number for number, one in enumerate(given) if re.fullmatch(r"-[a-z]*c", one.text)), len(given))
+    if at + 1 >= len(given) or not given[at + 1].exact:
+        return None
+    try:
+        return parse(given[at + 1].text).body
+    except (NotUnderstood, RecursionError):
+        return None
 
 
 def _plain(said: Sequence[str]) -> Key:
