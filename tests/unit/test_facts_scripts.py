@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from folder_facts import TARGET, file, revision
+from folder_facts import TARGET, call, file, revision, session, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.files import Grade
 from daemon.model import Operation
-from daemon.reconstitute.facts import scripts
+from daemon.reconstitute.facts import commands, scripts
 from daemon.reconstitute.recover import State
 
 MAKEFILE = """CC := gcc
@@ -157,3 +157,44 @@ def test_a_hostile_manifest_costs_little_time(name, piece):
 )
 def test_what_is_run_without_a_name_is_marked(name, text, default):
     assert [one.name for one in scripts.find(TARGET, [file(name, text)]) if one.is_default] == [default] * bool(default)
+
+
+KINDS = [
+    ("go.sh", "#!/bin/sh\nnpm ci\nnpm test\n", "test"),
+    ("go.sh", "set -e\nrsync -a dist/ web:/srv\n", ""),
+    ("go.sh", "docker compose up -d\n", "run"),
+    ("tools/pruef-nicht.sh", "exit 0\n", ""),
+    ("tools/tabs.sh", "#!/bin/sh\n# Sucht.\nset -e\nif grep -rn x --include='*.yml' .; then echo 'ja'; exit 2; fi\necho ok\n", "test"),
+    ("tools/tabs.sh", "if grep -q x a; then rm -rf b; exit 2; fi\n", ""),
+    ("bin/x", "#!/bin/sh\ncargo test\n", "test"),
+    ("LICENSE", "cargo test\n", ""),
+    ("tel.py", "bad = 0\nfor p in x:\n    bad += 1\nsys.exit(bad)\n", "test"),
+    ("tel.py", "sys.exit(1 if bad else 0)\n", "test"),
+    ("tel.mjs", "process.exit(bad ? 1 : 0);\n", "test"),
+    ("tel.py", "rc = subprocess.call(['x'])\nsys.exit(rc)\n", ""),
+    ("tel.py", "sys.exit(main())\n", ""),
+    ("tel.py", "print(1)\n", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "text", "group"), KINDS)
+def test_a_script_is_for_what_its_recipe_does(path, text, group):
+    assert scripts.kinds([file(path, text)]) == ({path: group} if group else {})
+
+
+@pytest.mark.parametrize(
+    ("makefile", "command", "group"),
+    [
+        ("zkus:\n\tsh tools/tabs.sh\n", "make zkus", "test"),
+        ("zkus:\n\tcargo test\n", "make zkus", "test"),
+        ("zkus:\n\tcargo test\n", "make -s zkus", "test"),
+        ("sestav:\n\tcargo build\n", "make sestav", "build"),
+        ("zkus:\n\ttrue\n", "make zkus", "other"),
+        ("zkus:\n\tcargo test\n", "sh tools/tabs.sh", "test"),
+    ],
+)
+def test_a_target_in_any_language_is_for_what_it_runs(makefile, command, group):
+    files = [file("Makefile", makefile), file("tools/tabs.sh", "if grep -q x a; then exit 2; fi\n")]
+    named = scripts.find(TARGET, files)
+    (found,) = commands.find(TARGET, [session(turn("Do it.", call(command)))], named, scripts.kinds(files))
+    assert found.group == group

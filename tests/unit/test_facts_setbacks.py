@@ -9,7 +9,7 @@ from constructed_sessions import FOLDER, asked, edited, ran, session, used
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import looks, setbacks
+from daemon.reconstitute.facts import looks, runs, setbacks
 from daemon.reconstitute.facts.values import Call, CallStatus, Ending, SessionFacts, Setback, SetbackKind, TakenBack
 
 FAILED, REFUSED, STOPPED = CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED
@@ -32,7 +32,7 @@ def test_a_command_that_failed_often_is_one_entry() -> None:
     [
         ("make test", "make test", "succeeded later"),
         ("pytest -x tests", "pytest -q tests", "succeeded later as `pytest -q tests`"),
-        ("CI=1 make", "make", "succeeded later as `make`"),
+        ("CI=1 make", "make", "succeeded later"),
         ("cd api && npm test", "cd web && npm test", "did not succeed later"),
         ("pytest tests/a.py", "pytest tests/a.py tests/b.py", "succeeded later as `pytest tests/a.py tests/b.py`"),
         ("python3 -c 'import a; a.run(1)'", "python3 -c 'import a; print(a.run(1))'", "succeeded later as `python3 -c 'import a; print(a.run(1))'`"),
@@ -63,6 +63,43 @@ def test_a_later_session_overcomes_a_command() -> None:
     assert found.resolved.time > found.time
 
 
+def test_each_failure_is_overcome_by_the_next_success() -> None:
+    calls = [ran("npm test", 1, "Error: rounding"), ran("npm test"), ran("npm test", 1, "Error: no document")]
+    last, first = setbacks.find([session(asked("Test it.", *calls))])
+    assert (last.detail, last.outcome) == ("exit 1; Error: no document", "did not succeed later")
+    assert (first.detail, first.outcome) == ("exit 1; Error: rounding", "succeeded later")
+
+
+def test_what_a_chain_failed_at_is_named_alone_with_its_folder() -> None:
+    found = only(session(asked("Do it.", ran("cd api && printf x >> Cargo.toml && cargo build --offline", 101))))
+    assert (found.text, found.detail) == ("cargo build --offline", "exit 101; in api")
+
+
+def test_a_program_that_is_not_there_is_told_even_if_only_its_version_was_asked() -> None:
+    found = only(session(asked("Try it.", ran("luanti --version", 127, "bash: line 1: luanti: command not found"))))
+    assert found.detail == "exit 127; could not run: `luanti` is not installed"
+
+
+def test_a_look_counts_where_a_sub_agent_had_no_other() -> None:
+    failed, passed = used("grep", '"x"', FAILED, "Unable to connect"), used("grep", '"y"')
+    found = only(session(asked("Look.", failed), parent="ses_0"))
+    assert (found.text, found.detail) == ('grep "x"', "Unable to connect; by the sub-agent “A session”")
+    assert setbacks.find([session(asked("Look.", failed, passed), parent="ses_0")]) == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        ("The user has specified a rule which prevents you from using this specific tool call. []", "by a permission rule"),
+        ("Error: The user rejected permission to use this specific tool call.", "by the user"),
+        ("The user rejected permission to use this specific tool call with the following feedback: not\nthere", "by the user: not there"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_by_whom_in_few_words(error: str, detail: str) -> None:
+    refused = replace(ran("git push", status=REFUSED), error=error, exit=None)
+    assert only(session(asked("Push.", refused))).detail == detail
+
+
 def test_failed_edits_of_a_file_before_one_that_worked_are_one() -> None:
     calls = [
         edited("a.py", FAILED, "oldString not found"),
@@ -71,7 +108,10 @@ def test_failed_edits_of_a_file_before_one_that_worked_are_one() -> None:
     ]
     found = only(session(asked("Change it.", *calls)))
     assert (found.kind, found.paths) == (SetbackKind.EDIT_FAILED, (f"{FOLDER}/a.py",))
-    assert (found.detail, found.outcome) == ("2 times; found twice", "a later write of the file succeeded")
+    assert (found.detail, found.outcome) == (
+        "2 times, the last one: found twice",
+        "a later write of the file succeeded",
+    )
 
 
 def test_edits_of_other_files_overcome_nothing() -> None:
@@ -90,7 +130,7 @@ def test_edits_of_other_files_overcome_nothing() -> None:
         ran("make 2>&1 | grep error", 1),
         ran("git diff --exit-code", 1),
         ran("command -v node", 1),
-        ran("node --version", 127),
+        ran("node --version", 1),
         ran("timeout 5 python3 app.py", 124),
         used("read", "nothere.txt", FAILED),
         used("grep", '"["', FAILED),
@@ -213,4 +253,4 @@ def test_there_are_at_most_so_many() -> None:
 @given(st.text(max_size=200), st.integers(-1, 256))
 def test_no_command_is_too_odd_to_be_judged(command: str, status: int) -> None:
     assert looks.only_looks(command, status) in {True, False}
-    assert isinstance(looks.essence(command), tuple)
+    assert isinstance(runs.of(ran(command, status)), tuple)

@@ -34,6 +34,15 @@ PRINTED = [
     ("would reformat a.py\n\nOh no! 💥 💔 💥\n1 file would be reformatted.\n", "would reformat a.py"),
     ("  × No solution found when resolving dependencies:\n  ╰─▶ Because nosuch was not found in the package registry, it cannot be used.\n",
      "× No solution found when resolving dependencies: Because nosuch was not found in the package registry, it cannot be used."),
+    # Reports that close with a few words, in any language
+    ("括弧が合わない: init.lua\n確認終了\n", "括弧が合わない: init.lua"),
+    ("a.csv wird geprüft\nSpalte fehlt: PM10\nPrüfung beendet\n", "Spalte fehlt: PM10"),
+    ("> Task :app:installDebug\nNo connected devices!\n", "No connected devices!"),
+    ("klar\nfertig\n", "fertig"),
+    ("sh scripts/pruefe.sh\n./a.yml:3:\tx\nTabulator gefunden\nmake: *** [Makefile:2: pruefen] Error 2\n", "Tabulator gefunden"),
+    ("python3 gen.py a b\nmake: *** [Makefile:2: all] Error 1\n", ""),
+    ("PYTHONPATH=. pytest -q\nmake: *** [Makefile:2: all] Error 1\n", ""),
+    ("sh x.sh\n括弧が合わない\nmake: *** [Makefile:2: all] Error 1\n", "括弧が合わない"),
     # Node
     (("node:internal/modules/cjs/loader:1143\n  throw err;\n  ^\n\nError: Cannot find module './x'\nRequire stack:\n- /a/b.js\n    at Module._load (node:internal/modules:10:3)\n"
      "    at node:internal/main:1:2 {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"), "Error: Cannot find module './x'"),

@@ -16,7 +16,17 @@ from daemon.files.history import LOST_FOLDER
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Ending, Purpose, Script, Standing
+from daemon.reconstitute.facts.values import (
+    Call,
+    CallStatus,
+    Citation,
+    Command,
+    Ending,
+    Purpose,
+    Script,
+    Standing,
+    TestRun,
+)
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.material import Material
@@ -132,6 +142,12 @@ MAKE = Script("run", "make run", "./start --all", f"{ROOT}/Makefile", "run")
         ([run("./serve", CallStatus.STOPPED)], [], "`./serve`: its last run was stopped"),
         ([replace(run("make a", CallStatus.UNKNOWN), group="build"), replace(STARTED, group="test")], [],
          "to test it: `./start`: succeeded"),
+        ([replace(run("./up", CallStatus.FAILED), group="deploy"), replace(STARTED, group="build")], [],
+         "to build it: `./start`: succeeded"),
+        ([run("./up", CallStatus.FAILED), replace(STARTED, group="build")], [], "to build it: `./start`: succeeded"),
+        ([replace(STARTED, group="install"), replace(run("./t", CallStatus.OK), group="test")], [],
+         "to test it: `./t`: succeeded"),
+        ([replace(STARTED, failed=CITED, exit=3, times=4)], [], "`./start`: succeeded 1970-01-01 00:00[^1].\n"),
     ],
 )  # fmt: skip
 def test_what_succeeded_or_is_named_is_the_way_to_run_it(commands: list[Command], scripts: list[Script], said: str):
@@ -180,6 +196,19 @@ def test_a_named_script_that_a_command_may_have_run_is_not_called_unused(command
     called = Call("bash", command, CallStatus.OK, "msg_1", "prt_1", AT, AT, command=command)
     given = Facts((told(1, "One", turn(1, "Do it.", calls=(called,))),), scripts=(MAKE,))
     assert (NOT_RUN in front(material([file("a.py")], facts=given))) is not is_run
+
+
+def test_a_command_of_a_moved_script_says_how_it_ran():
+    moved = replace(run("python3 b.py", CallStatus.OK), ran_as="python3 a.py")
+    page = front(material([file("b.py")], facts=Facts(commands=(moved,))))
+    assert "`python3 b.py` (ran as `python3 a.py`, which was moved): succeeded" in page
+
+
+def test_tests_of_another_folder_say_where_they_ran():
+    runs = (TestRun("npm test", True, "", CITED, f"{ROOT}/web"), TestRun("make test", True, "", CITED, ROOT))
+    page = front(material([file("a.py")], facts=Facts((replace(told(1, "One", turn(1, "Do it.")), tests=runs),))))
+    assert "tests passed: `npm test` in `web`[" in page
+    assert "tests passed: `make test`[" in page
 
 
 @pytest.mark.parametrize(
@@ -503,13 +532,13 @@ def test_the_row_of_a_folder_counts_no_folder_as_a_file():
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(1, "`./gen`, which failed with exit status 1[^1]."), (0, "`./gen`[^1].")]
+    ("status", "said"), [(1, "`./gen` (it failed with exit status 1) may"), (0, "`./gen` may"), (127, "")]
 )
 def test_a_program_that_may_have_written_files_is_named_with_how_it_ended(status: int, said: str):
     ran = FileEdit(ROOT, AT, "ses_1", "msg_1", "prt_1", "bash", Operation.RUN, note="shell: ./gen")
     call = Call("bash", "./gen", CallStatus.OK, "msg_1", "prt_1", AT, AT, "./gen", ROOT, status)
-    (told_,) = unlisted([ran], [told(1, "Generate", turn(1, "Go on.", calls=(call,)))], Marks())
-    assert told_ == f"Files that no record lists may have been written by {said}"
+    found = unlisted([ran], [told(1, "Generate", turn(1, "Go on.", calls=(call,)))], Marks())
+    assert found == ([f"{said} have written files that are not listed here[^1]."] if said else [])
 
 
 class Marks:

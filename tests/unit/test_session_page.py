@@ -12,7 +12,7 @@ import pytest
 from daemon.publish import publish
 from daemon.publish.notes import CLOSE
 from daemon.reconstitute.answer import Source, Statement
-from daemon.reconstitute.facts.values import FileChange, TakenBack
+from daemon.reconstitute.facts.values import Citation, FileChange, TakenBack, TestRun
 from daemon.reconstitute.pages.messages import Messages
 from tests.canaries import SECRETS
 from tests.page_links import broken
@@ -180,6 +180,13 @@ def test_an_error_and_how_the_session_ended_are_said(house: Recorded) -> None:
     text = page(house, facts(house, sid))
     assert "**Failed**: `APIError`\n\n```text\nOverloaded.\n```" in text
     assert "- Ended: the last answer failed: APIError: Overloaded." in text
+
+
+def test_tests_say_in_which_folder_they_ran(house: Recorded) -> None:
+    told = facts(house, talk(house))
+    cited = Citation(told.id, told.message_ids[-1], 1)
+    runs = (TestRun("npm test", True, "", cited, f"{ROOT}/web"), TestRun("make test", False, "", cited, ROOT))
+    assert "- Tests: `npm test` in `web` passed, `make test` failed\n" in page(house, replace(told, tests=runs))
 
 
 def test_a_partial_session_says_so_and_keeps_its_numbers(house: Recorded) -> None:

@@ -188,6 +188,7 @@ class _Of:
         folder = f" in {name(entry.folder)}" if entry.folder not in {"", "."} else ""
         failure = f"exit {entry.exit}" if entry.failed is not None and entry.exit is not None else ""
         often = f"run {entry.times} times, the last" if entry.times > 1 else "run once"
+        folder += f" (ran as {self.cut(entry.ran_as)}, which was moved)" if entry.ran_as else ""
         said = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; {often}: {entry.last}"
         said += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
         return self._line(entry, said, None, ("succeeded", entry.succeeded), ("failed", entry.failed))

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.model import FileEdit
-from daemon.reconstitute.facts import commands, file_purposes, purpose, rules, scripts, setbacks, standing, undone
+from daemon.reconstitute.facts import (
+    commands,
+    file_purposes,
+    lasting_commands,
+    purpose,
+    rules,
+    scripts,
+    setbacks,
+    spellings,
+    standing,
+    undone,
+)
 from daemon.reconstitute.facts import open as open_points
 from daemon.reconstitute.facts.contents import last_text
 from daemon.reconstitute.facts.values import Facts, SessionFacts
@@ -30,11 +41,14 @@ def gather(
     failures = setbacks.find(made, undone.find(made, files))
     own = file_purposes.find(files, made)
     named = scripts.find(target, files)
+    ran = commands.find(target, made, named, scripts.kinds(files))
+    known = [spellings.of(one.invocation) for one in named] + [spellings.of(one.command, one.folder) for one in ran]
+    named += scripts.starts(target, files, purpose.readmes(files), known)
     return Facts(
         sessions=made,
         purpose=(own[target],) if target in own else purpose.find(target, made, files),
         standing=standing.find(target, made, files, programs, moment),
-        commands=commands.marked(commands.find(target, made), _readmes(files), named),
+        commands=lasting_commands.find(target, commands.marked(ran, _readmes(files), named), files),
         scripts=named,
         needs=scripts.needs(target, files),
         setbacks=failures,

@@ -25,7 +25,26 @@ _NAMES = {
     "build": words("build compile bundle dist package generate gen codegen docs doc all image assets"),
     "run": words("run start dev serve server up watch preview demo local main app develop"),
 }  # fmt: skip
+_CHECKS = re.compile(
+    "pr(?:ü|ue)f|check|chk|verif|valid|kontrol|controll?|contrôl|comprob|comprov|sprawdz|tarkist|ellenőr|ellenor|proverk|"
+    "провер|перевір|確認|検査|検証|点検|检查|校验|验证|확인|검사|검증|denetle|doğrula|dogrula|kiem|kiểm|فحص|تحقق"
+)
+"""Stems of "check" in the languages in which targets and scripts are named."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_REHEARSALS = words("--syntax-check --check --dry-run --dryrun --noEmit --no-emit --validate-only --what-if --simulate "
+                    "--just-print --recon")  # fmt: skip
+"""Options with which nothing is done but to see whether it could be."""
+_REHEARSES = {"rsync": "-n", "make": "-n", "gmake": "-n", "ansible-playbook": "-C"}
+_SYNTAX_ONLY = {**dict.fromkeys(words("sh bash zsh dash ksh"), "-n"), "node": "--check", "ruby": "-c", "perl": "-c",
+                "php": "-l", "luac": "-p", "nginx": "-t"}  # fmt: skip
+_TASK_WORDS = {
+    "build": words("assemble build bundle compile package jar war archive dist"),
+    "test": words("test tests check verify"),
+    "deploy": words("install publish upload deploy distribute release"),
+    "lint": words("lint detekt ktlint spotless format"),
+    "run": words("run boot start"),
+}
+"""What a task of Gradle is for: by its first word that tells, as in ``assembleDebug``; of tests by any word."""
 _INTERPRETERS = frozenset(programs.DIALECTS) - {"java"}
 _TESTS = words(
     "pytest unittest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec "
@@ -73,10 +92,12 @@ _table("docker podman nerdctl", build="build buildx", run="run start", deploy="p
 _table("docker-compose podman-compose", build="build", run="up start run restart", deploy="push")
 _table("dotnet", build="build pack", run="run watch", test="test", install="restore add tool", deploy="publish nuget",
        lint="format", migrate="ef")  # fmt: skip
-_table("mvn mvnw", build="compile package", test="test verify", install="install dependency:resolve", deploy="deploy",
+_table("mvn mvnw", build="compile package install", test="test verify", install="dependency:resolve", deploy="deploy",
        run="spring-boot:run exec:java jetty:run quarkus:dev")  # fmt: skip
-_table("gradle gradlew", build="build assemble jar shadowJar bootJar installDist classes", test="test check",
-       run="run bootRun installDebug", deploy="publish", lint="ktlintCheck detekt lint spotlessApply")  # fmt: skip
+_table("gradle gradlew", build="shadowJar bootJar installDist classes", lint="ktlintCheck")
+_table("adb", deploy="install")
+_table("fastlane", deploy="supply deliver release beta pilot", test="test scan", build="gym build")
+_table("xcodebuild", build="build archive", test="test")
 _table("sbt mill lein boot scala-cli clojure clj bb", build="compile assembly package uberjar jar",
        test="test testOnly", run="run", deploy="publish deploy", install="deps")  # fmt: skip
 _table("swift", build="build", run="run", test="test", install="package")
@@ -160,11 +181,25 @@ _SCRIPT = re.compile(r".+\.(?:sh|bash|zsh|fish|py|rb|pl|js|mjs|cjs|ts|mts|php|lu
 def by_name(name: str) -> str:
     """What a script or target of this name is for; empty where the name does not tell."""
     found = {word.lower() for word in _WORD.findall(name)}
-    return next((group for group, listed in _NAMES.items() if found & listed), "")
+    known = next((group for group, listed in _NAMES.items() if found & listed), "")
+    return known or ("test" if _CHECKS.search(name.casefold()) else "")
 
 
 def group_of(name: str, given: Sequence[str]) -> str:
-    """What a command is for; empty where it is not worth telling."""
+    """What a command is for; empty where it is not worth telling. One that only checks is no deployment."""
+    if _SYNTAX_ONLY.get(name, " ") in given[:1]:
+        return "lint"
+    return _rehearsed(_group_of(name, given), name, given)
+
+
+def _rehearsed(group: str, name: str, given: Sequence[str]) -> str:
+    is_rehearsal = any(one.partition("=")[0] in _REHEARSALS for one in given) or _REHEARSES.get(name) in given
+    if not is_rehearsal or group in ("", "test", "lint", "check"):
+        return group
+    return {"build": "lint", "install": ""}.get(group, "test")
+
+
+def _group_of(name: str, given: Sequence[str]) -> str:
     if len(given) > 0 and all(one in _ASKING for one in given):
         return ""
     low = name.removesuffix(".exe")
@@ -187,25 +222,47 @@ def group_of(name: str, given: Sequence[str]) -> str:
 
 def _by_table(name: str, given: list[str], plain: list[str]) -> str:  # noqa: PLR0911 - a table of kinds
     if name in ("docker", "podman", "nerdctl") and plain[:1] == ["compose"]:
-        return _by_table("docker-compose", given, plain[1:])
+        return _compose(given, plain[1:])
+    if name in ("docker-compose", "podman-compose"):
+        return _compose(given, plain)
     if name in _TARGETED:
         return next((group for one in plain if (group := by_name(one))), "other" if plain else _DEFAULTS.get(name, ""))
-    table = _SUB.get(name)
-    if table is not None:
-        found = next((table[one] for one in [*plain[:3], *given[:3]] if one in table), None)
-        if found is not None:
-            return found
-        if name in _DEFAULTS:
-            return _DEFAULTS[name]
-        if name in _BUILDS:
-            return "build"
-        return by_name(plain[0]) if plain and ":" in plain[0] else ""
+    if name in _SUB:
+        return _by_word(name, given, plain)
     for group, listed in (("test", _TESTS), ("lint", _LINTS), ("build", _BUILDS), ("run", _RUNS)):
         if name in listed:
             return group
     if name in _INSTALLS:
         return "install" if _INSTALL_WORDS & set(given) else ""
     return _DEFAULTS.get(name, "")
+
+
+def _by_word(name: str, given: list[str], plain: list[str]) -> str:
+    """By the words of the program's own table."""
+    table = _SUB[name]
+    found = next((table[one] for one in [*plain[:3], *given[:3]] if one in table), None)
+    if found is not None:
+        return found
+    if name in ("gradle", "gradlew"):
+        return next((group for one in plain if (group := _of_task(one))), "other" if plain else "")
+    if name in _DEFAULTS:
+        return _DEFAULTS[name]
+    if name in _BUILDS:
+        return "build"
+    return by_name(plain[0]) if plain and ":" in plain[0] else ""
+
+
+def _compose(given: list[str], plain: list[str]) -> str:
+    """What is run inside of a service is for what it is for everywhere."""
+    inner = given[given.index(plain[1]) + 1 :] if plain[:1] in (["exec"], ["run"]) and plain[1:] else []
+    return group_of(inner[0], inner[1:]) if inner else _by_word("docker-compose", given, plain)
+
+
+def _of_task(task: str) -> str:
+    """What a task such as ``:app:assembleDebug`` is for; empty where its name does not tell."""
+    found = [word.lower() for word in _WORD.findall(task.rpartition(":")[2])]
+    first = next((group for word in found[:1] for group, listed in _TASK_WORDS.items() if word in listed), "")
+    return first or ("test" if _TASK_WORDS["test"] & set(found) else "")
 
 
 def _package(name: str, given: Sequence[str]) -> str:
@@ -255,4 +312,9 @@ def script(path: str, given: Sequence[str]) -> str:
         return next((known[one] for one in given if one in known), "")
     if name in _SUB:  # sh gradlew build; a task of the project's own need not start it
         return group_of(name, given) or ("other" if given else "run")
-    return by_name(name.partition(".")[0]) or "run"
+    return _rehearsed(by_name(name.partition(".")[0]) or "run", name, given)
+
+
+def is_script(name: str) -> bool:
+    """Whether a file of this name is a script."""
+    return _SCRIPT.fullmatch(name) is not None

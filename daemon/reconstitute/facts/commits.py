@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from daemon.reconstitute.facts.outcomes import plain, programs
-from daemon.reconstitute.facts.values import Call, Turn
+from daemon.reconstitute.facts import runs
+from daemon.reconstitute.facts.outcomes import plain
+from daemon.reconstitute.facts.values import Call, CallStatus, Turn
 from daemon.redact import redact
 from daemon.transcript.shell.names import words as names
 from daemon.transcript.shell.wrappers import Program
@@ -157,8 +158,10 @@ def _revert(branch: _Branch, options: Sequence[str], printed: list[tuple[str, st
 def _git(call: Call) -> Iterator[tuple[tuple[str, ...], list[str], bool | None, list[tuple[str, str]]]]:
     """The git commands of a call: where each ran, its words, whether it succeeded, and the commits printed."""
     printed = [(match[1], match[2]) for match in _COMMITTED.finditer(call.output)]
-    for _, program, is_good in programs(call):
-        where, given = _words(program)
+    ended = {CallStatus.OK: True, CallStatus.FAILED: False}
+    for run in runs.of(call):
+        is_good = ended.get(run.status)
+        where, given = _words(run.program)
         if given:
             yield (call.folder, *where), given, is_good, printed
 

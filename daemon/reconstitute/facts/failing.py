@@ -7,7 +7,6 @@ files are back at the state with which the command passed.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,10 @@ from dataclasses import dataclass
 
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
-from daemon.reconstitute.facts import commands, outcomes, sentences
-from daemon.reconstitute.facts.looks import essence, fails_on_purpose, is_tool, parts
+from daemon.reconstitute.facts import commands, outcomes, sentences, telling
+from daemon.reconstitute.facts.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.contents import cut
+from daemon.reconstitute.facts.looks import fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.values import (
     Call,
@@ -67,9 +68,7 @@ def find(
     ]
     changed = max(map(_last_change, sessions), default=0)
     for text, citation, detail, is_test in _failed(sessions, setbacks):
-        run = next(
-            (run for run in runs if run.call.message_id == citation.message_id and text in run.call.command), None
-        )
+        run = next((run for run in runs if run.call.message_id == citation.message_id and _has(run.call, text)), None)
         if run is not None and _is_dropped(run, runs, files):
             continue
         is_of_tests = is_test or "test" in commands.groups_of(text)
@@ -80,6 +79,13 @@ def find(
             OpenPoint(OpenKind.FAILING, text, citation.time, citation, "; ".join(filter(None, (detail, since)))),
             is_test,
         )
+
+
+def _has(call: Call, text: str) -> bool:
+    """Whether a setback of this text may be of this call."""
+    return text in (call.command, call.title) or any(
+        cut(run.text, LONGEST_TITLE) == text for run in outcomes.of_call(call)
+    )
 
 
 def _names(prompt: str, command: str) -> bool:
@@ -110,14 +116,17 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
     """
     tests = sorted(((run, facts) for facts in sessions for run in facts.tests), key=lambda pair: pair[0].citation.time)
     latest = {(run.command, run.place): (run, facts) for run, facts in tests}
+    failures = (call for facts in sessions for turn in facts.turns for call in turn.calls if call.command)
+    causes = {call.message_id: sentences.shorten(telling.of(call)) for call in failures if call.exit}
     places = defaultdict[str, set[str]](set)
     for command, where in latest:
         places[command].add(where)
     for run, facts in latest.values():
         if not run.passed:
-            is_one_of_many = len(places[run.command]) > 1 and run.place and facts.session.directory
-            where = f"in {posixpath.relpath(run.place, facts.session.directory)}" if is_one_of_many else ""
-            yield run.command, run.citation, "; ".join(filter(None, (where, run.summary))), True
+            place = outcomes.where(run, facts.session.directory)
+            where = f"in {place or 'the main folder'}" if place or len(places[run.command]) > 1 else ""
+            why = run.summary or causes.get(run.citation.message_id, "")
+            yield run.command, run.citation, "; ".join(filter(None, (where, why))), True
     commands_of_tests = {run.command for run, _ in tests}
     for setback in setbacks:
         is_failure = setback.kind is SetbackKind.COMMAND_FAILED and not fails_on_purpose(setback.text)
@@ -159,15 +168,13 @@ def _is_dropped(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) 
 
 def _is_back(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) -> bool:
     """Whether all files that were changed between its last success and its failure have the contents they had then."""
-    words = essence(failed.call.command)
+    keys = {one.key for one in outcomes.failed(failed.call)}
     passed = [
         run.call.ended
         for run in runs
-        if run.call.status is CallStatus.OK
-        and run.call.started < failed.call.started
-        and (run.call.folder, essence(run.call.command)) == (failed.call.folder, words)
+        if run.call.started < failed.call.started and keys <= {one.key for one in outcomes.passed(run.call)}
     ]
-    if not passed or not words:
+    if not passed or not keys:
         return False
     changed = [file for file in files if _was_changed(file, passed[-1], failed.call.started)]
     return bool(changed) and all(_is_as_before(file, passed[-1]) for file in changed)

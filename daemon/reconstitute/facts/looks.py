@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from functools import lru_cache
+
+from daemon.reconstitute.facts.runs import ASKS
 
 _LOOKS = frozenset(
     "grep egrep fgrep zgrep rg ag ack test [ [[ diff cmp comm which type hash whereis locate ls ll tree cat bat head "  # noqa: SIM905
@@ -18,10 +19,9 @@ _GIT_LOOKS = frozenset(
     "status log show diff rev-parse ls-files ls-tree branch blame grep remote describe tag cat-file check-ignore "  # noqa: SIM905
     "reflog shortlog".split()
 )
-ASKS = frozenset({"--version", "-V", "--help", "-h", "version", "--dry-run"})
-"""Words that ask a program about itself, or what it would do: no run of it."""
 _ASSIGNED = re.compile(r"\w+=")
 _BETWEEN = {"&&", "||", ";", "|", "&", "|&", ";;", "(", ")"}
+_NOT_FOUND = 127
 _OUT_OF_TIME = 124
 """The status of `timeout` for a command that it ended, as was wanted."""
 
@@ -35,6 +35,11 @@ def is_tool(name: str) -> bool:
     return name.strip() in _LOOKS | {"sed", "awk", "perl", "ripgrep"}
 
 
+def is_look(name: str) -> bool:
+    """Whether a program only looks, or prints; without a name nothing is run."""
+    return name in _LOOKS or not name
+
+
 def fails_on_purpose(command: str) -> bool:
     """Whether a command says itself that it shall fail."""
     return _ENDS.search(command) is not None
@@ -45,22 +50,14 @@ def only_looks(command: str, status: int | None) -> bool:
     made = parts(command)
     if not made:
         return False
+    if status == _NOT_FOUND and any(len(words) > 1 and words[1] in ASKS for _, words in made):
+        return False  # whoever asks for its version wanted to use it
     if all(_is_look(words) for _, words in made):
         return True
     if status == _OUT_OF_TIME and any("timeout" in words[:2] for _, words in made):
         return True
     between, last = made[-1]
     return status == 1 and between in {"|", ";"} and last[0] in _ANSWERS_1
-
-
-@lru_cache(maxsize=4096)
-def essence(command: str) -> Simple:
-    """The words of a command without options and assignments; empty where they cannot be told.
-
-    So ``pytest -x`` and ``pytest -q`` are the same.
-    """
-    words = (word for _, simple in parts(command) for word in simple)
-    return tuple(word for word in words if not word.startswith("-") or word in ASKS)
 
 
 def parts(command: str) -> list[tuple[str, Simple]]:

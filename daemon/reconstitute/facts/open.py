@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from daemon.reconstitute.facts import cues, failing, questions, sentences, subjects, unchecked
-from daemon.reconstitute.facts.looks import essence
+from daemon.reconstitute.facts import cues, failing, outcomes, questions, sentences, subjects, unchecked
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.setbacks import own_turns, prompt_key
 from daemon.reconstitute.facts.values import (
@@ -236,12 +235,13 @@ def _is_dealt_with(text: str, prompts: Sequence[frozenset[str]]) -> bool:
 
 def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) -> bool:
     """Whether a command that failed in a turn succeeded after `time`."""
-    failed = {essence(call.command) for call in turn.calls if call.command and call.status is CallStatus.FAILED}
+    bad = (call for call in turn.calls if call.command and call.status is CallStatus.FAILED)
+    failed = {run.key for call in bad for run in outcomes.failed(call)}
     if not failed:
         return False
     later = (call for facts in sessions for one in own_turns(facts) if not one.taken_back for call in one.calls)
     return any(
-        call.started > time and call.status is CallStatus.OK and essence(call.command) in failed
+        call.started > time and any(run.key in failed for run in outcomes.passed(call))
         for call in later
         if call.command
     )

@@ -1,31 +1,24 @@
-"""The tests that were run in a session, with how they ended.
+"""How the commands of a call ended, and the tests that were run in a session.
 
-They are told by a shell command and what it printed. An exit status says how the last command ended, and with 0 every
-one of a chain of ``&&``; where it does not tell, the output's own words must, or nothing is said.
+They are told by a shell command and what it printed. Where its exit status does not tell how one of its commands ended
+(`runs`), the output's own words must, or nothing is said.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from daemon.reconstitute.facts.values import Call, Citation, TestRun, Turn
-from daemon.transcript.shell import words
-from daemon.transcript.shell.heredocs import NotUnderstood
+from daemon.reconstitute.facts import runs
+from daemon.reconstitute.facts.runs import Run
+from daemon.reconstitute.facts.values import Call, CallStatus, Citation, TestRun, Turn
 from daemon.transcript.shell.names import words as names
-from daemon.transcript.shell.parse import Block, Chain, Pipeline, Simple, Statement, parse
-from daemon.transcript.shell.parse import Sequence as Steps
-from daemon.transcript.shell.wrappers import Program, unwrapped
+from daemon.transcript.shell.wrappers import Program
 
 _LONGEST = 300
 """Characters of a command, a summary or a subject."""
-_LONGEST_COMMAND = 4000
-"""Characters of a command that is parsed."""
-_Ran: TypeAlias = tuple[str, Program, bool | None, tuple[str, ...]]
-"""A program as written, whether it succeeded, and the folders that were changed to before it."""
 _RUNNERS = names(
     "pytest py.test unittest nose2 tox nox jest vitest mocha ava tap jasmine karma phpunit pest rspec ctest bats busted"
 )
@@ -41,11 +34,16 @@ _TASKS = {
     for name in tools.split()
 }
 """Programs with the words that make them run tests."""
+_ONLY_LISTS = names("--version --help --collect-only --co --list --listTests --list-tests --no-run --dry-run -list")
+"""With these no test is run."""
 _OF_MANY_GOALS = names("mvn mvnw gradle gradlew")
 _INTERPRETERS = names("python python3 node deno bun ruby php perl bash sh")
 _TEST_FILE = re.compile(r"(?:.*/)?(?:tests?[_-][\w.-]+|[\w-]+[._-](?:tests?|spec)(?:\.\w+)+|(?:run[_-]?)?tests?\.\w+)")
-_MAY_TEST = re.compile(r"test|spec|check|verify|tox|nox|nose|mocha|ava|tap|jasmine|karma|pest|bats|busted")
-"""What stands in every command that may run tests: few do, and only those are parsed."""
+_TAP = re.compile(r"[#ℹ] (pass|fail) (\d+)")
+_UNCAUGHT = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+[A-Za-z_][\w.]*(?::[ ].*)?\s*\Z", re.MULTILINE
+)
+"""What Python prints as its last words when an exception ends it."""
 _COUNTED = r"\d+ (?:tests? )?(?:passed|failed|errors?|passing|failing|pass|fail|failures?)\b"
 _SUMMARY = re.compile(
     rf"{_COUNTED}.* in [\d.]+ ?m?s.*|Tests?:? {_COUNTED}.*|{_COUNTED}(?: \(.*\))?|test result: .*|"
@@ -64,25 +62,70 @@ COULD_NOT_RUN = frozenset({126, 127})
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
+def of_call(call: Call, base: str = "") -> tuple[Run, ...]:
+    """The commands of a shell call, each with how it ended as its status or what it printed tells."""
+    ran = runs.of(call, base)
+    asked = [run for run in ran if _is_test(run.program)]
+    lines = _summaries(call.output) if asked else []
+    is_bad = any(_BAD.search(line) for line in lines)
+    if lines and call.exit not in COULD_NOT_RUN | {None}:
+        told = CallStatus.FAILED if is_bad else CallStatus.OK
+        ran = tuple(replace(run, status=told) if run in asked and _may_be(run, told) else run for run in ran)
+    loud = [run for run in ran if not run.is_quiet]
+    if len(loud) == 1 and loud[0].status is CallStatus.UNKNOWN and _UNCAUGHT.search(call.output):
+        return tuple(replace(run, status=CallStatus.FAILED) if run in loud else run for run in ran)
+    return ran
+
+
+def _may_be(run: Run, told: CallStatus) -> bool:
+    """Whether what was printed tells more than the exit status: a failure there counts more than any."""
+    return told is CallStatus.FAILED or run.status is CallStatus.UNKNOWN
+
+
+def failed(call: Call) -> tuple[Run, ...]:
+    """Of a call that failed, was refused or stopped, the commands that did, or where that is not known may have."""
+    return runs.culprits(call, of_call(call))
+
+
+def passed(call: Call) -> tuple[Run, ...]:
+    """The commands of a call that surely succeeded."""
+    return tuple(run for run in of_call(call) if run.status is CallStatus.OK)
+
+
 def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:
     """The last run of each test command in each folder, in the order in which they were last run."""
-    found: dict[tuple[str, str], TestRun] = {}
+    found: dict[runs.Key, TestRun] = {}
     for turn in turns:
         for call in turn.calls:
-            if not _MAY_TEST.search(call.command):
-                continue
             lines = _summaries(call.output)
-            bad = [line for line in lines if _BAD.search(line)]
-            if call.exit in COULD_NOT_RUN and not lines:
+            if call.exit is None or (call.exit in COULD_NOT_RUN and not lines):
                 continue
-            for command, program, is_good, folders in _of_call(call):
-                passed = False if bad else True if lines and is_good is None else is_good
-                if passed is not None and _is_test(program):
-                    place = posixpath.normpath(posixpath.join(call.folder, *folders))
-                    found.pop((command, place), None)
+            for run in of_call(call):
+                if run.status in (CallStatus.OK, CallStatus.FAILED) and _is_test(run.program):
+                    key = (run.folder, run.text)
+                    found.pop(key, None)
                     citation = Citation(session_id, call.message_id, call.ended)
-                    found[command, place] = TestRun(command, passed, (bad or lines or [""])[-1], citation, place)
+                    is_good = run.status is CallStatus.OK
+                    found[key] = TestRun(run.text[:_LONGEST], is_good, _summary(lines), citation, run.folder)
     return tuple(found.values())
+
+
+def where(run: TestRun, directory: str) -> str:
+    """The folder in which tests ran, relative to the `directory` of their session; empty where they ran there."""
+    is_elsewhere = run.place and directory and run.place != directory
+    return posixpath.relpath(run.place, directory) if is_elsewhere else ""
+
+
+def _summary(lines: Sequence[str]) -> str:
+    """The last line that counts failures, else the last one; what TAP counts line by line becomes one."""
+    counted = {found[1]: int(found[2]) for line in lines if (found := _TAP.fullmatch(line))}
+    if "pass" in counted and "fail" in counted:
+        return (
+            f"{counted['fail']} of {counted['pass'] + counted['fail']} failed"
+            if counted["fail"]
+            else (f"{counted['pass']} passed")
+        )
+    return next((line for line in reversed(lines) if _BAD.search(line)), lines[-1] if lines else "")
 
 
 def _summaries(output: str) -> list[str]:
@@ -91,64 +134,11 @@ def _summaries(output: str) -> list[str]:
     return [line[:_LONGEST] for line in lines if _SUMMARY.fullmatch(line)]
 
 
-# -- commands ----------------------------------------------------------------------------------------------------
-
-
-def programs(call: Call) -> tuple[tuple[str, Program, bool | None], ...]:
-    """The programs that a shell call ran, each as written, and whether it succeeded; None where that is not known."""
-    return tuple((text, program, is_good) for text, program, is_good, _ in _of_call(call))
-
-
-def _of_call(call: Call) -> tuple[_Ran, ...]:
-    if call.exit is None or len(call.command) > _LONGEST_COMMAND:
-        return ()
-    return _programs(call.command, is_good=call.exit == 0)
-
-
-@lru_cache(maxsize=512)
-def _programs(command: str, *, is_good: bool) -> tuple[_Ran, ...]:
-    try:
-        body = parse(command).body
-    except (NotUnderstood, RecursionError):
-        return ()
-    found = []
-    for one, is_known_good, folders in _steps(body, [], is_good=is_good):
-        fields = [field for raw in one.words for field in words.fields(raw, words.Scope(None, None))]
-        program = unwrapped(fields)
-        if program is not None:
-            found.append((" ".join(" ".join(one.words).split())[:_LONGEST], program, is_known_good, folders))
-    return tuple(found)
-
-
-_Step: TypeAlias = tuple[Simple, bool | None, tuple[str, ...]]
-
-
-def _steps(body: Steps, folders: list[str], *, is_good: bool | None) -> Iterator[_Step]:
-    """Each with the folders that were changed to before it, to which its own ``cd`` is added."""
-    for number, (statement, is_background) in enumerate(body.items, start=1):
-        is_last = number == len(body.items) and not is_background
-        yield from _statement(statement, folders, is_good=is_good if is_last else None)
-
-
-def _statement(statement: Statement, folders: list[str], *, is_good: bool | None) -> Iterator[_Step]:
-    if isinstance(statement, Simple):
-        yield statement, is_good, tuple(folders)
-        if statement.words[:1] == ("cd",) and len(statement.words) == len(("cd", "folder")):
-            folders.append(statement.words[1].strip("\"'"))
-    elif isinstance(statement, Chain):
-        is_and = all(operator == "&&" for operator, _ in statement.rest)
-        for part in (statement.first, *(right for _, right in statement.rest)):
-            yield from _statement(part, folders, is_good=True if is_and and is_good else None)
-    elif isinstance(statement, Pipeline):
-        for part in statement.parts:
-            yield from _statement(part, list(folders), is_good=is_good if part is statement.parts[-1] else None)
-    elif isinstance(statement, Block):
-        yield from _steps(statement.body, list(folders) if statement.is_subshell else folders, is_good=is_good)
-
-
 def _is_test(program: Program) -> bool:
+    if _ONLY_LISTS & set(plain(program)):
+        return False
     if program.name in _RUNNERS:
-        return "--version" not in plain(program) and "--help" not in plain(program)
+        return True
     operands = [text for text in plain(program) if not text.startswith("-")]
     if program.name in _TASKS:
         goals = operands[1:] if operands[:1] == ["run"] else operands

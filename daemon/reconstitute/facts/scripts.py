@@ -8,14 +8,15 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from daemon import records
 from daemon.files.history import REVERTED
-from daemon.reconstitute.facts import command_groups, commands, manifests
+from daemon.reconstitute.facts import command_groups, commands, lasting_commands, looks, manifests, spellings
 from daemon.reconstitute.facts.contents import cut, last_text
+from daemon.reconstitute.facts.runs import names as programs_of
 from daemon.reconstitute.facts.values import Need, Script
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
@@ -25,6 +26,9 @@ _MOST_PER_FILE = 40
 _DEEPEST = 2
 """Folders beneath the target in which manifests still belong to it, such as ``packages/api``."""
 _MOST_RUNS = 160
+_MOST_STARTS = 3
+_IS_PROGRAM = re.compile(r"(?:\./|(?:vendor/|node_modules/\.)?bin/)\S")
+"""A path that is written as a program's."""
 _MOST_NEEDS = 12
 _RULE = re.compile(
     r"^([A-Za-z0-9][\w.-]*(?:[ \t]+[A-Za-z0-9][\w.-]*)*)[ \t]*::?(?!=)[ \t]*([^\n]*)"
@@ -46,6 +50,11 @@ _SESSION = re.compile(
     r"def[ \t]+(\w+)[ \t]*\(",
     re.MULTILINE,
 )
+_EXITS = re.compile(
+    r"(?:sys\.exit|exit|quit|process\.exit|os\.exit|Deno\.exit|raise SystemExit)\s*\(?\s*(?:int\()?"
+    r"(?!rc\b|ret|code|status|result|exit)([a-z_]\w*|[01] if [^()]*|[\w.]+ (?:[<>!=]+ \S+ )?\? [01] : [01])\)*;?"
+)
+"""The end of a script whose result is its status, other than that of a program that it ran."""
 Found = Iterator[tuple[str, str, str]]
 """(name, how it is called, what it runs)."""
 
@@ -54,6 +63,7 @@ def find(target: str, files: Sequence[Recovered]) -> tuple[Script, ...]:
     """The scripts of the files whose last certain content names some."""
     del target  # files know where they stand beneath it
     manager = _manager(files)
+    told = kinds(files)
     found: list[Script] = []
     for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
         read = _READERS.get(file.relative.rpartition("/")[2].lower())
@@ -62,8 +72,62 @@ def find(target: str, files: Sequence[Recovered]) -> tuple[Script, ...]:
             continue
         default = _goal(text) if read is _makefile else _recipe(text) if read is _justfile else ""
         for name, invocation, runs in islice(read(text, manager), _MOST_PER_FILE):
-            found.append(replace(_script(file, name, invocation, runs), is_default=name == default))
+            found.append(replace(_script(file, name, invocation, runs, told), is_default=name == default))
     return tuple(found)
+
+
+def kinds(files: Sequence[Recovered]) -> dict[str, str]:
+    """What the scripts are for whose names do not tell, by their paths beneath the target, as their contents show it.
+
+    A shell script is for what its only command of weight is for. One that only looks and exits by what it found, or
+    any script that ends with a status of its own making, is a check.
+    """
+    found: dict[str, str] = {}
+    for file in files:
+        name = posixpath.basename(file.relative)
+        is_shell = name.endswith((".sh", ".bash")) or "." not in name
+        if not (is_shell or command_groups.is_script(name)) or command_groups.by_name(name.partition(".")[0]):
+            continue
+        text = _certain(file)
+        is_own = text is not None and (name.partition(".")[2] != "" or text.startswith("#!"))
+        group = _kind(text, is_shell=is_shell) if text is not None and is_own else ""
+        if group:
+            found[file.relative] = group
+    return found
+
+
+def _kind(text: str, *, is_shell: bool) -> str:
+    if not is_shell:
+        last = text.rstrip().rpartition("\n")[2].strip()
+        return "test" if _EXITS.fullmatch(last) else ""
+    groups = set(commands.groups_of(text)) - {"install", "lint", "other"}
+    if len(groups) == 1:
+        return groups.pop()
+    names = programs_of(text)
+    return "test" if "exit" in names and not groups and all(map(looks.is_look, names - {"exit", "set"})) else ""
+
+
+def starts(
+    target: str, files: Sequence[Recovered], readmes: Sequence[Recovered], known: Sequence[spellings.Spelling] = ()
+) -> tuple[Script, ...]:
+    """The commands with which a README, or a language's convention, says to start the project, but `known` ones."""
+    there = {file.relative: file for file in files if file.state is not State.DELETED}
+    gone = lasting_commands.places(target, files)
+    found: dict[spellings.Spelling, Script] = {}
+    for file in readmes:
+        text = last_text(file)
+        for said in spellings.in_code(text.text) if text is not None else ():
+            spelled = spellings.of(said)
+            path = lasting_commands.script_of(said, "")
+            is_script = "/" not in spelled[1] or path in there or _IS_PROGRAM.match(said) if spelled[1:] else False
+            if is_script and path not in gone and list(commands.groups_of(said)) == ["run"]:
+                line = _line(said, 160)
+                found.setdefault(spelled, Script(line, line, "", file.path, "run"))
+    conventions = (("Cargo.toml", "src/main.rs", "cargo run"), ("go.mod", "main.go", "go run ."))
+    for manifest, main, command in conventions:
+        if manifest in there and main in there:
+            found.setdefault(spellings.of(command), Script(command, command, main, there[manifest].path, "run"))
+    return tuple(islice((one for spelled, one in found.items() if spelled not in known), _MOST_STARTS))
 
 
 def _recipe(text: str) -> str:
@@ -105,10 +169,12 @@ def _certain(file: Recovered) -> str | None:
     return read.text if read is not None and read.is_whole else None
 
 
-def _script(file: Recovered, name: str, invocation: str, runs: str) -> Script:
+def _script(file: Recovered, name: str, invocation: str, runs: str, told: Mapping[str, str]) -> Script:
     folder = posixpath.dirname(file.relative)
     is_entry = _ENTRY.fullmatch(runs) is not None
-    group = command_groups.by_name(name) or ("run" if is_entry else next(commands.groups_of(runs), "other"))
+    group = command_groups.by_name(name) or (
+        "run" if is_entry else next(commands.groups_of(runs, folder, told), "other")
+    )
     called = f"cd {shlex.quote(folder)} && {invocation}" if folder and invocation else invocation
     return Script(_line(name, 80), _line(called, 160), _line(runs, _MOST_RUNS), file.path, group)
 

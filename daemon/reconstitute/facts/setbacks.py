@@ -1,19 +1,23 @@
 """What was taken back, failed, refused or stopped, and what came of it.
 
-One thing is one entry, however often it failed: a command, the edits of a file in a session, a prompt. A search that
-found nothing is none (`looks`). Guarantees: `resolved` is later than the failure and was not taken back itself; what
-was never overcome comes first, then the newest; at most MOST.
+One thing is one entry, however often it failed: a command, the edits of a file in a session, a prompt; what failed
+after the last success is another one. A search that found nothing is none (`looks`). Guarantees: `resolved` is later
+than the failure and was not taken back itself; what was never overcome comes first, then the newest; at most MOST.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from daemon.reconstitute.facts import commands, kept_changes, telling
-from daemon.reconstitute.facts.looks import ASKS, essence, only_looks
+from daemon.reconstitute.facts import commands, kept_changes, outcomes, runs, telling
+from daemon.reconstitute.facts.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.contents import cut
+from daemon.reconstitute.facts.looks import only_looks
+from daemon.reconstitute.facts.runs import Run
 from daemon.reconstitute.facts.sentences import shorten
 from daemon.reconstitute.facts.values import (
     Call,
@@ -35,31 +39,47 @@ _EDITS = frozenset({"write", "edit", "multiedit", "apply_patch", "patch"})
 _MERE_LOOKS = frozenset("read glob grep list ls lsp todoread todowrite invalid batch codesearch websearch".split())  # noqa: SIM905
 _INLINE = re.compile(r"\s-[ce]\s")
 _FEWEST_WORDS = 4
-_WORDS_OF_A_TARGET = 3
-"""A key is "command", a folder and words. Of a single word more words make another thing, as of make ``make clean``."""
+_WORDS_OF_A_TARGET = 2
+"""Of a single word more words make another thing, as of make ``make clean``."""
 _NO_TEXT = "a request"
 _TURNED_BACK = "its turn was taken back"
+_NOT_TOLD = "was run again later; how that ended is not recorded"
+_OF_AGENT = re.compile(r" \(@\S+ subagent\)$")
+"""What OpenCode adds to the title of a sub-agent's session."""
+_ENDED = {CallStatus.OK, CallStatus.FAILED}
 _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A call in its turn; `key` is the same for whatever is the same thing."""
+    """A call in its turn; `key` is the same for whatever is the same thing.
+
+    Of a shell call `blamed` are the commands in it that failed, or of one that did not fail all that it ran.
+    """
 
     facts: SessionFacts
     turn: Turn
     call: Call
     key: tuple[str, ...]
+    blamed: tuple[Run, ...] = ()
 
     @property
     def place(self) -> tuple[int, str]:
         return self.call.started, self.call.part_id
 
+    @property
+    def text(self) -> str:
+        """The command that failed, where it is known which one; else the title of the call."""
+        is_one = len(self.blamed) == 1 and not self.blamed[0].is_inline
+        return cut(self.blamed[0].text, LONGEST_TITLE) if is_one else self.call.title
 
-@dataclass(slots=True)
-class _Group:
-    failures: list[_Made] = field(default_factory=list)
-    successes: list[_Made] = field(default_factory=list)
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """What overcame a failure, in the words of a command or of an edit."""
+
+    made: _Made
+    text: str
 
 
 def find(sessions: Sequence[SessionFacts], more: Sequence[Setback] = ()) -> tuple[Setback, ...]:
@@ -76,7 +96,7 @@ def is_unsettled(setback: Setback) -> bool:
         SetbackKind.EDIT_FAILED, SetbackKind.COMMAND_FAILED, SetbackKind.CALL_FAILED, SetbackKind.FAILED,
     }  # fmt: skip
     went_on = setback.kind is SetbackKind.FAILED and setback.outcome
-    return matters and setback.resolved is None and setback.outcome != _TURNED_BACK and not went_on
+    return matters and setback.resolved is None and setback.outcome not in (_TURNED_BACK, _NOT_TOLD) and not went_on
 
 
 def own_turns(facts: SessionFacts) -> tuple[Turn, ...]:
@@ -92,30 +112,54 @@ def _of_calls(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
         (_made(facts, turn, call) for facts in sessions for turn in own_turns(facts) for call in turn.calls),
         key=lambda one: one.place,
     )
-    groups: defaultdict[tuple[str, ...], _Group] = defaultdict(_Group)
-    edited: defaultdict[str, list[_Made]] = defaultdict(list)
+    failures: defaultdict[tuple[str, ...], list[_Made]] = defaultdict(list)
     for one in made:
-        if one.call.status is CallStatus.OK and not one.turn.taken_back:
-            groups[one.key].successes.append(one)
-            for path in one.call.changed:
-                edited[path].append(one)
-        elif one.call.status in _BAD and not _is_noise(one):
-            groups[one.key].failures.append(one)
-    ran = [one for one in made if one.call.command and one.call.status is CallStatus.OK and not one.turn.taken_back]
-    for group in groups.values():
-        if group.failures:
-            last = group.failures[-1]
-            group.successes += [one for one in ran if one.call.folder == last.call.folder and _does_more(one, last)]
-            yield _of_group(group, edited)
+        if one.call.status in _BAD and not _is_noise(one):
+            failures[one.key].append(one)
+    good = [one for one in made if one.call.status is CallStatus.OK and not one.turn.taken_back]
+    edits: defaultdict[str, list[_Made]] = defaultdict(list)
+    same: defaultdict[tuple[str, ...], list[_Made]] = defaultdict(list)
+    for one in good:
+        same[one.key].append(one)
+        for path in one.call.changed:
+            edits[path].append(one)
+    ran = [one for one in made if one.call.command and one.call.status in _ENDED and not one.turn.taken_back]
+    for failed in failures.values():
+        overcome: list[tuple[_Made, _Later]] = []
+        left: list[tuple[_Made, _Later | None]] = []
+        for one in failed:
+            paths = _paths(one.facts, one.call) if one.call.tool in _EDITS else ()
+            others = [*same[one.key], *(other for path in paths for other in edits[path])]
+            later = _overcame(one, ran if one.blamed else others)
+            overcome += [(one, later)] if later is not None else []
+            left += [(one, None)] if later is None else []
+        yield from (_of_failures(pairs, ran) for pairs in (overcome, left) if pairs)
 
 
 def _made(facts: SessionFacts, turn: Turn, call: Call) -> _Made:
     if call.command:
-        words = essence(call.command) or (" ".join(call.command.split()),)
-        return _Made(facts, turn, call, ("command", call.folder, *words))
+        blamed = outcomes.of_call(call) if call.status is CallStatus.OK else outcomes.failed(call)
+        is_read = blamed and not any(run.is_inline for run in blamed)
+        key = tuple(word for run in blamed for word in run.key) if is_read else (" ".join(call.command.split()),)
+        return _Made(facts, turn, call, ("command", call.folder, *key), blamed if is_read else ())
     if call.tool in _EDITS:
         return _Made(facts, turn, call, ("edit", facts.id, *_paths(facts, call)))
     return _Made(facts, turn, call, ("call", call.tool, call.title))
+
+
+def _overcame(failed: _Made, others: Sequence[_Made]) -> _Later | None:
+    """What first succeeded after a failure: of a command each of those that may have failed."""
+    later = sorted((one for one in others if one.place > failed.place), key=lambda one: one.place)
+    if not failed.blamed:
+        return next((_Later(one, one.text) for one in later), None)
+    wanted = list(failed.blamed)
+    for one in later:
+        for run in outcomes.passed(one.call):
+            left = [each for each in wanted if each.key != run.key and not _does_more(one, run, failed, each)]
+            if not left:
+                return _Later(one, cut(run.text, LONGEST_TITLE))
+            wanted = left
+    return None
 
 
 def _paths(facts: SessionFacts, call: Call) -> tuple[str, ...]:
@@ -126,15 +170,28 @@ def _paths(facts: SessionFacts, call: Call) -> tuple[str, ...]:
     return tuple(path for name in named if name and (path := absolute(name, facts.session.directory)))
 
 
-def _does_more(later: _Made, failed: _Made) -> bool:
+def _does_more(later: _Made, ran: Run, failed: _Made, wanted: Run) -> bool:
     """Whether a later command does all that a failed one did, and more: more files, or more code in its line."""
-    if later.place <= failed.place or not failed.call.command or later.key[2] != failed.key[2]:
+    if (ran.folder, ran.program.name) != (wanted.folder, wanted.program.name):
         return False
     if _INLINE.search(failed.call.command):
-        wanted, done = set(re.findall(r"\w+", failed.call.command)), set(re.findall(r"\w+", later.call.command))
-        is_again = failed.facts.id == later.facts.id and commands.repeats(failed.call.command, later.call.command)
-        return is_again or (len(wanted) >= _FEWEST_WORDS and wanted <= done)
-    return len(failed.key) > _WORDS_OF_A_TARGET and set(failed.key) <= set(later.key) and ASKS.isdisjoint(later.key)
+        told, done = set(re.findall(r"\w+", wanted.text)), set(re.findall(r"\w+", ran.text))
+        is_again = failed.facts.id == later.facts.id and commands.repeats(wanted.text, ran.text)
+        return is_again or (len(told) >= _FEWEST_WORDS and told <= done)
+    is_more = len(wanted.words) >= _WORDS_OF_A_TARGET and set(wanted.words) <= set(ran.words)
+    return is_more and runs.ASKS.isdisjoint(ran.words)
+
+
+def _was_run_again(failed: _Made, ran: Sequence[_Made]) -> bool:
+    """Whether its command ran again later, nobody knows how that ended, and it did not print the same cause."""
+    keys = {run.key for run in failed.blamed}
+    cause = telling.of(failed.call)
+    return any(
+        run.key in keys and run.status is CallStatus.UNKNOWN
+        for one in ran
+        if one.place > failed.place and not (cause and cause in one.call.output)
+        for run in outcomes.of_call(one.call)
+    )
 
 
 def _is_noise(one: _Made) -> bool:
@@ -142,28 +199,49 @@ def _is_noise(one: _Made) -> bool:
     if call.tool in _EDITS and call.title == call.tool:
         return True  # a call that names no file was never whole
     if call.status is CallStatus.FAILED:
-        return call.tool in _MERE_LOOKS or (bool(call.command) and only_looks(call.command, call.exit))
+        is_look = call.tool in _MERE_LOOKS and not _is_all_of_a_sub_agent(one)
+        return is_look or (bool(call.command) and only_looks(call.command, call.exit))
     if call.status is CallStatus.REFUSED:
         return False
     is_last = call == one.turn.calls[-1]
     return call.tool in _MERE_LOOKS or (is_last and one.turn.ending is not Ending.ANSWERED)
 
 
-def _of_group(group: _Group, edited: dict[str, list[_Made]]) -> Setback:
-    last = group.failures[-1]
+def _is_all_of_a_sub_agent(one: _Made) -> bool:
+    """Whether a sub-agent's look failed and none of its kind came through: its answer may rest on nothing."""
+    calls = (call for turn in own_turns(one.facts) for call in turn.calls)
+    return bool(one.facts.session.parent_id) and not any(
+        call.tool == one.call.tool and call.status is CallStatus.OK for call in calls
+    )
+
+
+def _of_failures(pairs: Sequence[tuple[_Made, _Later | None]], ran: Sequence[_Made]) -> Setback:
+    """Failures of one thing that were all overcome, or of which none was: the last one, and how many there were."""
+    last, later = pairs[-1]
     call, kind = last.call, _kind(last)
-    paths = _paths(last.facts, call) if call.tool in _EDITS else ()
-    later = [*group.successes, *(one for path in paths for one in edited.get(path, ()))]
-    overcame = min((one for one in later if one.place > last.place), key=lambda one: one.place, default=None)
     resolved = None
     outcome = _TURNED_BACK if last.turn.taken_back else _without_success(kind)
-    if overcame is not None:
-        resolved = Citation(overcame.facts.id, overcame.call.message_id, overcame.call.started)
-        outcome = _with_success(kind, overcame, same=overcame.call.title == call.title)
-    times = f"{len(group.failures)} times" if len(group.failures) > 1 else ""
-    detail = "; ".join(filter(None, (times, _told(call))))
+    if later is not None:
+        by = later.made
+        resolved = Citation(by.facts.id, by.call.message_id, by.call.started)
+        outcome = _with_success(kind, later, same=later.text == last.text)
+    elif not last.turn.taken_back and _was_run_again(last, ran):
+        outcome = _NOT_TOLD
+    errors = {telling.of(one.call) for one, _ in pairs}
+    times = f"{len(pairs)} times" + (", the last one:" if len(errors) > 1 else "") if len(pairs) > 1 else ""
+    parent = last.facts.session.parent_id
+    who = f"by the sub-agent “{_OF_AGENT.sub('', last.facts.title)}”" if parent else ""
+    detail = "; ".join(filter(None, (times, _told(call), _where(last), who))).replace(":;", ":")
     citation = Citation(last.facts.id, call.message_id, call.started)
-    return Setback(kind, call.title, call.started, citation, detail, outcome, resolved, paths)
+    paths = _paths(last.facts, call) if call.tool in _EDITS else ()
+    return Setback(kind, last.text, call.started, citation, detail, outcome, resolved, paths)
+
+
+def _where(one: _Made) -> str:
+    """The folder that the command changed to itself."""
+    folders = {run.folder for run in one.blamed}
+    folder = folders.pop() if len(folders) == 1 else ""
+    return f"in {posixpath.relpath(folder, one.call.folder)}" if folder and folder != one.call.folder != "" else ""
 
 
 def _kind(one: _Made) -> SetbackKind:
@@ -187,12 +265,12 @@ def _told(call: Call) -> str:
     return "; ".join(filter(None, (status, shorten(telling.of(call)))))
 
 
-def _with_success(kind: SetbackKind, overcame: _Made, *, same: bool) -> str:
+def _with_success(kind: SetbackKind, later: _Later, *, same: bool) -> str:
     if kind is SetbackKind.REFUSED:
         return "was allowed later"
     if kind is SetbackKind.EDIT_FAILED:
-        return f"a later {overcame.call.tool} of the file succeeded"
-    return "succeeded later" if same else f"succeeded later as `{shorten(overcame.call.title, 80)}`"
+        return f"a later {later.made.call.tool} of the file succeeded"
+    return "succeeded later" if same else f"succeeded later as `{shorten(later.text, 80)}`"
 
 
 def _without_success(kind: SetbackKind) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from daemon.transcript.shell import packages, programs
 from daemon.transcript.shell.names import words
@@ -44,9 +44,14 @@ def of(command: str, folder: str = "") -> Spelling:
         return ()
     while given and _ASSIGNED.fullmatch(given[0]):
         given = given[1:]
-    if not given or any(word in {"&&", "||", "|", ";", "&"} for word in given):
+    return () if any(word in {"&&", "||", "|", ";", "&"} for word in given) else of_words(given, folder)
+
+
+def of_words(given: Sequence[str], folder: str) -> Spelling:
+    """The same for the words of a simple command, without assignments."""
+    if not given:
         return ()
-    name, rest = given[0].removeprefix("./") or ".", given[1:]
+    name, rest = given[0].removeprefix("./") or ".", list(given[1:])
     if name in packages.SCRIPTED:
         return _of_package(name, rest, folder)
     if name in _MAKES:
@@ -102,10 +107,22 @@ def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bo
 
 def in_text(text: str) -> frozenset[Spelling]:
     """The commands that a README names, as code or on lines of their own; single words only as code."""
-    told = [found[1] for found in _CODE.finditer(text)]
     lines = (_PROMPT.sub("", raw, count=1).strip() for raw in text.split("\n") if len(raw) <= _LONGEST_LINE)
-    told += [line for line in lines if " " in line]
+    told = [*in_code(text), *(line for line in lines if " " in line)]
     return frozenset(filter(None, map(of, told)))
+
+
+def in_code(text: str) -> tuple[str, ...]:
+    """What a README shows as code: in the text, in blocks, or behind a shell's prompt, in order."""
+    found: list[str] = []
+    is_block = False
+    for raw in text.split("\n"):
+        if raw.lstrip().startswith(("```", "~~~")):
+            is_block = not is_block
+        elif len(raw) <= _LONGEST_LINE:
+            is_line = is_block or raw.startswith(("    ", "\t", "$ "))
+            found += [_PROMPT.sub("", raw, count=1).strip()] if is_line else [one[1] for one in _CODE.finditer(raw)]
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def mentions(named: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daemon.reconstitute.facts.looks import essence
-from daemon.reconstitute.facts.values import Call
+from daemon.reconstitute.facts.looks import parts
+from daemon.reconstitute.facts.values import Call, CallStatus
 
 _MOST = 32_000
 """Characters of an output's end that are looked at."""
@@ -108,12 +108,25 @@ _MENTIONS = re.compile(
 _NOTHING_WRONG = re.compile(r"\b(?:0|no|without|zero) (?:errors?|fail(?:ed|ures?|ing)?)\b", re.IGNORECASE)
 
 
-_MESSAGE = re.compile(r"[^\s:]{1,80}:\s+\S|[^\W\d_a-z]{4,}\b(?!=)|[^\W\d_]+\s.*[^\s.\\][.!]$")
-"""A line that is surely no command as ``make`` echoes it: it names what it is of, is in capitals, or is a sentence."""
+_REFUSED = re.compile(
+    r"(?:Error: )?The user (?:(?P<rule>has specified a rule)|rejected permission)(?:.*?feedback: (?P<feedback>.+))?",
+    re.DOTALL,
+)
+"""OpenCode's words for a call that was not permitted, to the model; the rest lists the rules."""
+_MESSAGE = re.compile(r"[^\s:]{1,80}:\s+\S|[^\W\d_a-z]{4,}\b(?!=)|[^\W\d_]+\s.*[^\s.\\][.!]$|"
+                      r"[^\W\d_a-z][^\W\d_]+(?:\s+[^\s=/$\\]+)+$|[^\x00-\x7f]{3}")  # fmt: skip
+"""A line that is surely no command as ``make`` echoes it: it names what it is of, is in capitals, or is a sentence, or
+begins with a capital or in no Latin letters.
+"""
+_CLOSING = re.compile(r"(?:[^\W\d_]+ ?){1,3}")
+_NAMES_SOMETHING = re.compile(r"[^\s:]: +\S|：\S")
 
 
 def of(call: Call) -> str:
     """What went wrong with a call: of a command the line that tells it, of any other tool the first of its error."""
+    if call.status is CallStatus.REFUSED and (refused := _REFUSED.match(call.error)) is not None:
+        said = " ".join((refused["feedback"] or "").split())
+        return "by a permission rule" if refused["rule"] else f"by the user: {said}" if said else "by the user"
     if call.command:
         return line(call.error or call.output)
     return next((one.strip() for one in call.error.splitlines() if one.strip()), "")
@@ -126,7 +139,7 @@ def missing_program(call: Call) -> str:
     said = of(call)
     if (found := _NO_SUCH_PROGRAM.search(said)) is not None:
         return str(next(filter(None, found.groups())))
-    return next((word for word in essence(call.command) if f" {word}:" in f" {said}"), "")
+    return next((word for _, words in parts(call.command) for word in words if f" {word}:" in f" {said}"), "")
 
 
 def line(text: str) -> str:
@@ -146,7 +159,7 @@ def line(text: str) -> str:
     mentions = [pair for pair in own if _MENTIONS.search(pair[1])]
     wrapped = any(_STATUS.match(said) for _, said in told)
     wrappers = [pair for pair in told if _WRAPPER.match(pair[1]) and not _STATUS.match(pair[1])]
-    rest = _before_status(told, own) if wrapped else own[-1:] or kept[-1:]
+    rest = _before_status(told, own) if wrapped else _before_closing(own) or kept[-1:]
     chosen = _root(causes) or failed[:1] or mentions[-1:] or wrappers[:1] or rest
     return _whole(chosen[0], kept) if chosen else ""
 
@@ -156,6 +169,14 @@ def _before_status(told: Sequence[tuple[int, str]], own: Sequence[tuple[int, str
     status = next(number for number, said in told if _STATUS.match(said))
     before = [pair for pair in own if pair[0] < status][-1:]
     return [pair for pair in before if _MESSAGE.match(pair[1])]
+
+
+def _before_closing(own: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The last line; of a few words that only close a report, the last line before it that names something."""
+    last = own[-1:]
+    if last and _CLOSING.fullmatch(last[0][1]):
+        return [pair for pair in own if _NAMES_SOMETHING.search(pair[1])][-1:] or last
+    return last
 
 
 def _bare(raw: str) -> str:

@@ -267,7 +267,8 @@ class Command:
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
     `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
-    revert took back. `named`: a README, manifest or Makefile of the project names it.
+    revert took back. `named`: a README, manifest or Makefile of the project names it. `ran_as` is how it was run before
+    its script was moved; empty where it still can be run so.
     """
 
     group: str
@@ -281,6 +282,7 @@ class Command:
     last: CallStatus = CallStatus.UNKNOWN
     taken_back: bool = False
     named: bool = False
+    ran_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)

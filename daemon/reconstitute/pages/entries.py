@@ -71,26 +71,29 @@ class Entries:
         return markdown.Markdown("\n".join([*parts, *_left_out(len(commands) - len(shown), "command")]))
 
     def command(self, one: Command) -> str:
+        """A command and how it last ended, with how it did before."""
+        said = self.last_run(one)
+        before = self._failed(one) if one.last is CallStatus.OK else self._succeeded(one)
+        ended = [f"before that it {before}"] if before and one.last in (CallStatus.OK, CallStatus.FAILED) else []
+        if one.last not in (CallStatus.OK, CallStatus.FAILED):
+            ended = [*filter(None, [self._succeeded(one), self._failed(one)])]
+        times = [f"run {one.times} times"] if one.times > 1 else []
+        return "; ".join([said, *ended, *times])
+
+    def last_run(self, one: Command) -> str:
         """A command and how it last ended."""
         where = f" in {markdown.code(markdown.cut(one.folder, 80))}" if one.folder not in {"", "."} else ""
+        where += f" (ran as {_code(one.ran_as)}, which was moved)" if one.ran_as else ""
         where += " (only in turns that were **taken back**)" if one.taken_back else ""
-        said = f"{_code(one.command)}{where}: "
         if one.last is CallStatus.FAILED:
             failed = self._failed(one).replace("failed", "failed**", 1)
-            ended = [f"**{failed}" if failed else "**failed**"]
-            ended += [f"before that it {self._succeeded(one)}"] if one.succeeded else []
+            ended = f"**{failed}" if failed else "**failed**"
         elif one.last is CallStatus.OK:
-            ended = [self._succeeded(one) or "succeeded"]
-            ended += [f"before that it {self._failed(one)}"] if one.failed else []
+            ended = self._succeeded(one) or "succeeded"
         else:
-            last = {
-                CallStatus.STOPPED: "its last run was stopped",
-                CallStatus.REFUSED: "its last run was refused",
-            }
-            ended = [last.get(one.last, "how its last run ended is not recorded")]
-            ended += filter(None, [self._succeeded(one), self._failed(one)])
-        times = [f"run {one.times} times"] if one.times > 1 else []
-        return said + "; ".join([*ended, *times])
+            last = {CallStatus.STOPPED: "its last run was stopped", CallStatus.REFUSED: "its last run was refused"}
+            ended = last.get(one.last, "how its last run ended is not recorded")
+        return f"{_code(one.command)}{where}: {ended}"
 
     def _succeeded(self, one: Command) -> str:
         cited = one.succeeded

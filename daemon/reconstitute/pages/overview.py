@@ -14,6 +14,7 @@ from daemon.model import FileEdit, Operation
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import spellings
+from daemon.reconstitute.facts.outcomes import COULD_NOT_RUN
 from daemon.reconstitute.facts.values import (
     Aftermath,
     CallStatus,
@@ -38,14 +39,14 @@ _MOST_NAMED = 3
 _EXACT = frozenset({State.VERIFIED, State.PROVEN})
 _RUN = "run"
 _FOR = {
-    "install": "to install it: ",
     "build": "to build it: ",
     "test": "to test it: ",
     "lint": "to check it: ",
+    "install": "to install it: ",
     "migrate": "to migrate its data: ",
     "deploy": "to deploy it: ",
 }
-"""What a command is for that does not start the project."""
+"""What a command is for that does not start the project, the main ones first."""
 _ENDED = re.compile(r"[.!?…。！？](?:\[\^\d+\])*$")
 """That a text ends as a sentence does, before its footnotes."""
 
@@ -100,23 +101,28 @@ class Overview:
         return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
 
     def run(self) -> markdown.Markdown:
-        """The command that runs it: what succeeded, else what the project names; empty where nothing is known."""
+        """The command that starts the project, with its last result; else what builds or tests it; empty without any.
+
+        What failed is only told where nothing of the same standing succeeded.
+        """
         lasting = [one for one in self._facts.commands if not one.taken_back]
         commands = sorted((one for one in lasting if not self._entries.is_struck(one)), key=_trust)
         ran = next((one for one in commands if one.group == _RUN), None)
         named = next(
             (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
         )
-        if ran is not None and (ran.last is CallStatus.OK or ran.named or named is None):
-            return markdown.Markdown(self._entries.command(ran) + ".")
+        if ran is not None and (ran.last is CallStatus.OK or ran.named):
+            return self._last_run(ran)
         if ran is None and any(one.group == _RUN for one in lasting):
             return markdown.Markdown("the model struck out what the records name, see below.")
         if named is not None:
             return self._named(named, commands)
-        other = next(iter(commands), None)
-        if other is None:
-            return markdown.Markdown("")
-        return markdown.Markdown(f"{_FOR.get(other.group, '')}{self._entries.command(other)}.")
+        good = [one for one in commands if one.last is CallStatus.OK and one.group in _FOR]
+        main = min(good, key=lambda one: list(_FOR).index(one.group), default=None) or ran or next(iter(commands), None)
+        return self._last_run(main) if main is not None else markdown.Markdown("")
+
+    def _last_run(self, one: Command) -> markdown.Markdown:
+        return markdown.Markdown(f"{_FOR.get(one.group, '')}{self._entries.last_run(one)}.")
 
     def _named(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
         """A script that the project names, with how it ended where it was run, in whatever words."""
@@ -124,7 +130,7 @@ class Overview:
         spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
         same = next((one for one in commands if spell(spellings.of(one.command, one.folder))), None)
         if same is not None:
-            return markdown.Markdown(self._entries.command(same) + ".")
+            return markdown.Markdown(self._entries.last_run(same) + ".")
         invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
         where = self._links.file(script.path)
         calls = (call.command for one in self._facts.sessions for turn in one.turns for call in turn.calls)
@@ -171,16 +177,17 @@ def unlisted(
     for one in programs:
         commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
     commands.pop("", None)
-    if not commands:
-        return []
-    command, ran = next(iter(commands.items()))
-    more = f", and {counted(len(commands) - 1, 'more command')}" if len(commands) > 1 else ""
-    mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
-    shown = markdown.code(markdown.cut(command, _MOST_TEXT))
-    calls = (call for one in sessions for turn in one.turns for call in turn.calls if call.part_id == ran.part_id)
-    status = next((call.exit for call in calls), None)
-    ended = f", which failed with exit status {status}" if status else ""
-    return [markdown.Markdown(f"Files that no record lists may have been written by {shown}{ended}{mark}{more}.")]
+    for command, ran in commands.items():
+        calls = (call for one in sessions for turn in one.turns for call in turn.calls if call.part_id == ran.part_id)
+        status = next((call.exit for call in calls), None)
+        if status in COULD_NOT_RUN:
+            continue  # what never began wrote nothing
+        more = f"; {counted(len(commands) - 1, 'other command')} may have, too" if len(commands) > 1 else ""
+        mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
+        shown = markdown.code(markdown.cut(command, _MOST_TEXT))
+        ended = f" (it failed with exit status {status})" if status else ""
+        return [markdown.Markdown(f"{shown}{ended} may have written files that are not listed here{mark}{more}.")]
+    return []
 
 
 def known(files: Sequence[Recovered]) -> str:

@@ -18,8 +18,8 @@ from daemon.markdown import Href, Markdown, code, link, prose
 from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import kept_changes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TakenBack, Turn
+from daemon.reconstitute.facts import kept_changes, outcomes
+from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.pages.folder import refs
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
@@ -174,7 +174,7 @@ class SessionPages:
         yield "Copy of", f"{self._session(page, forked) or code(forked)}{copied}" if forked else ""
         yield "Files", self._changes(page, facts.changes)
         yield "Commits", ", ".join(map(prose, facts.commits))
-        yield "Tests", ", ".join(f"{code(one.command)} {'passed' if one.passed else 'failed'}" for one in facts.tests)
+        yield "Tests", ", ".join(map(partial(_tests, facts.session.directory), facts.tests))
         yield "Deleted in OpenCode", "yes" if facts.deleted else ""
 
     def _changes(self, page: str, changes: Sequence[FileChange]) -> str:
@@ -267,6 +267,11 @@ def _revert(one: TakenBack, href: Href) -> str:
     undone = f"; undone {markdown.moment(one.undone)}" if one.undone is not None else ""
     pending = "; OpenCode can still undo that" if one.pending else ""
     return f"{took}{place}, {markdown.moment(one.time)}{doubt}{undone}{pending}"
+
+
+def _tests(directory: str, run: TestRun) -> str:
+    where = outcomes.where(run, directory)
+    return f"{code(run.command)}{f' in {code(where)}' if where else ''} {'passed' if run.passed else 'failed'}"
 
 
 def _ended(facts: SessionFacts) -> str:

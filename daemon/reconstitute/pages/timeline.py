@@ -14,7 +14,7 @@ from itertools import groupby
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import kept_changes
+from daemon.reconstitute.facts import kept_changes, outcomes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -201,7 +201,9 @@ class Timeline:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
-            yield f"tests {how}: {command}{summary}{self._notes.mark(run.citation)}"
+            where = outcomes.where(run, one.session.directory)
+            where = f" in {markdown.code(markdown.cut(where, 80))}" if where else ""
+            yield f"tests {how}: {command}{where}{summary}{self._notes.mark(run.citation)}"
         for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):
             named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
             more = len(subjects) - len(named)
