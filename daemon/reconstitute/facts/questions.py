@@ -6,15 +6,21 @@ A courtesy or an offer at the end of an answer asks for nothing: who goes on has
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from daemon.reconstitute.facts import cues, sentences, subjects
+from daemon.reconstitute.facts.values import SessionFacts, Turn
 
+LAST_SENTENCES = 3
+"""A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""
 _SHORTEST_QUESTION = 3
 _FEWEST_SUBJECTS = 2
 _ANY_WORD = re.compile(r"[^\W_]+")
 _OPENING = re.compile(r"[.,:](?=\s|$)|[!?;\n。！？，、；：–—]")
 _SHORT_ANSWER = 3
 """Words of a short answer; where there are no blanks, signs."""
+_NODS = 6
+"""Signs of a prompt without blanks that says hardly more than yes or no."""
 _WITHOUT_BLANKS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _YES_OR_NO = frozenset(
     "yes yeah yep sure no nope ok okay ja jo doch nein nö oui ouais si non sí sì vale certo sim não nao nee jawel tak "  # noqa: SIM905
@@ -57,6 +63,30 @@ def may_answer(prompt: str, question: str) -> bool:
         return False
     is_small = words[0] in cues.common() - _ORDERS or words[0] in _YES_OR_NO
     return len(words) == 1 or is_small or any(word[0].isdigit() for word in words) or _shares(said, question)
+
+
+def is_nod(prompt: str) -> bool:
+    """Whether a prompt is hardly more than a yes or a no."""
+    if _WITHOUT_BLANKS.search(prompt):
+        return len(prompt.strip()) <= _NODS
+    return len(_ANY_WORD.findall(prompt)) <= _SHORT_ANSWER
+
+
+def is_other_matter(following: Turn, turn: Turn, sessions: Sequence[SessionFacts]) -> bool:
+    """Whether the prompt after an answer surely does not speak of it: it goes on with what an earlier prompt was about.
+
+    So it shares nothing with the answer, neither does its own answer, and several subjects with the earlier prompt.
+    """
+    said = subjects.of(following.prompt)
+    asked = [one.text for reply in turn.replies for one in sentences.split(reply.text) if one.is_question]
+    if said & frozenset[str]().union(*(subjects.of(reply.text) for reply in turn.replies)):
+        return False
+    if any(_shares(reply.text, one) for reply in following.replies for one in asked) or may_answer(
+        following.prompt, ""
+    ):
+        return False
+    earlier = (one for facts in sessions for one in facts.turns if one.time < turn.time)
+    return any(len(said & subjects.of(one.prompt)) >= _FEWEST_SUBJECTS for one in earlier)
 
 
 def _shares(said: str, question: str) -> bool:

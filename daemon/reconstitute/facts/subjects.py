@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from daemon.reconstitute.facts import cues, sentences
 
@@ -17,6 +18,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_stem(piece) for piece in pieces if piece)
 
 
+@lru_cache(maxsize=8192)
 def of(text: str) -> frozenset[str]:
     """The stems of its words without the small words of any language that we know."""
     words = (word for word in sentences.words(text) if word not in cues.common() and not _KANA_ONLY.fullmatch(word))

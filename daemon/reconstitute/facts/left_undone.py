@@ -1,0 +1,178 @@
+"""What the answers say was not done, not tried or is only provisional, and that nothing has dealt with since.
+
+Who goes on with something else has not dealt with it; who answers it in the next prompt has, be it in a word or two, by
+a word of the answer, or by having the same files changed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from daemon.reconstitute.facts import cues, questions, sentences, spoken_of, subjects, unchecked
+from daemon.reconstitute.facts.looks import essence
+from daemon.reconstitute.facts.values import CallStatus, Citation, OpenKind, OpenPoint, Reply, SessionFacts, Turn
+
+_MOST_KEPT = 16_384
+"""Sentences whose reading is kept: a service reads the same ones again with every message."""
+_FEWEST_SUBJECTS = 2
+"""A sentence with no more subjects says nothing of itself."""
+_SAID_AGAIN = 0.6
+"""A later answer with this share of its subjects tells more of it."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+Found = tuple[OpenPoint, str]
+"""A point with the sentence of the answer that says it, without the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer with its sentences, its turn and the turns of its session after it."""
+
+    facts: SessionFacts
+    turn: Turn
+    reply: Reply
+    said: Sequence[sentences.Sentence]
+    following: Sequence[Turn]
+
+    def point(self, text: str, detail: str = "") -> OpenPoint:
+        time = self.reply.time
+        citation = Citation(self.facts.id, self.reply.message_id, time, text)
+        return OpenPoint(OpenKind.NOT_DONE, text, time, citation, detail)
+
+
+def find(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[Found]:
+    """All of a session; a sub-agent reports to the agent, whose answer counts."""
+    turns = spoken_of.own_turns(facts)
+    for place, turn in enumerate(turns):
+        reply = spoken_of.last_reply(turn)
+        if reply is not None and not turn.taken_back and not facts.session.parent_id:
+            answer = _Answer(facts, turn, reply, sentences.split(reply.text), turns[place + 1 :])
+            yield from _not_done(answer, sessions)
+            yield from _provisional(answer, sessions)
+
+
+def _not_done(answer: _Answer, sessions: Sequence[SessionFacts]) -> Iterator[Found]:
+    reply = answer.reply
+    undone = [place for place, one in enumerate(answer.said) if _says_undone(one, reply.text)]
+    if not undone or _succeeded_later(answer.turn, reply.time, sessions):
+        return
+    reaction = next((turn for turn in answer.following if turn.prompt and not _only_asks(turn)), None)
+    if reaction is not None and _answers_all(reaction, answer, sessions):
+        return
+    near = [subjects.of(turn.prompt) for turn in answer.following[: _place(reaction, answer.following)]]
+    later = [turn for facts in sessions for turn in spoken_of.own_turns(facts) if turn.time > reply.time]
+    prompts = [subjects.of(turn.prompt) for turn in later if turn.prompt]
+    for place in undone:
+        text = _with_context(answer, place, undone)
+        if spoken_of.is_taken_up(text, near) or spoken_of.is_dealt_with(text, prompts):
+            continue
+        if not _is_told_later(text, later) and not _has_new_file(text, answer.turn, sessions):
+            yield answer.point(text), answer.said[place].text
+
+
+def _place(reaction: Turn | None, following: Sequence[Turn]) -> int:
+    return len(following) if reaction is None else following.index(reaction) + 1
+
+
+def _answers_all(reaction: Turn, answer: _Answer, sessions: Sequence[SessionFacts]) -> bool:
+    """Whether the next prompt of a session deals with the whole answer before it.
+
+    It does in a word or two, where it answers a question of it, or where the same files are changed again.
+    """
+    if questions.is_nod(reaction.prompt):
+        return True
+    if any(one.is_question for one in answer.said[-questions.LAST_SENTENCES :]):
+        return not questions.is_other_matter(reaction, answer.turn, sessions)
+    changed = {path for call in answer.turn.calls for path in call.changed}
+    again = () if reaction.taken_back else reaction.calls
+    return any(not changed.isdisjoint(call.changed) for call in again)
+
+
+def _with_context(answer: _Answer, place: int, undone: Sequence[int]) -> str:
+    """A sentence, with the one before it where it begins with a pronoun, or has hardly a word of its own."""
+    one = answer.said[place]
+    is_bare = len(subjects.of(one.text)) <= _FEWEST_SUBJECTS or unchecked.refers_back(one, answer.reply.text)
+    if not is_bare or not place or place - 1 in undone or answer.said[place - 1].is_question:
+        return one.text
+    whole = " ".join(answer.reply.text.split())
+    joined = (f"{answer.said[place - 1].text}{blank}{one.text}" for blank in (" ", ""))
+    return next((text for text in joined if text in whole), one.text)
+
+
+def _is_told_later(text: str, later: Sequence[Turn]) -> bool:
+    about = subjects.of(text)
+    replies = (reply.text for turn in later if not turn.taken_back for reply in turn.replies)
+    return len(about) >= _FEWEST_SUBJECTS and any(
+        sentences.share(about, subjects.of(said)) >= _SAID_AGAIN for said in replies
+    )
+
+
+def _has_new_file(text: str, turn: Turn, sessions: Sequence[SessionFacts]) -> bool:
+    """Whether a later turn made a file whose name has one of its subjects."""
+    about = subjects.of(text)
+    calls = sorted(
+        (call for facts in sessions for one in spoken_of.own_turns(facts) if not one.taken_back for call in one.calls),
+        key=lambda call: call.started,
+    )
+    known = {path for call in calls if call.started <= turn.ended for path in call.changed}
+    new = {path for call in calls if call.started > turn.ended for path in call.changed} - known
+    return any(about & subjects.stems(" ".join(_WORD.findall(path.rsplit("/", 1)[-1]))) for path in new)
+
+
+def _provisional(answer: _Answer, sessions: Sequence[SessionFacts]) -> Iterator[Found]:
+    """What an answer calls provisional, or wants somebody to look at, until a later turn is about it or its files."""
+    text = answer.reply.text
+    pending = [one for one in answer.said if unchecked.is_pending(one, text) and not _says_undone(one, text)]
+    if not pending:
+        return
+    changed = {path for call in answer.turn.calls for path in call.changed}
+    later = [turn for _, turn in spoken_of.standing(sessions, answer.turn.time)]
+    if any(not changed.isdisjoint(call.changed) for one in later for call in one.calls):
+        return
+    for one in pending:
+        if not spoken_of.is_dealt_with(one.text, [subjects.of(turn.prompt) for turn in later]):
+            yield answer.point(one.text, "to be checked"), one.text
+
+
+def _only_asks(turn: Turn) -> bool:
+    """Whether a prompt is nothing but a question, after which nothing was done: it settles nothing."""
+    pieces = sentences.split(turn.prompt)
+    is_question = bool(pieces) and all(piece.is_question for piece in pieces)
+    return is_question and not turn.taken_back and not any(call.changed or call.command for call in turn.calls)
+
+
+def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) -> bool:
+    """Whether a command that failed in a turn succeeded after `time`."""
+    failed = {essence(call.command) for call in turn.calls if call.command and call.status is CallStatus.FAILED}
+    if not failed:
+        return False
+    later = (
+        call for facts in sessions for one in spoken_of.own_turns(facts) if not one.taken_back for call in one.calls
+    )
+    return any(
+        call.started > time and call.status is CallStatus.OK and essence(call.command) in failed
+        for call in later
+        if call.command
+    )
+
+
+def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
+    if sentence.is_question:
+        return False
+    return unchecked.is_unchecked(sentence, context) or _undone(
+        sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context))
+    )
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _undone(bare: str, codes: tuple[str, ...]) -> bool:
+    for language in map(cues.named, codes):
+        found = language.find("undone", bare)
+        is_left = found is not None and not unchecked.is_within(language.code, bare[: found.start()])
+        if is_left and not language.find("undone_not", bare) and not language.find("condition", bare):
+            return True
+    return False
