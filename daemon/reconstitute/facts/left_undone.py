@@ -7,22 +7,33 @@ a word of the answer, or by having the same files changed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from daemon.reconstitute.facts import cues, questions, sentences, spoken_of, subjects, unchecked
 from daemon.reconstitute.facts.looks import essence
-from daemon.reconstitute.facts.values import CallStatus, Citation, OpenKind, OpenPoint, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.values import (
+    Call,
+    CallStatus,
+    Citation,
+    Ending,
+    OpenKind,
+    OpenPoint,
+    Reply,
+    SessionFacts,
+    Turn,
+)
 
 _MOST_KEPT = 16_384
 """Sentences whose reading is kept: a service reads the same ones again with every message."""
 _FEWEST_SUBJECTS = 2
 """A sentence with no more subjects says nothing of itself."""
+_SHORT = 4
+"""Words of a first sentence that may be all that is said to the answer before."""
 _SAID_AGAIN = 0.6
 """A later answer with this share of its subjects tells more of it."""
 _WORD = re.compile(r"[^\W_]+")
-
 
 Found = tuple[OpenPoint, str]
 """A point with the sentence of the answer that says it, without the one before it."""
@@ -37,6 +48,11 @@ class _Answer:
     reply: Reply
     said: Sequence[sentences.Sentence]
     following: Sequence[Turn]
+
+    @property
+    def asks(self) -> bool:
+        """Whether it ends with a question or an offer."""
+        return any(one.is_question for one in self.said[-questions.LAST_SENTENCES :])
 
     def point(self, text: str, detail: str = "") -> OpenPoint:
         time = self.reply.time
@@ -60,18 +76,35 @@ def _not_done(answer: _Answer, sessions: Sequence[SessionFacts]) -> Iterator[Fou
     undone = [place for place, one in enumerate(answer.said) if _says_undone(one, reply.text)]
     if not undone or _succeeded_later(answer.turn, reply.time, sessions):
         return
-    reaction = next((turn for turn in answer.following if turn.prompt and not _only_asks(turn)), None)
+    reaction = next((turn for turn in answer.following if not _only_asks(turn)), None)
     if reaction is not None and _answers_all(reaction, answer, sessions):
         return
-    near = [subjects.of(turn.prompt) for turn in answer.following[: _place(reaction, answer.following)]]
+    settled = _settled(answer, reaction, sessions)
     later = [turn for facts in sessions for turn in spoken_of.own_turns(facts) if turn.time > reply.time]
     prompts = [subjects.of(turn.prompt) for turn in later if turn.prompt]
     for place in undone:
+        one = answer.said[place].text
         text = _with_context(answer, place, undone)
-        if spoken_of.is_taken_up(text, near) or spoken_of.is_dealt_with(text, prompts):
+        if settled(one) or spoken_of.is_dealt_with(one, prompts):
             continue
-        if not _is_told_later(text, later) and not _has_new_file(text, answer.turn, sessions):
-            yield answer.point(text), answer.said[place].text
+        if any(sentences.share(subjects.of(text), said) >= _SAID_AGAIN for said in prompts):
+            continue
+        if not _is_told_later(one, later) and not _has_new_file(one, answer.turn, sessions):
+            yield answer.point(text), one
+
+
+def _settled(answer: _Answer, reaction: Turn | None, sessions: Sequence[SessionFacts]) -> Callable[[str], bool]:
+    """Tells whether the prompts next to an answer, or the one that it answers, settle a sentence of it."""
+    near = [subjects.of(turn.prompt) for turn in answer.following[: _place(reaction, answer.following)]]
+    if reaction is None and answer.asks:
+        near.append(subjects.of(questions.following(sessions, answer.reply.time)))
+    given_up = _given_up(answer.turn, sessions)
+
+    def is_settled(text: str) -> bool:
+        about = subjects.of(text)
+        return any(about & one for one in near) or any(sentences.share(about, one) >= _SAID_AGAIN for one in given_up)
+
+    return is_settled
 
 
 def _place(reaction: Turn | None, following: Sequence[Turn]) -> int:
@@ -81,15 +114,45 @@ def _place(reaction: Turn | None, following: Sequence[Turn]) -> int:
 def _answers_all(reaction: Turn, answer: _Answer, sessions: Sequence[SessionFacts]) -> bool:
     """Whether the next prompt of a session deals with the whole answer before it.
 
-    It does in a word or two, where it answers a question of it, or where the same files are changed again.
+    It does in a word or two, in a first sentence of few, where nothing was to be done after it, where it answers a
+    question, and where the same files are changed again or the program that failed succeeds.
     """
-    if questions.is_nod(reaction.prompt):
+    if not reaction.prompt:
+        return False  # a revert removed it
+    if questions.is_nod(reaction.prompt) or _begins_shortly(reaction.prompt):
         return True
-    if any(one.is_question for one in answer.said[-questions.LAST_SENTENCES :]):
+    if not reaction.calls and reaction.ending is Ending.ANSWERED:
+        return True
+    if answer.asks:
         return not questions.is_other_matter(reaction, answer.turn, sessions)
     changed = {path for call in answer.turn.calls for path in call.changed}
     again = () if reaction.taken_back else reaction.calls
-    return any(not changed.isdisjoint(call.changed) for call in again)
+    return any(not changed.isdisjoint(call.changed) for call in again) or not _programs(
+        answer.turn.calls, CallStatus.FAILED
+    ).isdisjoint(_programs(again, CallStatus.OK))
+
+
+def _programs(calls: Sequence[Call], status: CallStatus) -> frozenset[tuple[str, ...]]:
+    """What the commands begin with that ended so."""
+    return frozenset(essence(call.command)[:1] for call in calls if call.command and call.status is status) - {()}
+
+
+def _begins_shortly(prompt: str) -> bool:
+    pieces = sentences.split(prompt)
+    return len(pieces) > 1 and questions.length(pieces[0].text) <= _SHORT
+
+
+def _given_up(turn: Turn, sessions: Sequence[SessionFacts]) -> list[frozenset[str]]:
+    """The subjects of the unanswered requests that the prompt of a turn speaks of again: it may have given them up."""
+    broken = [
+        one
+        for facts in sessions
+        if not facts.session.parent_id
+        for one in spoken_of.own_turns(facts)
+        if one.time < turn.time and one.prompt and one.ending is not Ending.ANSWERED
+    ]
+    said = subjects.of(turn.prompt)
+    return [subjects.of(one.prompt) for one in broken if said & subjects.of(one.prompt)]
 
 
 def _with_context(answer: _Answer, place: int, undone: Sequence[int]) -> str:
@@ -172,7 +235,7 @@ def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
 def _undone(bare: str, codes: tuple[str, ...]) -> bool:
     for language in map(cues.named, codes):
         found = language.find("undone", bare)
-        is_left = found is not None and not unchecked.is_within(language.code, bare[: found.start()])
+        is_left = found is not None and not unchecked.is_within(language.code, bare[: found.start()], found[0])
         if is_left and not language.find("undone_not", bare) and not language.find("condition", bare):
             return True
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from daemon.reconstitute.facts import questions, sentences, spoken_of, subjects
@@ -10,6 +11,7 @@ from daemon.reconstitute.facts.values import Citation, OpenKind, OpenPoint, Repl
 
 _PLAN = "plan"
 """OpenCode's agent that changes nothing: the question at the end of its plan waits for an approval."""
+_WORD = re.compile(r"[^\W_]+")
 _MANY = 2
 """So many earlier prompts with a word make it one of the folder's, which every other prompt may have."""
 
@@ -41,7 +43,7 @@ def _last(
         return
     if is_plan and not spoken_of.is_taken_up(turn.prompt, prompts):
         asked = [*asked, *_approval(facts, turn, reply, sentences.split(reply.text))]
-    yield from _not_answered(asked, _following(sessions, reply.time) if asked else "", prompts)
+    yield from _not_answered(asked, questions.following(sessions, reply.time) if asked else "", prompts)
 
 
 def _not_answered(asked: list[OpenPoint], following: str, said: Sequence[frozenset[str]]) -> Iterator[OpenPoint]:
@@ -53,25 +55,13 @@ def _not_answered(asked: list[OpenPoint], following: str, said: Sequence[frozens
 
 
 def _later_prompts(time: int, sessions: Sequence[SessionFacts]) -> list[frozenset[str]]:
-    """The subjects of all later prompts, without those that many had before: they are what the folder is about."""
-    turns = [turn for facts in sessions for turn in spoken_of.own_turns(facts) if turn.prompt]
-    earlier = [subjects.of(turn.prompt) for turn in turns if turn.time < time]
-    later = [subjects.of(turn.prompt) for turn in turns if turn.time > time]
+    """The subjects of all later prompts and titles, without those of many prompts before: the folder is about these."""
+    turns = [(facts, turn) for facts in sessions for turn in spoken_of.own_turns(facts) if turn.prompt]
+    earlier = [subjects.of(turn.prompt) for _, turn in turns if turn.time < time]
+    later = [subjects.of(turn.prompt) for _, turn in turns if turn.time > time]
     common = {word for said in later for word in said if sum(word in one for one in earlier) > _MANY}
-    return [said - common for said in later]
-
-
-def _following(sessions: Sequence[SessionFacts], time: int) -> str:
-    """The next prompt of the folder, if it is the first of its session."""
-    prompts = [
-        (turn.time, number, turn.prompt)
-        for facts in sessions
-        if not facts.session.parent_id
-        for number, turn in enumerate(one for one in spoken_of.own_turns(facts) if one.prompt)
-        if turn.time > time and not turn.taken_back
-    ]
-    _, number, prompt = min(prompts, default=(0, 0, ""))
-    return "" if number else prompt
+    titles = (facts.title for facts in sessions if facts.session.created > time)
+    return [*(said - common for said in later), *(subjects.of(" ".join(_WORD.findall(title))) for title in titles)]
 
 
 def _said_after(facts: SessionFacts, time: int) -> Iterator[frozenset[str]]:

@@ -15,12 +15,12 @@ LAST_SENTENCES = 3
 """A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""
 _SHORTEST_QUESTION = 3
 _FEWEST_SUBJECTS = 2
-_ANY_WORD = re.compile(r"[^\W_]+")
+_MANY = 2
+"""So many earlier prompts with a word make it one of the folder's, which says nothing of an answer."""
+_ANY_WORD = re.compile(r"[^\W_]+(?:[./:_-][^\W_]+)*")
 _OPENING = re.compile(r"[.,:](?=\s|$)|[!?;\n。！？，、；：–—]")
 _SHORT_ANSWER = 3
 """Words of a short answer; where there are no blanks, signs."""
-_NODS = 6
-"""Signs of a prompt without blanks that says hardly more than yes or no."""
 _WITHOUT_BLANKS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _YES_OR_NO = frozenset(
     "yes yeah yep sure no nope ok okay ja jo doch nein nö oui ouais si non sí sì vale certo sim não nao nee jawel tak "  # noqa: SIM905
@@ -67,9 +67,12 @@ def may_answer(prompt: str, question: str) -> bool:
 
 def is_nod(prompt: str) -> bool:
     """Whether a prompt is hardly more than a yes or a no."""
-    if _WITHOUT_BLANKS.search(prompt):
-        return len(prompt.strip()) <= _NODS
-    return len(_ANY_WORD.findall(prompt)) <= _SHORT_ANSWER
+    return length(prompt) <= _SHORT_ANSWER
+
+
+def length(text: str) -> int:
+    """The number of its words; in scripts without blanks two signs are taken for one."""
+    return len(_ANY_WORD.findall(_WITHOUT_BLANKS.sub(" ", text))) + (len(_WITHOUT_BLANKS.findall(text)) + 1) // 2
 
 
 def is_other_matter(following: Turn, turn: Turn, sessions: Sequence[SessionFacts]) -> bool:
@@ -78,15 +81,27 @@ def is_other_matter(following: Turn, turn: Turn, sessions: Sequence[SessionFacts
     So it shares nothing with the answer, neither does its own answer, and several subjects with the earlier prompt.
     """
     said = subjects.of(following.prompt)
+    earlier = [subjects.of(one.prompt) for facts in sessions for one in facts.turns if one.time < turn.time]
+    if may_answer(following.prompt, "") or not any(len(said & one) >= _FEWEST_SUBJECTS for one in earlier):
+        return False
+    common = {word for word in said if sum(word in one for one in earlier) >= _MANY}
+    if any((said - common) & subjects.of(reply.text) for reply in turn.replies):
+        return False
     asked = [one.text for reply in turn.replies for one in sentences.split(reply.text) if one.is_question]
-    if said & frozenset[str]().union(*(subjects.of(reply.text) for reply in turn.replies)):
-        return False
-    if any(_shares(reply.text, one) for reply in following.replies for one in asked) or may_answer(
-        following.prompt, ""
-    ):
-        return False
-    earlier = (one for facts in sessions for one in facts.turns if one.time < turn.time)
-    return any(len(said & subjects.of(one.prompt)) >= _FEWEST_SUBJECTS for one in earlier)
+    return not any(_shares(reply.text, one) for reply in following.replies for one in asked)
+
+
+def following(sessions: Sequence[SessionFacts], time: int) -> str:
+    """The next prompt of the folder, if it is the first of its session."""
+    prompts = [
+        (turn.time, number, turn.prompt)
+        for facts in sessions
+        if not facts.session.parent_id
+        for number, turn in enumerate(one for one in facts.turns[facts.copied :] if one.prompt)
+        if turn.time > time and not turn.taken_back
+    ]
+    _, number, prompt = min(prompts, default=(0, 0, ""))
+    return "" if number else prompt
 
 
 def _shares(said: str, question: str) -> bool:

@@ -18,6 +18,8 @@ from daemon.reconstitute.facts import cues, sentences
 _MOST_KEPT = 16_384
 """Sentences whose reading is kept: a service reads the same ones again with every message."""
 
+_MAIN_CLAUSE = re.compile(r"\w+ (?:ich|wir|ik|we|wij|jag|vi)\b", re.IGNORECASE)
+"""In the languages that put the verb second it stands before its subject in no other clause."""
 _CLAUSE = re.compile(r"[,;:，、；：]")
 
 
@@ -62,10 +64,12 @@ def refers_back(sentence: sentences.Sentence, context: str) -> bool:
     return any(known[code].back.match(sentence.bare) is not None for code in codes)
 
 
-def is_within(code: str, before: str) -> bool:
-    """Whether what follows `before` in a sentence is what a condition or a question in it is about."""
+def is_within(code: str, before: str, said: str = "") -> bool:
+    """Whether what is `said` behind `before` in a sentence is what a condition or a question in it is about."""
     known = _languages().get(code)
-    return known is not None and known.within.search(_CLAUSE.split(before)[-1]) is not None
+    if known is None or _MAIN_CLAUSE.match(said):
+        return False
+    return known.within.search(_CLAUSE.split(before)[-1]) is not None
 
 
 def _codes(sentence: sentences.Sentence, context: str) -> tuple[str, ...]:
@@ -80,7 +84,7 @@ def _pattern(language: _Language, kind: str) -> re.Pattern[str]:
 def _says(kind: str, bare: str, codes: Sequence[str]) -> bool:
     for code, language in ((code, _languages()[code]) for code in codes if code in _languages()):
         found = _pattern(language, kind).search(bare)
-        if found is None or is_within(code, bare[: found.start()]):
+        if found is None or is_within(code, bare[: found.start()], found[0]):
             continue
         excuses = ("condition", "undone_not") if kind == "undone" else ("condition",)
         if not any(cues.named(code).find(excuse, bare) for excuse in excuses):
