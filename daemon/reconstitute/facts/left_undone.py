@@ -7,12 +7,13 @@ a word of the answer, or by having the same files changed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from daemon.reconstitute.facts import cues, questions, sentences, spoken_of, subjects, unchecked
 from daemon.reconstitute.facts.looks import essence
+from daemon.reconstitute.facts.spoken_of import History
 from daemon.reconstitute.facts.values import (
     Call,
     CallStatus,
@@ -40,6 +41,17 @@ Found = tuple[OpenPoint, str]
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """When files last changed, commands last passed, a file with a word in its name was made; and broken requests."""
+
+    history: History
+    changed: dict[str, int]
+    passed: dict[tuple[str, ...], int]
+    names: dict[str, int]
+    broken: list[tuple[int, frozenset[str]]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Answer:
     """An answer with its sentences, its turn and the turns of its session after it."""
 
@@ -48,6 +60,7 @@ class _Answer:
     reply: Reply
     said: Sequence[sentences.Sentence]
     following: Sequence[Turn]
+    known: _Known
 
     @property
     def asks(self) -> bool:
@@ -60,58 +73,75 @@ class _Answer:
         return OpenPoint(OpenKind.NOT_DONE, text, time, citation, detail)
 
 
-def find(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[Found]:
-    """All of a session; a sub-agent reports to the agent, whose answer counts."""
-    turns = spoken_of.own_turns(facts)
-    for place, turn in enumerate(turns):
-        reply = spoken_of.last_reply(turn)
-        if reply is not None and not turn.taken_back and not facts.session.parent_id:
-            answer = _Answer(facts, turn, reply, sentences.split(reply.text), turns[place + 1 :])
-            yield from _not_done(answer, sessions)
-            yield from _provisional(answer, sessions)
+def find(history: History) -> Iterator[Found]:
+    """All of a folder; a sub-agent reports to the agent, whose answer counts."""
+    known = _known(history)
+    for facts in history.sessions:
+        turns = () if facts.session.parent_id else spoken_of.own_turns(facts)
+        for place, turn in enumerate(turns):
+            reply = spoken_of.last_reply(turn)
+            if reply is not None and not turn.taken_back:
+                answer = _Answer(facts, turn, reply, sentences.split(reply.text), turns[place + 1 :], known)
+                yield from _not_done(answer)
+                yield from _provisional(answer)
 
 
-def _not_done(answer: _Answer, sessions: Sequence[SessionFacts]) -> Iterator[Found]:
-    reply = answer.reply
+def _known(history: History) -> _Known:
+    turns = [turn for facts in history.sessions for turn in spoken_of.own_turns(facts)]
+    calls = [call for turn in turns if not turn.taken_back for call in turn.calls]
+    made: dict[str, int] = {}
+    changed: dict[str, int] = {}
+    passed: dict[tuple[str, ...], int] = {}
+    for call in sorted(calls, key=lambda call: call.started):
+        for path in call.changed:
+            made.setdefault(path, call.started)
+            changed[path] = call.started
+        if call.command and call.status is CallStatus.OK:
+            passed[essence(call.command)] = call.started
+    names: dict[str, int] = {}
+    for path, time in made.items():
+        for word in subjects.stems(" ".join(_WORD.findall(path.rsplit("/", 1)[-1]))):
+            names[word] = max(time, names.get(word, time))
+    broken = [
+        (turn.time, subjects.of(turn.prompt))
+        for facts in history.sessions
+        if not facts.session.parent_id
+        for turn in spoken_of.own_turns(facts)
+        if turn.prompt and turn.ending is not Ending.ANSWERED
+    ]
+    return _Known(history, changed, passed, names, broken)
+
+
+def _not_done(answer: _Answer) -> Iterator[Found]:
+    reply, history = answer.reply, answer.known.history
     undone = [place for place, one in enumerate(answer.said) if _says_undone(one, reply.text)]
-    if not undone or _succeeded_later(answer.turn, reply.time, sessions):
+    if not undone or _succeeded_later(answer):
         return
     reaction = next((turn for turn in answer.following if not _only_asks(turn)), None)
-    if reaction is not None and _answers_all(reaction, answer, sessions):
+    if reaction is not None and _answers_all(reaction, answer):
         return
-    settled = _settled(answer, reaction, sessions)
-    later = [turn for facts in sessions for turn in spoken_of.own_turns(facts) if turn.time > reply.time]
-    prompts = [subjects.of(turn.prompt) for turn in later if turn.prompt]
-    for place in undone:
-        one = answer.said[place].text
-        text = _with_context(answer, place, undone)
-        if settled(one) or spoken_of.is_dealt_with(one, prompts):
-            continue
-        if any(sentences.share(subjects.of(text), said) >= _SAID_AGAIN for said in prompts):
-            continue
-        if not _is_told_later(one, later) and not _has_new_file(one, answer.turn, sessions):
-            yield answer.point(text), one
-
-
-def _settled(answer: _Answer, reaction: Turn | None, sessions: Sequence[SessionFacts]) -> Callable[[str], bool]:
-    """Tells whether the prompts next to an answer, or the one that it answers, settle a sentence of it."""
     near = [subjects.of(turn.prompt) for turn in answer.following[: _place(reaction, answer.following)]]
     if reaction is None and answer.asks:
-        near.append(subjects.of(questions.following(sessions, answer.reply.time)))
-    given_up = _given_up(answer.turn, sessions)
-
-    def is_settled(text: str) -> bool:
-        about = subjects.of(text)
-        return any(about & one for one in near) or any(sentences.share(about, one) >= _SAID_AGAIN for one in given_up)
-
-    return is_settled
+        near.append(subjects.of(questions.following(history.sessions, reply.time)))
+    given_up = _given_up(answer)
+    for place in undone:
+        one = answer.said[place].text
+        about = subjects.of(one)
+        text = _with_context(answer, place, undone)
+        if any(about & said for said in near) or any(sentences.share(about, said) >= _SAID_AGAIN for said in given_up):
+            continue
+        if history.is_dealt_with(one, reply.time) or history.is_said_again(one, reply.time, _SAID_AGAIN):
+            continue
+        has_new_file = any(answer.known.names.get(word, 0) > answer.turn.ended for word in about)
+        if not has_new_file and not (text != one and history.is_said_again(text, reply.time, _SAID_AGAIN)):
+            yield answer.point(text), one
 
 
 def _place(reaction: Turn | None, following: Sequence[Turn]) -> int:
     return len(following) if reaction is None else following.index(reaction) + 1
 
 
-def _answers_all(reaction: Turn, answer: _Answer, sessions: Sequence[SessionFacts]) -> bool:
+def _answers_all(reaction: Turn, answer: _Answer) -> bool:
     """Whether the next prompt of a session deals with the whole answer before it.
 
     It does in a word or two, in a first sentence of few, where nothing was to be done after it, where it answers a
@@ -124,7 +154,7 @@ def _answers_all(reaction: Turn, answer: _Answer, sessions: Sequence[SessionFact
     if not reaction.calls and reaction.ending is Ending.ANSWERED:
         return True
     if answer.asks:
-        return not questions.is_other_matter(reaction, answer.turn, sessions)
+        return not questions.is_other_matter(reaction, answer.turn, answer.known.history)
     changed = {path for call in answer.turn.calls for path in call.changed}
     again = () if reaction.taken_back else reaction.calls
     return any(not changed.isdisjoint(call.changed) for call in again) or not _programs(
@@ -142,17 +172,10 @@ def _begins_shortly(prompt: str) -> bool:
     return len(pieces) > 1 and questions.length(pieces[0].text) <= _SHORT
 
 
-def _given_up(turn: Turn, sessions: Sequence[SessionFacts]) -> list[frozenset[str]]:
+def _given_up(answer: _Answer) -> list[frozenset[str]]:
     """The subjects of the unanswered requests that the prompt of a turn speaks of again: it may have given them up."""
-    broken = [
-        one
-        for facts in sessions
-        if not facts.session.parent_id
-        for one in spoken_of.own_turns(facts)
-        if one.time < turn.time and one.prompt and one.ending is not Ending.ANSWERED
-    ]
-    said = subjects.of(turn.prompt)
-    return [subjects.of(one.prompt) for one in broken if said & subjects.of(one.prompt)]
+    said = subjects.of(answer.turn.prompt)
+    return [about for time, about in answer.known.broken if time < answer.turn.time and said & about]
 
 
 def _with_context(answer: _Answer, place: int, undone: Sequence[int]) -> str:
@@ -166,38 +189,15 @@ def _with_context(answer: _Answer, place: int, undone: Sequence[int]) -> str:
     return next((text for text in joined if text in whole), one.text)
 
 
-def _is_told_later(text: str, later: Sequence[Turn]) -> bool:
-    about = subjects.of(text)
-    replies = (reply.text for turn in later if not turn.taken_back for reply in turn.replies)
-    return len(about) >= _FEWEST_SUBJECTS and any(
-        sentences.share(about, subjects.of(said)) >= _SAID_AGAIN for said in replies
-    )
-
-
-def _has_new_file(text: str, turn: Turn, sessions: Sequence[SessionFacts]) -> bool:
-    """Whether a later turn made a file whose name has one of its subjects."""
-    about = subjects.of(text)
-    calls = sorted(
-        (call for facts in sessions for one in spoken_of.own_turns(facts) if not one.taken_back for call in one.calls),
-        key=lambda call: call.started,
-    )
-    known = {path for call in calls if call.started <= turn.ended for path in call.changed}
-    new = {path for call in calls if call.started > turn.ended for path in call.changed} - known
-    return any(about & subjects.stems(" ".join(_WORD.findall(path.rsplit("/", 1)[-1]))) for path in new)
-
-
-def _provisional(answer: _Answer, sessions: Sequence[SessionFacts]) -> Iterator[Found]:
+def _provisional(answer: _Answer) -> Iterator[Found]:
     """What an answer calls provisional, or wants somebody to look at, until a later turn is about it or its files."""
-    text = answer.reply.text
+    text, known = answer.reply.text, answer.known
     pending = [one for one in answer.said if unchecked.is_pending(one, text) and not _says_undone(one, text)]
-    if not pending:
-        return
     changed = {path for call in answer.turn.calls for path in call.changed}
-    later = [turn for _, turn in spoken_of.standing(sessions, answer.turn.time)]
-    if any(not changed.isdisjoint(call.changed) for one in later for call in one.calls):
+    if not pending or any(known.changed.get(path, 0) > answer.turn.ended for path in changed):
         return
     for one in pending:
-        if not spoken_of.is_dealt_with(one.text, [subjects.of(turn.prompt) for turn in later]):
+        if not known.history.is_dealt_with(one.text, answer.turn.time):
             yield answer.point(one.text, "to be checked"), one.text
 
 
@@ -208,19 +208,10 @@ def _only_asks(turn: Turn) -> bool:
     return is_question and not turn.taken_back and not any(call.changed or call.command for call in turn.calls)
 
 
-def _succeeded_later(turn: Turn, time: int, sessions: Sequence[SessionFacts]) -> bool:
-    """Whether a command that failed in a turn succeeded after `time`."""
-    failed = {essence(call.command) for call in turn.calls if call.command and call.status is CallStatus.FAILED}
-    if not failed:
-        return False
-    later = (
-        call for facts in sessions for one in spoken_of.own_turns(facts) if not one.taken_back for call in one.calls
-    )
-    return any(
-        call.started > time and call.status is CallStatus.OK and essence(call.command) in failed
-        for call in later
-        if call.command
-    )
+def _succeeded_later(answer: _Answer) -> bool:
+    """Whether a command that failed in its turn succeeded afterwards."""
+    failed = (call for call in answer.turn.calls if call.command and call.status is CallStatus.FAILED)
+    return any(answer.known.passed.get(essence(call.command), 0) > answer.reply.time for call in failed)
 
 
 def _says_undone(sentence: sentences.Sentence, context: str) -> bool:

@@ -64,15 +64,16 @@ def find(
 
     Each is first taken with the words by which something later may have settled it, "" where nothing may.
     """
+    history = spoken_of.History(sessions)
     events = [event for facts in sessions for event in _events(facts)]
     calls = [call for facts in sessions for turn in facts.turns for call in turn.calls]
     places = {(call.message_id, call.title): failing.place(call) for call in calls}
     found = [
-        *((point, point.text) for facts in sessions for point in open_questions.find(facts, sessions)),
-        *(pair for facts in sessions for pair in left_undone.find(facts, sessions)),
+        *((point, point.text) for facts in sessions for point in open_questions.find(facts, history)),
+        *left_undone.find(history),
         *((point, point.text) for point in todos.find(sessions, files)),
         *((point, "" if is_test else point.text) for point, is_test in failing.find(sessions, setbacks, files)),
-        *((point, "") for point in _unanswered(sessions)),
+        *((point, "") for point in _unanswered(history)),
         *((point, "") for facts in sessions for point in _reverts(facts)),
     ]
     standing = {
@@ -154,16 +155,16 @@ def _reverts(facts: SessionFacts) -> Iterator[OpenPoint]:
             yield OpenPoint(OpenKind.REVERT, text, revert.time, citation, "OpenCode can still undo this revert")
 
 
-def _unanswered(sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
+def _unanswered(history: spoken_of.History) -> Iterator[OpenPoint]:
     """The last prompts of a session, where no answer came to an end and nobody asked for the same again."""
-    own = [turn for facts in sessions for turn in own_turns(facts)]
+    own = [turn for facts in history.sessions for turn in own_turns(facts)]
     answered = [turn for turn in own if turn.ending is Ending.ANSWERED and not turn.taken_back]
-    for facts in sessions:
+    for facts in history.sessions:
         for turn in () if facts.session.parent_id else _last_unanswered(facts):
             later = [one for one in answered if one.time > turn.time]
             if any(prompt_key(one) == prompt_key(turn) for one in later):
                 continue
-            if spoken_of.again(turn, sessions) is None:
+            if spoken_of.again(turn, history) is None:
                 citation = Citation(facts.id, turn.prompt_id, turn.time)
                 yield OpenPoint(OpenKind.UNANSWERED, shorten(turn.prompt), turn.time, citation, _why(turn))
 

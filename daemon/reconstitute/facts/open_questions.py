@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from daemon.reconstitute.facts import questions, sentences, spoken_of, subjects
 from daemon.reconstitute.facts.sentences import shorten
+from daemon.reconstitute.facts.spoken_of import History
 from daemon.reconstitute.facts.values import Citation, OpenKind, OpenPoint, Reply, SessionFacts, Turn
 
 _PLAN = "plan"
@@ -16,7 +17,7 @@ _MANY = 2
 """So many earlier prompts with a word make it one of the folder's, which every other prompt may have."""
 
 
-def find(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[OpenPoint]:
+def find(facts: SessionFacts, history: History) -> Iterator[OpenPoint]:
     """The questions of a session's last answer, and of one after which the user surely spoke of something else."""
     turns = spoken_of.own_turns(facts)
     for place, turn in enumerate(turns):
@@ -26,42 +27,35 @@ def find(facts: SessionFacts, sessions: Sequence[SessionFacts]) -> Iterator[Open
         pieces = sentences.split(reply.text)
         asked = list(_questions(facts, turn, reply, pieces))
         if place == len(turns) - 1:
-            yield from _last(facts, turn, reply, asked, sessions)
-        elif asked and not facts.session.parent_id and questions.is_other_matter(turns[place + 1], turn, sessions):
-            yield from _not_answered(asked, "", _later_prompts(reply.time, sessions))
+            yield from _last(facts, turn, reply, asked, history)
+        elif asked and not facts.session.parent_id and questions.is_other_matter(turns[place + 1], turn, history):
+            yield from _not_answered(asked, "", history)
 
 
 def _last(
-    facts: SessionFacts, turn: Turn, reply: Reply, asked: list[OpenPoint], sessions: Sequence[SessionFacts]
+    facts: SessionFacts, turn: Turn, reply: Reply, asked: list[OpenPoint], history: History
 ) -> Iterator[OpenPoint]:
-    is_plan = turn.agent == _PLAN and not facts.session.parent_id
-    prompts = _later_prompts(reply.time, sessions) if asked or is_plan else []
     if facts.session.parent_id:
-        parent = next((one for one in sessions if one.id == facts.session.parent_id), None)
+        parent = next((one for one in history.sessions if one.id == facts.session.parent_id), None)
         if parent is not None and asked:
-            yield from _not_answered(asked, "", [*prompts, *_said_after(parent, reply.time)])
+            yield from _not_answered(asked, "", history, tuple(_said_after(parent, reply.time)))
         return
-    if is_plan and not spoken_of.is_taken_up(turn.prompt, prompts):
+    if turn.agent == _PLAN and not history.is_taken_up(turn.prompt, reply.time, _MANY):
         asked = [*asked, *_approval(facts, turn, reply, sentences.split(reply.text))]
-    yield from _not_answered(asked, questions.following(sessions, reply.time) if asked else "", prompts)
+    yield from _not_answered(asked, questions.following(history.sessions, reply.time) if asked else "", history)
 
 
-def _not_answered(asked: list[OpenPoint], following: str, said: Sequence[frozenset[str]]) -> Iterator[OpenPoint]:
-    yield from (
-        one
-        for one in asked
-        if not spoken_of.is_taken_up(one.text, said) and not questions.may_answer(following, one.text)
-    )
-
-
-def _later_prompts(time: int, sessions: Sequence[SessionFacts]) -> list[frozenset[str]]:
-    """The subjects of all later prompts and titles, without those of many prompts before: the folder is about these."""
-    turns = [(facts, turn) for facts in sessions for turn in spoken_of.own_turns(facts) if turn.prompt]
-    earlier = [subjects.of(turn.prompt) for _, turn in turns if turn.time < time]
-    later = [subjects.of(turn.prompt) for _, turn in turns if turn.time > time]
-    common = {word for said in later for word in said if sum(word in one for one in earlier) > _MANY}
-    titles = (facts.title for facts in sessions if facts.session.created > time)
-    return [*(said - common for said in later), *(subjects.of(" ".join(_WORD.findall(title))) for title in titles)]
+def _not_answered(
+    asked: list[OpenPoint], following: str, history: History, said: Sequence[frozenset[str]] = ()
+) -> Iterator[OpenPoint]:
+    """Those that no later prompt, title or text of `said` takes up by a subject that not many prompts had before."""
+    for one in asked:
+        titles = (facts.title for facts in history.sessions if facts.session.created > one.time)
+        told = [*said, *(subjects.of(" ".join(_WORD.findall(title))) for title in titles)]
+        is_told = any(subjects.of(one.text) & words for words in told)
+        is_told = is_told or history.is_taken_up(one.text, one.time, _MANY)
+        if not is_told and not questions.may_answer(following, one.text):
+            yield one
 
 
 def _said_after(facts: SessionFacts, time: int) -> Iterator[frozenset[str]]:

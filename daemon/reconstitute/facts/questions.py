@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from daemon.reconstitute.facts import cues, sentences, subjects
+from daemon.reconstitute.facts.spoken_of import History
 from daemon.reconstitute.facts.values import SessionFacts, Turn
 
 LAST_SENTENCES = 3
@@ -75,16 +76,15 @@ def length(text: str) -> int:
     return len(_ANY_WORD.findall(_WITHOUT_BLANKS.sub(" ", text))) + (len(_WITHOUT_BLANKS.findall(text)) + 1) // 2
 
 
-def is_other_matter(following: Turn, turn: Turn, sessions: Sequence[SessionFacts]) -> bool:
+def is_other_matter(following: Turn, turn: Turn, history: History) -> bool:
     """Whether the prompt after an answer surely does not speak of it: it goes on with what an earlier prompt was about.
 
     So it shares nothing with the answer, neither does its own answer, and several subjects with the earlier prompt.
     """
     said = subjects.of(following.prompt)
-    earlier = [subjects.of(one.prompt) for facts in sessions for one in facts.turns if one.time < turn.time]
-    if may_answer(following.prompt, "") or not any(len(said & one) >= _FEWEST_SUBJECTS for one in earlier):
+    if may_answer(following.prompt, "") or not history.goes_back(said, turn.time):
         return False
-    common = {word for word in said if sum(word in one for one in earlier) >= _MANY}
+    common = {word for word in said if history.count(word, turn.time)[0] >= _MANY}
     if any((said - common) & subjects.of(reply.text) for reply in turn.replies):
         return False
     asked = [one.text for reply in turn.replies for one in sentences.split(reply.text) if one.is_question]

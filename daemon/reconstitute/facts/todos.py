@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from daemon.reconstitute.facts import sentences, spoken_of, subjects
 from daemon.reconstitute.facts.contents import last_text
@@ -19,7 +21,6 @@ from daemon.reconstitute.facts.values import (
     OpenPoint,
     SessionFacts,
     Todo,
-    Turn,
 )
 from daemon.reconstitute.recover import Recovered
 
@@ -32,6 +33,17 @@ _DENSE = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _WORD = re.compile(r"[^\W_]+")
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A turn that changed files: what it says of them in its prompt, and what the files that it made are called."""
+
+    time: int
+    session: str
+    title: str
+    said: tuple[str, ...]
+    names: tuple[str, ...]
+
+
 def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> Iterator[OpenPoint]:
     """Of an entry that several lists have, the newest tells how it stands."""
     lists = [(facts, *_when_written(facts)) for facts in sessions]
@@ -39,35 +51,38 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> I
     for facts, _, time, _ in lists:
         for todo in facts.todos:
             latest[_key(todo)] = max(time, latest.get(_key(todo), time))
-    known = {file.path: file for file in files}
+    works = _works(sessions, files)
     for facts, written, time, stands in lists:
         for todo in facts.todos:
             is_newest = stands and todo.is_open and latest[_key(todo)] == time
-            if is_newest and not _is_taken_up(todo.text, facts, time, sessions, known):
+            if is_newest and not any(_takes_up(one, todo.text, facts) for one in works if one.time > time):
                 yield _todo(facts, todo, written, time)
 
 
-def _is_taken_up(
-    text: str, own: SessionFacts, time: int, sessions: Sequence[SessionFacts], known: Mapping[str, Recovered]
-) -> bool:
-    made = {path for facts in sessions for turn in spoken_of.own_turns(facts) for path in _made(turn, 0, time)}
-    for facts, turn in spoken_of.standing(sessions, time):
-        changed = _made(turn, time)
-        if not changed and not (facts.changes and any(call.command for call in turn.calls)):
-            continue
-        title = facts.title if facts is not own else ""
-        said = [turn.prompt, title, *(_head(known[path]) for path in changed - made if path in known)]
-        if any(covers(text, one) for one in said) or _is_within(title, text):
-            return True
-        if any(_is_within(path.rsplit("/", 1)[-1].split(".")[0], text) for path in changed - made):
-            return True
-    return False
+def _works(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> list[_Work]:
+    known = {file.path: file for file in files}
+    first: dict[str, int] = {}
+    turns = [(facts, turn) for facts in sessions for turn in spoken_of.own_turns(facts) if not turn.taken_back]
+    for call in sorted((call for _, turn in turns for call in turn.calls), key=lambda call: call.started):
+        for path in call.changed:
+            first.setdefault(path, call.started)
+    made = []
+    for facts, turn in turns:
+        calls = [call for call in turn.calls if call.changed or (call.command and facts.changes)]
+        new = sorted({path for call in calls for path in call.changed if first[path] == call.started})
+        heads = (_head(known[path]) for path in new if path in known)
+        names = tuple(path.rsplit("/", 1)[-1].split(".")[0] for path in new)
+        if calls:
+            made.append(_Work(turn.time, facts.id, facts.title, (turn.prompt, *heads), names))
+    return made
 
 
-def _made(turn: Turn, after: int, until: int | None = None) -> frozenset[str]:
-    """The files that a turn's calls changed in a time."""
-    calls = (call for call in turn.calls if call.started > after and (until is None or call.started <= until))
-    return frozenset(path for call in calls for path in call.changed)
+def _takes_up(work: _Work, text: str, own: SessionFacts) -> bool:
+    """Whether a turn is about an entry of a list that was written before it."""
+    title = work.title if work.session != own.id else ""
+    if any(covers(text, one) for one in (*work.said, title)):
+        return True
+    return any(_is_within(name, text) for name in (*work.names, title))
 
 
 def _head(file: Recovered) -> str:
@@ -90,6 +105,7 @@ def _is_within(name: str, text: str) -> bool:
     return bool(about) and about <= _subjects(text)
 
 
+@lru_cache(maxsize=8192)
 def _subjects(text: str) -> frozenset[str]:
     return subjects.of(" ".join(_WORD.findall(text)))
 
