@@ -23,6 +23,7 @@ from daemon.reconstitute.facts.values import (
     OpenKind,
     OpenPoint,
     SessionFacts,
+    SetbackKind,
     TakenBack,
     TestRun,
     Turn,
@@ -319,16 +320,26 @@ NOT_DONE = "I could not draw the diagram."
     [
         ([], True),
         ([asked("Which colours does the map have?")], True),
-        ([asked("Which colours does the map have?", edited("map.svg"))], False),
+        ([asked("Which colours does the map have?", edited("map.svg"))], True),
+        ([asked("Add a legend to the map of the town.", edited("map.svg"))], True),
+        ([asked("Add a legend to the map of the town.", ran("make map"), ending=Ending.STOPPED)], True),
         ([asked("Is the diagram needed?")], False),
         ([asked("Fine.")], False),
         ([asked("Rename the map.", edited("map.svg"))], False),
         ([asked("Was sagt die Karte?"), asked("Gut so.")], False),
+        ([asked("Never mind then, the printer does that for us.")], False),
+        ([asked("Lascia perdere, lo faccio io domani mattina.")], False),
+        ([asked("No need. Add a legend to the map of the town.", edited("map.svg"))], False),
+        ([asked("Try it with plain text and a bit of patience.", edited("drawing.py"))], False),
+        ([asked("The fonts are in the other folder, look there.", ran("dot -Gfontpath=fonts b.dot"))], False),
+        ([asked("Next the town map.", edited("map.svg"), reply="I could draw the diagram after all.")], False),
+        ([asked("Next comes the map of the town.", edited("docs/diagram.svg", tool="write"))], False),
     ],
 )
-def test_what_was_not_done_is_open_until_the_user_goes_on(later: list[Turn], is_open: bool) -> None:
-    """What was read and not asked for again may have been given up."""
-    assert (NOT_DONE in texts(session(asked("Draw it.", reply=NOT_DONE), *later))) is is_open
+def test_what_was_not_done_is_open_until_it_is_dealt_with(later: list[Turn], is_open: bool) -> None:
+    """To go on with something else deals with nothing; a word on it, mere talk and the same files changed again do."""
+    first = asked("Draw it.", edited("drawing.py"), ran("dot -Tsvg a.dot", 1), reply=NOT_DONE)
+    assert (NOT_DONE in texts(session(first, *later))) is is_open
 
 
 @pytest.mark.parametrize(
@@ -572,3 +583,154 @@ def test_sentences_are_stretches_of_the_text(text: str) -> None:
 )  # fmt: skip
 def test_prose_is_cut_into_sentences(text: str, pieces: list[str]) -> None:
     assert [sentence.text for sentence in sentences.split(text)] == pieces
+
+
+@pytest.mark.parametrize(
+    ("reply", "prompt", "is_open"),
+    [
+        ("Zod could not be installed. Keep it or drop it?", "Drop that, fewer parts are better.", False),
+        ("Zod could not be installed. Keep it or drop it?", "Get rid of the thing, please.", False),
+        ("The engraving could not be drawn. Shall I leave it?", "The invoice needs the tax number.", True),
+    ],
+)
+def test_an_answer_to_a_question_deals_with_all_that_stands_beside_it(reply: str, prompt: str, is_open: bool) -> None:
+    before = asked("Write an invoice with a tax number.", edited("invoice.html"))
+    facts = session(before, asked("Make a label.", edited("label.svg"), reply=reply), asked(prompt, edited("a.html")))
+    assert any(text.endswith(("installed.", "drawn.")) for text in texts(facts)) is is_open
+
+
+@pytest.mark.parametrize(
+    ("question", "prompt", "is_open"),
+    [
+        ("Was the sensor broken on Monday?", "No newsletter for the members, they read the blog.", True),
+        ("Was the sensor broken on Monday?", "The one at the pier, maybe, they replaced it.", False),
+        ("Was the sensor broken on Monday?", "Get rid of it, please, I never liked it.", False),
+        ("월요일에 센서가 고장이었나요?", "No newsletter for the members, they read the blog.", True),
+        ("Was the sensor broken on Monday?", "Yes. And no newsletter for the members.", False),
+        ("Do the members want a sensor of their own?", "No newsletter for the members, they read the blog.", False),
+    ],
+)
+def test_a_question_is_open_where_the_next_prompt_goes_back_to_an_earlier_matter(
+    question: str, prompt: str, is_open: bool
+) -> None:
+    before = session(asked("Write a newsletter for all members.", ending=Ending.STOPPED, reply="First"))
+    facts = session(asked("Look at the outliers.", reply=f"There is one. {question}"), asked(prompt), at=60)
+    assert (question in texts(before, facts)) is is_open
+
+
+@pytest.mark.parametrize(
+    ("request_", "prompt", "is_open"),
+    [
+        ("Send the alarm by SMS as well.", "Do not go on with the SMS, everybody reads the log anyway.", False),
+        (
+            "add paypal too",
+            "forget paypal, not worth the fees. put the styles in a folder and drop the old page",
+            False,
+        ),
+        ("多人数での動作も試してください。", "多人数の試験はもう要りません。一人用だけにします。", False),
+        ("Haftalık özet de ekle.", "Haftalık özet gerekmez, bülten zaten her ay çıkıyor.", False),
+        ("Додай оплату карткою.", "Оплату карткою поки відкладемо, спершу головна сторінка та меню.", False),
+        ("添加微信支付。", "微信支付先不做了，把首页改成蓝色，再把标题放大一点。", False),
+        ("Translate the app into Aragonese.", "Move the favourites to a package of their own, please.", True),
+        ("Add a footer.", "Add a menu to the page of the shop, in green.", True),
+        ("Update all packages on the NAS.", "Move the copy of the NAS to half past four, and tell the NAS so.", True),
+    ],
+)
+def test_a_stopped_request_is_open_until_it_is_spoken_of_again(request_: str, prompt: str, is_open: bool) -> None:
+    """In a word that hardly any other prompt has, or in several; a task's verb is none."""
+    before = session(asked("Copy the pictures to the NAS."), asked("Which disks does the NAS have?"))
+    stopped = session(asked(request_, ending=Ending.STOPPED, reply="First"), at=60)
+    later = session(asked(prompt, edited("a.py")), at=90)
+    assert (request_ in texts(before, stopped, later)) is is_open
+    (setback,) = (one for one in setbacks.find([before, stopped, later]) if one.kind is SetbackKind.STOPPED)
+    assert setback.outcome.startswith("spoken of again in A session: “") is not is_open
+
+
+@pytest.mark.parametrize(
+    ("todo", "later", "is_open"),
+    [
+        ("alarm when the level is too high", asked("Whenever it rises, write a line.", edited("src/alarm.rs")), False),
+        ("雪", asked("雪も追加してください。", edited("snow.lua")), False),
+        ("落ち葉", asked("秋には落ち葉のブロックを追加してください。", edited("leaves.lua")), False),
+        ("编写公告文案", asked("请编写公告文案，语气轻松。", edited("notice.md")), False),
+        ("alarm when the level is too high", asked("Whenever it rises, write a line."), True),
+        ("newsletter text", asked("The newsletter comes out monthly, the limit is 40.", edited("clean.py")), True),
+        ("雪", asked("秋の音を追加してください。", edited("sound.lua")), True),
+        ("offline mode", asked("Every 300 seconds, to save the battery.", edited("widget.kt")), True),
+    ],
+)
+def test_a_todo_is_taken_up_by_a_later_turn_that_changed_files(todo: str, later: Turn, is_open: bool) -> None:
+    facts = session(asked("Build it.", LIST), todos=[(todo, "pending")])
+    assert (todo in texts(facts, session(later, at=60))) is is_open
+
+
+def test_a_todo_is_taken_up_by_a_later_session_of_that_title() -> None:
+    facts = session(asked("Build it.", LIST), todos=[("VPN", "pending"), ("backup role", "pending")])
+    later = replace(session(asked("I want to get in from outside.", edited("site.yml")), at=60), title="VPN")
+    assert texts(facts, later) == ["backup role"]
+
+
+def test_a_todo_is_taken_up_by_what_a_later_file_begins_with() -> None:
+    facts = session(asked("Build it.", LIST), todos=[("weekly report", "pending")])
+    later = session(asked("Go on with the next thing.", edited("src/sum7.py")), at=60)
+    made = folder_facts.file(
+        "src/sum7.py", None, folder_facts.revision("# The weekly report of the board.", time=START + 60_010)
+    )
+    assert texts(facts, later) == ["weekly report"]
+    found = open_points.find(
+        [facts, later], setbacks.find([facts, later]), [replace(made, path="/work/app/src/sum7.py")]
+    )
+    assert [point.text for point in found] == []
+
+
+def test_what_an_answer_says_of_a_failure_stands_with_it() -> None:
+    said = "The linter could not be run: ruby is missing."
+    (point,) = find(session(asked("Lint.", ran("make lint ruby", 2), reply=f"{said} I wrote the docs.")))
+    assert (point.kind, point.text) == (OpenKind.FAILING, "make lint ruby")
+    assert f"“{said}”" in point.detail
+
+
+def test_a_todo_that_an_answer_speaks_of_is_told_once() -> None:
+    reply = "I have not written the newsletter text."
+    facts = session(asked("Build it.", LIST, reply=reply), todos=[("newsletter text", "pending")])
+    assert texts(facts) == [reply]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("The drawer test fails. It needs a browser and could not be run here.", None),
+        ("The server listens on port 8080. I have not written a test for it.", None),
+        ("No hay texto para la noche. No lo he añadido.", None),
+        ("夜の文章がありません。それは作れませんでした。", None),
+        ("The page is green. I could not reach the registry of the university.", "I could not reach the registry of the university."),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_refers_back_is_quoted_with_the_one_before(reply: str, text: str | None) -> None:
+    (point,) = find(session(asked("Start.", edited("a.py"), reply=reply)))
+    assert point.text == point.citation.quote == (text or reply)
+
+
+def test_the_surest_points_come_first() -> None:
+    turns = [
+        asked("Build it.", LIST),
+        asked("Test it.", ran("make test", 2), reply="I have not drawn the map. Which port should the server use?"),
+    ]
+    first = session(*turns, todos=[("newsletter text", "pending")])
+    stopped = session(asked("Translate everything.", ending=Ending.STOPPED, reply="Fir"), at=60)
+    assert [point.kind for point in find(first, stopped)] == [
+        OpenKind.FAILING, OpenKind.NOT_DONE, OpenKind.QUESTION, OpenKind.TODO, OpenKind.UNANSWERED,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", unchecked_sentences.LEFT_TO_DO.splitlines())
+def test_what_is_left_to_do_is_open_in_every_language(row: str) -> None:
+    _, sentence = row.split(" ", 1)
+    found = find(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx.")))
+    assert [(point.kind, point.text) for point in found] == [(OpenKind.NOT_DONE, sentence)]
+
+
+@pytest.mark.parametrize("row", unchecked_sentences.NOTHING_TO_DO.splitlines())
+def test_what_is_how_the_program_works_is_not_open(row: str) -> None:
+    _, sentence = row.split(" ", 1)
+    assert texts(session(asked("Start.", edited("a.py"), reply=f"{sentence}\n\nx."))) == []

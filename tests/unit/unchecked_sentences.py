@@ -254,3 +254,92 @@ zh 草稿不会发布。
 ja 下書きは公開されません。
 ko 초안은 게시되지 않습니다.
 """
+
+LEFT_TO_DO = """\
+en The second finding is not mended: one error ends the loop.
+en I have not drawn the map of the harbour.
+en You have to put the token into the environment yourself.
+en The domain is not yet configured at the registrar.
+de Die Schlüsseldatei habe ich nicht angelegt, dafür brauche ich das Passwort.
+de Das Zertifikat musst du selbst in den Ordner legen.
+de Die Weiterleitung am Router kann ich von hier nicht einstellen, das kann ich nicht ändern.
+fr Je n'ai pas dessiné le plan du port.
+fr Vous devez mettre la clé dans le fichier vous-même.
+es Los horarios reales siguen sin descargarse.
+es No lo he añadido al menú de la noche.
+es Tendrás que poner la clave en el servidor tú mismo.
+it Non ho disegnato la mappa del porto.
+it Dovrai mettere la chiave sul server a mano.
+pt Não desenhei o mapa do porto.
+pt Você precisa colocar a chave no servidor manualmente.
+nl De kaart van de haven heb ik niet getekend.
+nl De sleutel moet je zelf op de server zetten.
+pl Nie narysowałem mapy portu.
+pl Klucz musisz wgrać na serwer ręcznie.
+ru Я не нарисовал карту порта.
+ru Ключ вам нужно положить на сервер вручную.
+zh 港口的地图还没画好。
+zh 你需要自己把密钥放到服务器上。
+ja 地図の絵そのものは作れませんでした。
+ja 設定を読んでいない点は直していません。
+ja 鍵はご自身でサーバーに置いてください。
+ko 항구 지도는 그리지 못했습니다.
+ko 열쇠는 서버에 직접 넣어야 합니다.
+sv Jag har inte ritat kartan över hamnen.
+sv Nyckeln måste du lägga på servern själv.
+sv Importen är otestad.
+sv Jag har inte testat mot den riktiga servern.
+cs Mapu přístavu jsem nenakreslil.
+cs Klíč musíte nahrát na server sami.
+cs Import zatím není otestován.
+cs Skript jsem na serveru nevyzkoušel.
+tr Liman haritası çizilemedi.
+tr Bülten metnini henüz yazmadım.
+tr Anahtarı sunucuya elle koymanız gerekiyor.
+tr İçe aktarma test edilmedi.
+tr Gerçek sunucuda denemedim.
+uk Я ще не намалював карту порту.
+uk Ключ вам потрібно покласти на сервер самостійно.
+uk Імпорт не протестовано.
+uk Я не перевіряв це на сервері.
+ar لم أرسم خريطة الميناء.
+ar يجب عليك وضع المفتاح على الخادم بنفسك.
+ar لم أختبر الاستيراد.
+ar لم يتم التحقق من الشهادة.
+"""
+"""Written with the rules for them (their author's)."""
+
+NOTHING_TO_DO = """\
+en If you rename a file, you have to change the index yourself.
+en You have to confirm each order yourself.
+en The flag is not set by default.
+en I have not touched the other files.
+en I did not create anything else.
+de Jede Bestellung musst du selbst bestätigen.
+de Die Adressen, die ich nicht kenne, sind leer.
+de Ich habe die alte Datei nicht angefasst.
+fr Chaque facture, vous devez l'imprimer vous-même.
+es El archivo sigue sin cambios.
+es No he tocado el menú.
+it Non ho modificato la mappa.
+pt Não alterei o mapa.
+nl Elke bestelling moet je zelf bevestigen.
+pl Nie zmieniałem mapy.
+ru Я не менял карту.
+zh 我没有修改地图。
+ja 地図は変えませんでした。
+ja 問題は見つかりませんでした。
+ko 지도는 바꾸지 않았습니다.
+sv Jag har inte ändrat kartan.
+sv Jag har testat mot servern.
+sv Om den inte har testats visas en varning.
+cs Mapu jsem nezměnil.
+cs Import je otestován.
+tr Haritaya dokunmadım.
+tr Diğer dosyaları değiştirmedim.
+tr Test edilmeyen satırlar atlanır.
+uk Я не змінював карту.
+uk Якщо рядок не перевірено, він пропускається.
+ar لم أغير الخريطة.
+ar اختبرت الاستيراد.
+"""

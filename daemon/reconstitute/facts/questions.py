@@ -6,12 +6,19 @@ A courtesy or an offer at the end of an answer asks for nothing: who goes on has
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from daemon.reconstitute.facts import cues, sentences, subjects
+from daemon.reconstitute.facts.spoken_of import History
+from daemon.reconstitute.facts.values import SessionFacts, Turn
 
+LAST_SENTENCES = 3
+"""A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""
 _SHORTEST_QUESTION = 3
 _FEWEST_SUBJECTS = 2
-_ANY_WORD = re.compile(r"[^\W_]+")
+_MANY = 2
+"""So many earlier prompts with a word make it one of the folder's, which says nothing of an answer."""
+_ANY_WORD = re.compile(r"[^\W_]+(?:[./:_-][^\W_]+)*")
 _OPENING = re.compile(r"[.,:](?=\s|$)|[!?;\n。！？，、；：–—]")
 _SHORT_ANSWER = 3
 """Words of a short answer; where there are no blanks, signs."""
@@ -57,6 +64,44 @@ def may_answer(prompt: str, question: str) -> bool:
         return False
     is_small = words[0] in cues.common() - _ORDERS or words[0] in _YES_OR_NO
     return len(words) == 1 or is_small or any(word[0].isdigit() for word in words) or _shares(said, question)
+
+
+def is_nod(prompt: str) -> bool:
+    """Whether a prompt is hardly more than a yes or a no."""
+    return length(prompt) <= _SHORT_ANSWER
+
+
+def length(text: str) -> int:
+    """The number of its words; in scripts without blanks two signs are taken for one."""
+    return len(_ANY_WORD.findall(_WITHOUT_BLANKS.sub(" ", text))) + (len(_WITHOUT_BLANKS.findall(text)) + 1) // 2
+
+
+def is_other_matter(following: Turn, turn: Turn, history: History) -> bool:
+    """Whether the prompt after an answer surely does not speak of it: it goes on with what an earlier prompt was about.
+
+    So it shares nothing with the answer, neither does its own answer, and several subjects with the earlier prompt.
+    """
+    said = subjects.of(following.prompt)
+    if may_answer(following.prompt, "") or not history.goes_back(said, turn.time):
+        return False
+    common = {word for word in said if history.count(word, turn.time)[0] >= _MANY}
+    if any((said - common) & subjects.of(reply.text) for reply in turn.replies):
+        return False
+    asked = [one.text for reply in turn.replies for one in sentences.split(reply.text) if one.is_question]
+    return not any(_shares(reply.text, one) for reply in following.replies for one in asked)
+
+
+def following(sessions: Sequence[SessionFacts], time: int) -> str:
+    """The next prompt of the folder, if it is the first of its session."""
+    prompts = [
+        (turn.time, number, turn.prompt)
+        for facts in sessions
+        if not facts.session.parent_id
+        for number, turn in enumerate(one for one in facts.turns[facts.copied :] if one.prompt)
+        if turn.time > time and not turn.taken_back
+    ]
+    _, number, prompt = min(prompts, default=(0, 0, ""))
+    return "" if number else prompt
 
 
 def _shares(said: str, question: str) -> bool:

@@ -27,7 +27,7 @@ _PRINTED = re.compile(
 _END = re.compile(r"[.!?…]+[\"'’”»)\]*_]*(?=\s)|[。！？．｡][」』”）]*|[؟۔।։](?=\s|$)|[;\u037e](?=\s)")
 _TERMINAL = ".!?…。！？:؟۔।։｡"
 _INITIAL = re.compile(
-    r"(?:^|[\s(])(?:\w|\d+|\w\.\s?\w|etc|vs|ca|cf|bzw|usw|resp|approx|No|Nr|núm|p\. ?ej|incl|inkl)\.$"
+    r"(?:^|[\s(])(?:\w|\d{1,2}|\w\.\s?\w|etc|vs|ca|cf|bzw|usw|resp|approx|No|Nr|núm|p\. ?ej|incl|inkl)\.$"
 )
 _QUOTED = re.compile(
     r"`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|»[^«]*«|「[^」]*」|『[^』]*』|‹[^›]*›|‘[^’]*’(?!\w)|(?<!\w)'[^']+'(?!\w)"

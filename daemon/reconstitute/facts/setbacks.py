@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.reconstitute.facts import commands, kept_changes, outcomes, runs, telling
+from daemon.reconstitute.facts import commands, kept_changes, outcomes, runs, spoken_of, telling
 from daemon.reconstitute.facts.calls import LONGEST_TITLE
 from daemon.reconstitute.facts.contents import cut
 from daemon.reconstitute.facts.looks import only_looks
@@ -287,6 +287,7 @@ def _without_success(kind: SetbackKind) -> str:
 def _of_turns(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
     """Answers that were stopped or failed, those to the same prompt as one."""
     asked: defaultdict[str, list[tuple[SessionFacts, Turn]]] = defaultdict(list)
+    history = spoken_of.History(sessions)
     for facts in sessions:
         for turn in own_turns(facts):
             if not turn.is_compaction and not (facts.session.parent_id and turn.ending is Ending.STOPPED):
@@ -296,7 +297,7 @@ def _of_turns(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
         broken = [pair for pair in turns if pair[1].ending in {Ending.STOPPED, Ending.FAILED}]
         if broken:
             answered = [pair for pair in turns if pair[1].ending is Ending.ANSWERED and not pair[1].taken_back]
-            yield _of_broken(broken, [pair for pair in answered if pair[1].time > broken[-1][1].time])
+            yield _of_broken(broken, [pair for pair in answered if pair[1].time > broken[-1][1].time], history)
 
 
 def prompt_key(turn: Turn) -> str:
@@ -304,7 +305,11 @@ def prompt_key(turn: Turn) -> str:
     return " ".join(turn.prompt.casefold().split())
 
 
-def _of_broken(broken: list[tuple[SessionFacts, Turn]], answered: list[tuple[SessionFacts, Turn]]) -> Setback:
+def _of_broken(
+    broken: list[tuple[SessionFacts, Turn]],
+    answered: list[tuple[SessionFacts, Turn]],
+    history: spoken_of.History,
+) -> Setback:
     facts, turn = broken[-1]
     kind = SetbackKind.STOPPED if turn.ending is Ending.STOPPED else SetbackKind.FAILED
     resolved, outcome = None, _TURNED_BACK if turn.taken_back else ""
@@ -313,6 +318,8 @@ def _of_broken(broken: list[tuple[SessionFacts, Turn]], answered: list[tuple[Ses
         resolved, outcome = Citation(again.id, by.prompt_id or by.message_ids[0], by.time), "asked again and answered"
     elif not turn.taken_back and (following := _next(facts, turn)) is not None:
         outcome = f"followed by “{shorten(following.prompt, 80)}”"
+    elif not turn.taken_back and not facts.session.parent_id and (later := spoken_of.again(turn, history)) is not None:
+        outcome = f"spoken of again in {shorten(later[0].title, 60)}: “{shorten(later[1].prompt, 80)}”"
     cut = turn.calls[-1] if turn.calls and turn.calls[-1].status is CallStatus.STOPPED else None
     times = f"{len(broken)} times" if len(broken) > 1 else ""
     during = f"during {shorten(cut.title, 80)}" if cut and cut.tool not in _MERE_LOOKS else ""
