@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
+from hypothesis import given
+from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
@@ -19,9 +21,11 @@ from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Ending, Purpose, Script, Standing
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.folder import MOST_BYTES
+from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.overview import known, unlisted
 from daemon.reconstitute.pages.timeline import picture
+from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.recover import State
 
 
@@ -38,7 +42,7 @@ def section(page: str, heading: str) -> list[str]:
     return (
         page.split(f"\n## {heading}\n")[1]
         .split("\n## ", maxsplit=1)[0]
-        .split("\n[^1]:", maxsplit=1)[0]
+        .split("\n\n[^", maxsplit=1)[0]
         .strip()
         .splitlines()
     )
@@ -322,12 +326,67 @@ def test_a_script_and_a_files_own_words_can_be_struck_out():
 # -- footnotes -------------------------------------------------------------------------------------------------------
 
 
-def test_footnotes_are_numbered_in_order_and_each_is_defined_once():
-    top = front(rich())
-    marks = [int(number) for number in re.findall(r"\[\^(\d+)\](?!:)", top)]
-    assert list(dict.fromkeys(marks)) == sorted(set(marks)) == list(range(1, max(marks) + 1))
-    assert [int(number) for number in re.findall(r"^\[\^(\d+)\]: ", top, re.MULTILINE)] == sorted(set(marks))
+def source_of(made: Material) -> list[str]:
+    """The lines of the front page as they are written, with the footnotes' own labels."""
+    return next(page.text for page in render.Renderer(made, 5000).pages() if page.path == "README.md").splitlines()
+
+
+def test_each_footnote_is_defined_once_and_the_oldest_stands_first():
+    lines = source_of(rich())
+    marks = re.findall(r"\[\^([a-z0-9-]+)\](?!: )", "\n".join(lines))
+    defined = [line[2 : line.index("]")] for line in lines if line.startswith("[^")]
+    assert set(marks) == set(defined)
     assert len(marks) > len(set(marks)), "the same citation is defined once"
+    places = [tuple(map(int, label.split("-")[:2])) for label in defined]
+    assert places == sorted(places)
+    assert len(defined) == len(set(defined))
+
+
+def without(made: Facts, name: str, place: int) -> Facts:
+    """The facts but one; None of that kind where it has no such place."""
+    kept = getattr(made, name)
+    return replace(made, **{name: kept[:place] + kept[place + 1 :]})
+
+
+@pytest.mark.parametrize("name", ["purpose", "commands", "setbacks", "open", "rules", "sessions"])
+def test_a_fact_less_changes_the_lines_of_no_other(name: str):
+    """Of the lines of a page all others stay as they are, in their order; those that count what is told change."""
+    counting = re.compile(r"\*\*(?:Left open|Run it|Where it stands)\*\*|> |- \*\*\w+\*\*$")
+    said = facts()
+    for place in range(len(getattr(said, name))):
+        if name == "sessions" and place < len(said.sessions) - 1:
+            continue  # only the newest session of all comes or goes without changing numbers
+        before, after = source_of(rich(said)), source_of(rich(without(said, name, place)))
+        new = [line for line in after if line not in before and not counting.match(line)]
+        assert new == []
+        kept = [line for line in before if line in after and line]
+        assert kept == [line for line in after if line in before and line]
+
+
+@pytest.mark.parametrize("newer", [1, 3])
+def test_newer_sessions_change_no_label(newer: int):
+    """Nor does what they say: their own come after all others."""
+    first = [Citation("ses_1", f"m{n}", AT, quote) for n in range(3) for quote in ("", "one", "two")]
+    old = told(1, "Old", turn(1, "x"), at=AT)
+    old = replace(old, message_ids=("m0", "m1", "m2"))
+    others = [told(n + 2, "New", turn(n + 2, "y"), at=AT + DAY) for n in range(newer)]
+    labels = [str(Footnotes("README.md", Transcripts(given), {}).mark(*first)) for given in ([old], [*others, old])]
+    assert labels[0] == labels[1]
+    assert len(set(re.findall(r"\[\^([a-z0-9-]+)\]", labels[0]))) == len(first)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from(["", "/p/a.py", "/q/a.py", "/p/ü"]), st.text(max_size=3)),
+        unique=True,
+    )
+)  # fmt: skip
+def test_what_differs_has_another_label_that_every_renderer_reads(cited: list[tuple[str, str, str, str]]):
+    notes = Footnotes("README.md", Transcripts([]), {})
+    marks = [str(notes.mark(Citation(session, message, AT, quote, path))) for session, message, path, quote in cited]
+    given_quotes = {(session, message, path, quote if quote.strip() else "") for session, message, path, quote in cited}
+    assert all(re.fullmatch(r"\[\^[a-z0-9-]+\]", mark) for mark in marks)
+    assert len(set(marks)) == len(notes.definitions) >= len({one[:3] for one in given_quotes})
 
 
 def test_a_footnote_is_never_taken_for_a_link_definition():

@@ -92,7 +92,7 @@ def test_of_a_session_elsewhere_only_the_turns_about_the_target_are_told(run):
 
 def test_footnotes_lead_to_messages_that_hold_their_quotes(run):
     made = tree(Path(run(questions=("What was decided on, SQLite or files?",))["output"]))
-    notes = re.findall(r"^\[\^\d+\]: .*\]\((\S+)#(msg-\d+)\)(?:: “(.*)”)?$", made["README.md"], re.MULTILINE)
+    notes = re.findall(r"^\[\^[\w-]+\]: .*\]\((\S+)#(msg-\d+)\)(?:: “(.*)”)?$", made["README.md"], re.MULTILINE)
     assert any("SQLite instead" in message_of(made, *note[:2]) for note in notes)
     assert any(note[2] for note in notes)
     assert all(note[2] in message_of(made, *note[:2]) for note in notes)

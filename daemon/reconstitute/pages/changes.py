@@ -19,6 +19,7 @@ from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
+from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
@@ -165,7 +166,7 @@ def page(logs: _Logs) -> Page:
     every = [(one, place) for place, (_, _, sessions) in enumerate(logs) for one in sessions]
     every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
     shown = every[:_MOST_LISTED]
-    notes = list[str]()
+    notes: dict[str, str] = {}
     parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
     if any(one.summary for one, _ in shown):
         parts[1] += " A sentence with a footnote is a model's."
@@ -180,7 +181,7 @@ def page(logs: _Logs) -> Page:
         parts.append(days if month == newest else folded)
     if len(every) > len(shown):
         parts.append(f"Not listed: {counted(len(every) - len(shown), 'older session')}.")
-    return Page(CHANGES, "\n\n".join([*parts, *notes]) + "\n")
+    return Page(CHANGES, "\n\n".join([*parts, *notes.values()]) + "\n")
 
 
 def _once(logs: _Logs) -> _Logs:
@@ -201,8 +202,8 @@ def _once(logs: _Logs) -> _Logs:
     ]
 
 
-def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: list[str]) -> str:
-    """One day: for each folder its sessions, newest first. `notes` are the footnotes so far, and take up its own."""
+def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: dict[str, str]) -> str:
+    """One day: for each folder its sessions, newest first. `notes` are the footnotes so far by label."""
     parts = [f"## {day}"]
     for place in sorted({place for _, place in listed}):
         tree, title, _ = logs[place]
@@ -212,15 +213,17 @@ def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: list[st
     return "\n\n".join(parts)
 
 
-def _line(one: Logged, tree: str, notes: list[str]) -> str:
+def _line(one: Logged, tree: str, notes: dict[str, str]) -> str:
     time = markdown.moment(one.time).partition(" ")[2] or markdown.moment(one.time)
     title = _link(one.title, tree, one.href)
     came = f" → {markdown.inline(one.came)}" if one.came else ""
     if one.summary is not None:
         words = f": {markdown.quoted(one.summary.quote)}" if one.summary.quote else ""
         source = f"{markdown.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
-        notes.append(f"[^{len(notes) + 1}]: {source}{words}")
-        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{len(notes)}]{came}"
+        day, told = markdown.day(one.time).replace(" ", "-"), f"{tree}\0{one.session or one.href}"
+        label = unused([day, letters(told, 3)], told, notes)
+        notes[label] = f"[^{label}]: {source}{words}"
+        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{label}]{came}"
     asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
     more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
     return f"- {time} {title}{asked}{more}{came}"

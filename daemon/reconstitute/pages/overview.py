@@ -46,7 +46,7 @@ _FOR = {
     "deploy": "to deploy it: ",
 }
 """What a command is for that does not start the project."""
-_ENDED = re.compile(r"[.!?…。！？](?:\[\^\d+\])*$")
+_ENDED = re.compile(r"[.!?…。！？](?:\[\^[\w-]+\])*$")
 """That a text ends as a sentence does, before its footnotes."""
 
 
@@ -74,7 +74,11 @@ class Overview:
     def _purpose(self, one: Purpose) -> str:
         struck = self._entries.strike(one)
         text = markdown.prose(one.text, _MOST_PURPOSE)
-        return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
+        return (
+            f"~~{text}~~ {struck}"
+            if struck
+            else f"{text} ({markdown.inline(one.origin)}){self._notes.mark(one.citation, shown=one.text)}"
+        )
 
     def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
         """The last activity, how much is known, what is missing on this disk, and what came after."""
