@@ -102,9 +102,12 @@ def cut(text: object, most: int) -> str:
 
 
 def _line(text: object, most: int) -> str:
-    """`text` on one line, cut."""
+    """`text` on one line, cut, and between words where one ends in the second half of what fits."""
     line = " ".join(_safe(str(text)).split())
-    return line[: most - 1].rstrip() + "…" if most and len(line) > most else line
+    if not most or len(line) <= most:
+        return line
+    blank = line.rfind(" ", most // 2, most)
+    return line[: blank if blank > 0 else most - 1].rstrip() + "…"
 
 
 def _safe(text: str) -> str:

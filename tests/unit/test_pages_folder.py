@@ -18,8 +18,20 @@ from daemon.files.history import LOST_FOLDER
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Ending, Purpose, Script, Standing
+from daemon.reconstitute.facts.values import (
+    Call,
+    CallStatus,
+    Citation,
+    Command,
+    Ending,
+    Purpose,
+    Reply,
+    Rule,
+    Script,
+    Standing,
+)
 from daemon.reconstitute.pages import plan, render
+from daemon.reconstitute.pages.asked import Asked
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.material import Material
@@ -274,6 +286,56 @@ def test_a_long_history_is_folded_by_month_and_drawn():
     assert "2026-11 ████████████████████ 3\n2026-10" in top
     assert picture(made[:12]) is None
     assert "<details>" not in front(rich(Facts(tuple(made[:12])), []))
+
+
+def test_the_end_of_the_last_answer_stands_with_its_footnote():
+    reply = Reply("msg_2", AT, "The parser is strict now. Two callers still pass None. Shall I mend them?")
+    call = Call("edit", "edit a.py", CallStatus.OK, "msg_1", "prt_1", AT, AT)
+    one = replace(turn(1, "Make it strict."), message_ids=("msg_1", "msg_2"), calls=(call,), replies=(reply,))
+    listed = section(front(rich(Facts((told(1, "Strict", one),)), [])), "What happened")
+    assert listed[2] == "  - Answer: “The parser is strict now. Two callers still pass None.”[^1]"
+    given = Facts((told(1, "Strict", one),))
+    summary = record(summaries={"ses_1": statement("It became strict.")})
+    assert "Answer:" not in front(rich(given, [], found=summary)), "one of both is enough"
+
+
+LONG = "Please change the limit, which the harbour master asked for yesterday evening, because the lower quay floods. "
+
+
+@pytest.mark.parametrize(
+    ("prompts", "shown"),
+    [
+        ([LONG * 3], [LONG * 3]),
+        ([LONG * 9], [f"{LONG * 4}…"]),
+        ([LONG * 9] * 3, [f"{LONG}…"] * 3),
+        (["Yes.", "No.", LONG * 3], ["Yes.", "No.", LONG * 3]),
+        (["word " * 300], ["word " * 95 + "word…"]),
+        (["言葉" * 400], ["言葉" * 239 + "言…"]),
+        (["これは長い文です。" * 100], ["これは長い文です。" * 53 + " …"]),
+    ],
+)
+def test_prompts_share_a_budget_and_are_cut_where_a_sentence_or_word_ends(prompts: list[str], shown: list[str]):
+    made = Asked((), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
+    assert made == "; ".join(f"“{one.strip()}”" for one in shown)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rule", "standing", "mark"),
+    [
+        ("Die Grenze ist 420.", "Die Grenze ist 420.", "replaced later: “390”", " (**replaced later**)"),
+        ("Bau ihn. Die Grenze ist 420.", "Die Grenze ist 420.", "replaced later: “390”", " (**replaced later, in part**)"),
+        ("上限は四百二十にします。", "上限は四百二十にします。", "taken back by the next prompt: “三百九十”",
+         " (**taken back by the next prompt**)"),
+        ("Die Grenze ist 420.", "Die Grenze ist 420.", "", ""),
+        (f"{LONG * 9} Die Grenze ist 420.", "Die Grenze ist 420.", "replaced later: “390”", ""),
+    ],
+)  # fmt: skip
+def test_a_prompt_whose_rule_no_longer_holds_says_so(prompt: str, rule: str, standing: str, mark: str):
+    """But not where the sentence is cut off: then it would be said of what is shown."""
+    given = [Rule(rule, "user", "decision", AT, Citation("ses_1", "msg_1", AT), standing=standing)]
+    given.append(replace(given[0], who="agent", standing="replaced later"))
+    made = Asked(given, 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
+    assert made.removesuffix("; “Danke.”").endswith(f"”{mark}")
 
 
 # -- entries ---------------------------------------------------------------------------------------------------------

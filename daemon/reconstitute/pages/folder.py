@@ -124,6 +124,8 @@ class Folders:
                 parts.notes,
                 bounds=parts.bounds,
                 summaries=material.record.summaries,
+                rules=[one for one in facts.rules if not parts.entries.is_struck(one)],
+                told=[*(one.text for one in facts.open), *(one.text for one in facts.rules)],
             ),
             entries=parts.entries,
             said=said,

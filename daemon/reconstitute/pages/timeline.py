@@ -7,15 +7,16 @@ is counted. It makes lines of Markdown from facts and reads nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import kept_changes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
+from daemon.reconstitute.facts import answers
+from daemon.reconstitute.facts.values import Ending, FileChange, Rule, SessionFacts, Turn
+from daemon.reconstitute.pages.asked import Asked
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.said import sentence
@@ -101,13 +102,20 @@ class Timeline:
         *,
         bounds: Bounds,
         summaries: Mapping[str, Statement],
+        rules: Sequence[Rule] = (),
+        told: Collection[str] = (),
     ) -> None:
-        """`titles` and `summaries`, what a model says came of it, are by session id."""
+        """`titles` and `summaries`, what a model says came of it, are by session id.
+
+        `rules` are those on the page, `told` the sentences that other sections quote.
+        """
         self._titles = titles
         self._links = links
         self._notes = notes
         self._bounds = bounds
         self._summaries = summaries
+        self._asked = Asked(rules, bounds.prompts, bounds.text)
+        self._told = told
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
@@ -148,12 +156,13 @@ class Timeline:
         yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
         if (summary := self._summaries.get(one.id)) is not None:
             yield f"{indent}  - By the model: {sentence(summary, self._notes, 2 * self._bounds.text)}"
-        asked = self._asked(one)
-        if asked:
+        if asked := self._asked.text(own_turns(one)):
             yield f"{indent}  - Asked: {asked}"
         came = "; ".join(self._outcome(one))
         if came:
             yield f"{indent}  - Result: {came}"
+        if answer := self._answer(one):
+            yield f"{indent}  - Answer: {answer}"
         for child in self._children.get(one.id, ()):
             yield from self._full(child, indent + "  ")
 
@@ -169,14 +178,10 @@ class Timeline:
         said = ", ".join([head, *filter(None, marks)])
         return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
 
-    def _asked(self, one: SessionFacts) -> str:
-        turns = [turn for turn in own_turns(one) if turn.prompt.strip()]
-        shown = [
-            f"{markdown.quoted(turn.prompt, self._bounds.text)}{_taken_back(turn) if turn.taken_back else ''}"
-            for turn in turns[: self._bounds.prompts]
-        ]
-        more = len(turns) - len(shown)
-        return "; ".join(shown) + (f" and {more} more" if more else "")
+    def _answer(self, one: SessionFacts) -> str:
+        """How its last answer ended, where no model says what came of it."""
+        said = answers.last(one, self._bounds.text * 3 // 2, self._told) if one.id not in self._summaries else None
+        return "" if said is None else f"{markdown.quoted(said.quote)}{self._notes.mark(said, shown=said.quote)}"
 
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
@@ -208,11 +213,6 @@ def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
         seen.add(above)
         above = parents[above]
     return parents[session_id] if above != session_id and parents[session_id] in parents else ""
-
-
-def _taken_back(turn: Turn) -> str:
-    kept = kept_changes.words([turn])
-    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"
 
 
 def _asked_last(one: SessionFacts) -> int:

@@ -1,0 +1,76 @@
+"""What was asked in a session, in a line: its prompts within a common budget, each with what became of it.
+
+Guarantees: a prompt that does not fit is cut after a sentence, else between words; one whose rule or decision no longer
+holds says so. It makes Markdown from facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from daemon import markdown
+from daemon.reconstitute.facts import kept_changes
+from daemon.reconstitute.facts.values import Rule, Turn
+
+_ROOM = 3
+"""A session with few prompts, and each long one among short ones, may use this many times the characters of one."""
+_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
+
+
+class Asked:
+    """`rules` are those of all sessions. At most `prompts` are quoted, with `most` characters of each on average."""
+
+    def __init__(self, rules: Iterable[Rule], prompts: int, most: int) -> None:
+        self._over: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.standing and rule.who == "user":
+                self._over.setdefault(rule.citation.message_id, []).append(rule)
+        self._prompts = prompts
+        self._most = most
+
+    def text(self, turns: Sequence[Turn]) -> str:
+        """The prompts of the turns; empty where there are none."""
+        prompts = [(turn, markdown.cut(turn.prompt, 0)) for turn in turns if turn.prompt.strip()]
+        shown = prompts[: self._prompts]
+        room = max(_ROOM, len(shown)) * self._most
+        lengths = _shares([len(text) for _, text in shown], room, _ROOM * self._most)
+        said = [self._quoted(turn, text, most) for (turn, text), most in zip(shown, lengths, strict=True)]
+        more = len(prompts) - len(shown)
+        return "; ".join(said) + (f" and {more} more" if more else "")
+
+    def _quoted(self, turn: Turn, text: str, most: int) -> str:
+        shown = clipped(text, most)
+        mark = _taken_back(turn) if turn.taken_back else self._no_longer(turn, text, shown)
+        return f"{markdown.quoted(shown)}{mark}"
+
+    def _no_longer(self, turn: Turn, text: str, shown: str) -> str:
+        """What became of the rules and decisions that it states, as far as they are shown."""
+        over = [rule for rule in self._over.get(turn.prompt_id, ()) if rule.text in shown]
+        heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
+        is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
+        said = "; ".join(markdown.inline(head) for head in heads)
+        return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
+
+
+def clipped(text: str, most: int) -> str:
+    """A text on one line, cut to about `most` characters after a sentence, else between words."""
+    if len(text) <= most:
+        return text
+    ends = [end.end() for end in _END.finditer(text, 0, most - 1) if end.end() >= most // 2]
+    return f"{text[: ends[-1]]} …" if ends else markdown.cut(text, most)
+
+
+def _shares(lengths: Sequence[int], room: int, most: int) -> list[int]:
+    """How many characters each may have: what short ones leave goes to long ones, which get at most `most`."""
+    made = [0] * len(lengths)
+    ordered = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for left, place in zip(range(len(lengths), 0, -1), ordered, strict=True):
+        made[place] = min(lengths[place], room // left, most)
+        room -= made[place]
+    return made
+
+
+def _taken_back(turn: Turn) -> str:
+    kept = kept_changes.words([turn])
+    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"
