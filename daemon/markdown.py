@@ -22,10 +22,14 @@ from daemon.redact import redact
 from daemon.visible import strip_invisible, visible
 
 _ANYWHERE = re.compile(
-    r"([\\`*{\[\]<&~|$]|(?<=\])\(|!(?![\s\w.,;:)\"'”])|(?<![^\W_])_|_(?![^\W_])|%(?=%)|(?<=%)%|#(?=[^\W\d]))"
+    r"((?<=[^\[\]!^\\])\[[A-Za-z0-9]+(?:[ .,+-][A-Za-z0-9]+)*\](?=[^\[\](]))|"
+    r"([`*{\[\]<~|$]|\\(?=[!-/:-@\[-`{-~]|$)|&(?=[#\w]|$)|(?<=\])\(|!(?![\s\w.,;:)\"'”])|(?<![^\W_])_|_(?![^\W_])|%(?=%)|"
+    r"(?<=%)%|#(?=[^\W\d]))"
 )
 """Marks that can begin something. An exclamation mark before a bracket, or at the end, before a link of ours, makes an
-image; an underscore inside a word makes nothing; #tag and %%hidden%% are Obsidian's."""
+image; an underscore inside a word makes nothing; #tag and %%hidden%% are Obsidian's. Left as they are: one word in
+brackets in the middle of a line, a backslash before a letter, and an & that begins no entity.
+"""
 _ADDRESS = re.compile(
     r"(?:(?:[a-z][\w+.-]{0,30}://|www\.)[^\s`|]*|(?:[a-z]{1,9}:)?[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+(?:/[^\s`|]*)?)"
     r"(?<![.,;:!?)\]\"'”])",
@@ -33,11 +37,11 @@ _ADDRESS = re.compile(
 )
 """What renderers make links of by themselves. Some do so after they have read the escapes, so only code is safe."""
 _TICK = "\\`"
-_AT_START = re.compile(r"^([-+=:%#>]|\d{1,9}(?=[.)]))")
+_AT_START = re.compile(r"^[-+=:%#>]")
 _SPAN = re.compile(r"`([^`]+)`")
 _MOST_TITLE = 120
 _QUOTES = " \t\n\"'“”"
-_MARKER = re.compile(r"^(\d{1,9})([.)])")
+_MARKER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _LATEST = 253_402_300_799_000  # the last millisecond of year 9999 that datetime takes
 _UNKNOWN = "unknown time"
 _LANGUAGES = {
@@ -75,15 +79,12 @@ def inline(text: object, most: int = 0) -> Markdown:
 
 def prose(text: object, most: int = 0) -> Markdown:
     """As `inline`, but what stands between backticks becomes code; not for table cells."""
-    pieces = enumerate(_SPAN.split(_line(text, most)))
-    return _begun(
-        _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
-    )
+    return _begun(_with_code(_line(text, most)))
 
 
 def quoted(text: object, most: int = 0) -> Markdown:
     """`text` as `prose` in quotation marks; those it stood in before are left out."""
-    return Markdown(f"“{prose(str(text).strip(_QUOTES), most)}”")
+    return Markdown(f"“{_with_code(_line(str(text).strip(_QUOTES), most))}”")
 
 
 def title(text: object) -> Markdown:
@@ -115,6 +116,12 @@ def _safe(text: str) -> str:
     return visible(text if strip_invisible(text) is text else redact(text))
 
 
+def _with_code(line: str) -> str:
+    """A line that stands behind something else, escaped, what stands between backticks as code."""
+    pieces = enumerate(_SPAN.split(line))
+    return _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
+
+
 def _parted(line: str) -> Iterator[tuple[str, bool]]:
     """The pieces of a line, each with whether it is an address."""
     place = 0
@@ -134,9 +141,13 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> str:
             # A backtick beside a span's own ones would be taken for one of them, though it is escaped.
             made = f"{made.removesuffix(_TICK)}&#96;`{text}`" if made.endswith(_TICK) else f"{made}`{text}`"
         else:
-            escaped = _ANYWHERE.sub(r"\\\1", text)
+            escaped = _ANYWHERE.sub(_escaped, text)
             made += f"&#96;{escaped.removeprefix(_TICK)}" if made and escaped.startswith(_TICK) else escaped
     return made
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[1] or f"\\{found[2]}"
 
 
 def _begun(escaped: str) -> Markdown:

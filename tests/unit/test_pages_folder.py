@@ -24,10 +24,14 @@ from daemon.reconstitute.facts.values import (
     Citation,
     Command,
     Ending,
+    OpenKind,
+    OpenPoint,
     Purpose,
     Reply,
     Rule,
     Script,
+    Setback,
+    SetbackKind,
     Standing,
 )
 from daemon.reconstitute.pages import plan, render
@@ -88,7 +92,7 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         "**Run it**: `make run` ([Makefile](Makefile.md)); it was not run in these sessions.",
         "",
-        "**Left open**: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3]. And 2 more points, see below.",
+        "**Left open**: 3 points, the first: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3].",
         "",
         "`/home/dev/shop`, times in UTC.",
     ]
@@ -369,7 +373,7 @@ def test_what_a_model_struck_out_stays_with_its_reason():
         "- ~~Never write to generated/, it is overwritten by the build.~~ Struck out by the model: It was an example.[^"
     )
     assert "“only as an example”" in top
-    assert "**Left open**: Todo: Versandkosten berechnen" in top
+    assert "**Left open**: 2 points, the first: Todo: Versandkosten berechnen" in top
     assert (
         "> ~~Ein kleiner Laden für Becher, ohne Datenbank.~~ Struck out by the model: That is another project." in top
     )
@@ -383,6 +387,47 @@ def test_a_script_and_a_files_own_words_can_be_struck_out():
     struck = f"~~{own.text}~~ Struck out by the model: It does more now.[^"
     assert struck in made["README.md"]
     assert f"> {struck}1]" in made[f"{path.removeprefix(f'{ROOT}/')}.md"]
+
+
+def failed(number: int, resolved: bool, at: int = AT) -> Setback:
+    return Setback(
+        SetbackKind.COMMAND_FAILED,
+        f"./c{number}",
+        at + number,
+        cite(1, number),
+        resolved=cite(1, 99) if resolved else None,
+    )
+
+
+@pytest.mark.parametrize(("mended", "is_folded"), [(3, False), (4, True)])
+def test_what_was_overcome_comes_last_and_many_fold(mended: int, is_folded: bool):
+    made = [failed(number, number < mended) for number in range(mended + 2)]
+    listed = section(front(material([file("a")], facts=Facts(setbacks=tuple(made)))), "Taken back, failed, refused")
+    order = [int(found[1]) for line in listed if (found := re.search(r"`\./c(\d)`", line))]
+    assert order == [mended + 1, mended, *reversed(range(mended))]
+    assert (f"<details><summary>Overcome since: {mended} entries</summary>" in listed) is is_folded
+
+
+STOPPED = Setback(SetbackKind.STOPPED, "Send an SMS.", AT, cite(1, 3), outcome="followed by “x”")
+UNANSWERED = OpenPoint(OpenKind.UNANSWERED, "Send an SMS.", AT, cite(1, 1), "the answer was stopped")
+FAILING = OpenPoint(OpenKind.FAILING, "./c2", AT, cite(1, 2), "exit 1")
+
+
+@pytest.mark.parametrize(
+    ("points", "left"),
+    [
+        ([], ["Send an SMS.", "`./c2`"]), ([UNANSWERED], ["`./c2`"]), ([FAILING], ["Send an SMS."]),
+        ([UNANSWERED, FAILING], []), ([replace(UNANSWERED, citation=cite(2))], ["Send an SMS.", "`./c2`"]),
+        ([replace(FAILING, citation=cite(1, 3))], ["Send an SMS.", "`./c2`"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_open_is_told_there_and_not_as_a_failure_too(points: list[OpenPoint], left: list[str]):
+    top = front(
+        material([file("a")], facts=Facts(open=tuple(points), setbacks=(STOPPED, failed(2, resolved=False, at=0))))
+    )
+    assert ("\n## Taken back, failed, refused\n" in top) is bool(left)
+    listed = section(top, "Taken back, failed, refused") if left else []
+    assert [text for text in ("Send an SMS.", "`./c2`") if any(text in line for line in listed)] == left
 
 
 # -- footnotes -------------------------------------------------------------------------------------------------------

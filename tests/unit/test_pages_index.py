@@ -100,7 +100,7 @@ def test_a_target_makes_its_own_entry():
         ("Switch the port", "Turn DEBUG off and add a SECRET.", 0, ""),
         ("Switch the port", "Rather set PORT to 8000.", 0, "settings.py; in part taken back"),
         ("Switch the port (fork #1)", "Keep DEBUG on here.", 0, "stopped"),
-        ("Deploy", "Deploy it to the staging server.", 0, "old.py (deleted), name.py; tests failed; failed"),
+        ("Deploy", "Deploy it to the staging server.", 0, "old.py (deleted), name.py (moved); tests failed; failed"),
         ("What is left to do?", "What is left to do?", 0, "still open"),
     ]  # fmt: skip
 

@@ -19,9 +19,10 @@ from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
+from daemon.reconstitute.pages.folded import Folder, count, folded
 from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
+from daemon.reconstitute.pages.timeline import MOST_FILES, begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.redact import redact
 
@@ -80,6 +81,7 @@ def log(
     titles: Mapping[str, str],
     transcripts: Transcripts,
     summaries: Mapping[str, Statement],
+    target: str,
 ) -> tuple[Logged, ...]:
     """The newest sessions in which something was asked, oldest first, each once for every day on which it was.
 
@@ -91,12 +93,14 @@ def log(
     days = [
         day
         for one in tops[-MOST_LOGGED:]
-        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id))
+        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id), target)
     ]
     return tuple(sorted(days, key=lambda day: day.time)[-MOST_LOGGED:])
 
 
-def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Iterator[Logged]:
+def _logged(
+    one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None, target: str
+) -> Iterator[Logged]:
     """Its days; what came of all of it stands at the last."""
     turns = sorted(own_turns(one), key=lambda turn: turn.time)
     first = next((turn.prompt for turn in turns if turn.prompt.strip()), "")
@@ -111,7 +115,7 @@ def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: State
             of_day[0].time, name or "without title", href, asked, more, "", None, one.id, one.session.directory
         )
         summary = _summary(said, transcripts) if said else None
-        yield replace(logged, came=_came(one), summary=summary) if day == last else logged
+        yield replace(logged, came=_came(one, target), summary=summary) if day == last else logged
 
 
 def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
@@ -123,10 +127,12 @@ def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
     return Summary(markdown.cut(redact(said.text), _MOST_SUMMARY), source.created, href, quote)
 
 
-def _came(one: SessionFacts) -> str:
+def _came(one: SessionFacts, target: str) -> str:
     kept = [change for change in one.changes if not change.undone]
-    names = [_file(change) for change in kept[:_MOST_FILES]]
-    more = f" and {len(kept) - len(names)} more" if len(kept) > len(names) else ""
+    entries = folded(kept, target, MOST_FILES)
+    names = [_file(change) for change in entries[:_MOST_FILES]]
+    left = count(entries[_MOST_FILES:])
+    more = f" and {left} more" if left else ""
     turns = own_turns(one)
     parts = [
         ", ".join(names) + more,
@@ -147,9 +153,11 @@ def _taken_back(turns: Sequence[Turn]) -> str:
     return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
 
 
-def _file(change: FileChange) -> str:
+def _file(change: FileChange | Folder) -> str:
     name = markdown.cut(redact(posixpath.basename(change.path)), 60)
-    return f"{name} (deleted)" if change.what == "deleted" else name
+    if isinstance(change, Folder):
+        return f"{name}/ ({counted(change.count, 'file')})"
+    return f"{name} ({change.what})" if change.what in {"deleted", "moved"} else name
 
 
 def _tests(runs: Sequence[TestRun]) -> str:

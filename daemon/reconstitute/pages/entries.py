@@ -34,6 +34,8 @@ _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)
 _MOST_TEXT = 300
 _MOST_COMMAND = 160
 _MOST_PATHS = 3
+_MOST_MENDED = 3
+"""Failures that were overcome and stand unfolded."""
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
 _OPEN = {
     OpenKind.TODO: "todo",
@@ -126,8 +128,17 @@ class Entries:
         return markdown.Markdown("\n".join([*rows, *_left_out(len(needs) - self._most, "need")]))
 
     def setbacks(self, setbacks: Sequence[Setback]) -> markdown.Markdown:
-        """What was taken back, failed, was refused or stopped."""
-        return self._list(setbacks, self._setback, "entry", "entries")
+        """What was taken back, failed, was refused or stopped, the newest first, and last what was overcome since."""
+        newest = sorted(setbacks, key=lambda one: -one.time)
+        mended = [one for one in newest if one.resolved is not None]
+        lasting = self._list([one for one in newest if one.resolved is None], self._setback, "entry", "entries")
+        overcome = self._list(mended, self._setback, "entry", "entries")
+        if len(mended) > _MOST_MENDED:
+            overcome = markdown.Markdown(
+                f"<details><summary>Overcome since: {len(mended)} entries</summary>\n\n{overcome}\n\n</details>"
+            )
+            return markdown.Markdown("\n\n".join(filter(None, [lasting, overcome])))
+        return markdown.Markdown("\n".join(filter(None, [lasting, overcome])))
 
     def _setback(self, one: Setback) -> str:
         kind = _bold(_SETBACK.get(one.kind, one.kind.value))

@@ -16,6 +16,7 @@ from daemon import markdown
 from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Source
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
 from daemon.reconstitute.pages.entries import Entries
 from daemon.reconstitute.pages.files_table import MOST_ROWS, FilesTable
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -34,6 +35,7 @@ MOST_BYTES = 56_000
 """Bytes of a front page, the Notes place apart."""
 _SHARES = 64
 """Steps in which a front page tells less, until it fits."""
+_UNANSWERED = frozenset({SetbackKind.STOPPED, SetbackKind.FAILED})
 _MOST_SESSIONS = 100
 """Sessions named on the page of an inner folder."""
 
@@ -128,6 +130,7 @@ class Folders:
                 told=[*(one.text for one in facts.open), *(one.text for one in facts.rules)],
             ),
             entries=parts.entries,
+            setbacks=_not_open([one for one in facts.open if not parts.entries.is_struck(one)], facts.setbacks),
             said=said,
             asked={"run": RUN.id, "dead_ends": DEAD_ENDS.id, "open": OPEN.id, "decisions": DECISIONS.id},
             purpose=said.sound(PURPOSE.id),
@@ -179,6 +182,18 @@ class Folders:
             notes=parts.notes,
         )
         return text, parts.notes
+
+
+def _not_open(points: Sequence[OpenPoint], setbacks: Sequence[Setback]) -> list[Setback]:
+    """The setbacks without those that are told as open: a request that was stopped, a command that last failed."""
+    told = {(one.citation.session_id, one.text) for one in points if one.kind is OpenKind.UNANSWERED}
+    failing = {(one.citation.message_id, one.text) for one in points if one.kind is OpenKind.FAILING}
+    return [
+        one
+        for one in setbacks
+        if not (one.kind in _UNANSWERED and (one.citation.session_id, one.text) in told)
+        and not (one.kind is SetbackKind.COMMAND_FAILED and (one.citation.message_id, one.text) in failing)
+    ]
 
 
 def _cited(source: Source | None) -> tuple[Source, ...]:

@@ -145,9 +145,8 @@ class Overview:
             return markdown.Markdown("the model struck out all that the records name, see below.")
         # Only our own bold goes: the text may have stars in code.
         first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
-        more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
         end = "" if _ENDED.search(first) else "."
-        return markdown.Markdown(f"{first}{end}{more}")
+        return markdown.Markdown(f"{f'{len(points)} points, the first: ' if len(points) > 1 else ''}{first}{end}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)

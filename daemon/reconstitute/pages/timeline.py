@@ -17,6 +17,7 @@ from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import answers
 from daemon.reconstitute.facts.values import Ending, FileChange, Rule, SessionFacts, Turn
 from daemon.reconstitute.pages.asked import Asked
+from daemon.reconstitute.pages.folded import Folder, count, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.said import sentence
@@ -28,7 +29,8 @@ _FEWEST_DRAWN = 3
 _MOST_DRAWN = 24
 _BAR = 20
 _MOST_COMMITS = 3
-_MOST_FILES = 6
+MOST_FILES = 6
+"""Files of a session that are named; more are told by their folders, as far as they have any."""
 _MOST_OUTSIDE = 3
 _ENDINGS = {
     Ending.ANSWERED: "answered",
@@ -74,8 +76,10 @@ def ending(one: SessionFacts) -> str:
     return ", ".join(words)
 
 
-def change(one: FileChange, links: Links) -> markdown.Markdown:
+def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
     """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
+    if isinstance(one, Folder):
+        return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
     if one.what == "moved" and one.moved_from:
         text += f" (moved from {links.name(one.moved_from)})"
@@ -186,8 +190,9 @@ class Timeline:
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
         if one.changes:
-            named = [change(each, self._links) for each in one.changes[:_MOST_FILES]]
-            more = len(one.changes) - len(named)
+            entries = folded(one.changes, self._links.target, MOST_FILES)
+            named = [change(each, self._links) for each in entries[:MOST_FILES]]
+            more = count(entries[MOST_FILES:])
             yield ", ".join(named) + (f" and {more} more" if more else "")
         if one.outside:
             named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
