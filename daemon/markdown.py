@@ -79,12 +79,20 @@ def inline(text: object, most: int = 0) -> Markdown:
 
 def prose(text: object, most: int = 0) -> Markdown:
     """As `inline`, but what stands between backticks becomes code; not for table cells."""
-    return _begun(_with_code(_line(text, most)))
+    return _begun(inside(text, most))
+
+
+def inside(text: object, most: int = 0) -> Markdown:
+    """As `prose`, where other words stand before it on its line: nothing can begin a list or a heading there."""
+    pieces = enumerate(_SPAN.split(_line(text, most)))
+    return Markdown(
+        _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
+    )
 
 
 def quoted(text: object, most: int = 0) -> Markdown:
     """`text` as `prose` in quotation marks; those it stood in before are left out."""
-    return Markdown(f"“{_with_code(_line(str(text).strip(_QUOTES), most))}”")
+    return Markdown(f"“{inside(str(text).strip(_QUOTES), most)}”")
 
 
 def title(text: object) -> Markdown:
@@ -114,12 +122,6 @@ def _line(text: object, most: int) -> str:
 def _safe(text: str) -> str:
     """`text` with invisible characters named; where there are any, they may have hidden a secret."""
     return visible(text if strip_invisible(text) is text else redact(text))
-
-
-def _with_code(line: str) -> str:
-    """A line that stands behind something else, escaped, what stands between backticks as code."""
-    pieces = enumerate(_SPAN.split(line))
-    return _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
 
 
 def _parted(line: str) -> Iterator[tuple[str, bool]]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.reconstitute.facts.values import FileChange
-from daemon.reconstitute.pages.folded import Folder, count, folded
+from daemon.reconstitute.pages.folded import Folder, folded
 
 ROOT = "/p"
 
@@ -17,18 +17,26 @@ def made(*names: str, what: str = "changed") -> list[FileChange]:
 
 def test_few_files_stand_by_themselves():
     given_ = made(*(f"dist/{number}" for number in range(6)))
-    assert folded(given_, ROOT, 6) == given_
+    assert folded(given_, ROOT, 6) == (given_, 0)
 
 
 def test_of_many_files_those_of_one_folder_are_one_entry_and_come_last():
-    source, built = made("README.md", "src/a", "src/b", "z"), made(*(f"dist/{number}" for number in range(8)))
+    source, built = (
+        made("README.md", "src/a", "src/b", "z"),
+        made("dist/x/y", *(f"dist/{number}" for number in range(8))),
+    )
     gone = made("dist/old", what="deleted")
-    assert folded([*built, *source, *gone], ROOT, 6) == [*source, *gone, Folder(f"{ROOT}/dist", 8)]
+    assert folded([*built, *source, *gone], ROOT, 6) == ([*source, *gone, Folder(f"{ROOT}/dist", 9)], 0)
 
 
 def test_files_of_the_target_itself_are_no_folder_and_what_is_gone_is_not_cut_off():
     plain, gone = made(*"abcdefgh"), made("x", what="moved")
-    assert folded([*plain, *gone], ROOT, 6) == [*gone, *plain]
+    assert folded([*plain, *gone], ROOT, 6) == ([*gone, *plain[:5]], 3)
+
+
+def test_where_all_lies_in_one_folder_files_are_named():
+    plain = made(*(f"src/{number}" for number in range(9)))
+    assert folded(plain, ROOT, 6) == (plain[:6], 3)
 
 
 @given(
@@ -44,12 +52,11 @@ def test_files_of_the_target_itself_are_no_folder_and_what_is_gone_is_not_cut_of
     st.integers(1, 12),
 )
 def test_every_file_is_counted_once(changes: list[FileChange], most: int):
-    entries = folded(changes, ROOT, most)
-    assert count(entries) == len(changes)
+    entries, more = folded(changes, ROOT, most)
     alone = [one for one in entries if isinstance(one, FileChange)]
     folders = [one for one in entries if isinstance(one, Folder)]
-    assert {one.path for one in changes if one.undone or one.what in {"deleted", "moved"}} <= {
-        one.path for one in alone
-    }
+    assert len(alone) + sum(one.count for one in folders) + more == len(changes)
+    gone = {one.path for one in changes if one.undone or one.what in {"deleted", "moved"}}
+    assert gone <= {one.path for one in alone} or len(alone) == most
     assert ROOT not in {one.path for one in folders}
     assert not folders or len(changes) > most

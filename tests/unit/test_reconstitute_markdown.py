@@ -52,6 +52,8 @@ def test_no_text_makes_anything_but_text(text: str):
         "bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close",
     }  # fmt: skip
     assert kinds(f"> {markdown.inline(text)}") <= PLAIN | {"blockquote_open", "blockquote_close"}
+    assert kinds(f"x ({markdown.inside(text)})[^1]") <= PLAIN
+    assert kinds(markdown.quoted(text)) <= PLAIN
     assert not kinds(f"# {markdown.inline(text)}") & {"link_open", "image", "html_inline", "html_block"}
 
 

@@ -19,10 +19,10 @@ from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
-from daemon.reconstitute.pages.folded import Folder, count, folded
+from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.timeline import MOST_FILES, begun, own_turns, parent_of
+from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.redact import redact
 
@@ -129,9 +129,8 @@ def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
 
 def _came(one: SessionFacts, target: str) -> str:
     kept = [change for change in one.changes if not change.undone]
-    entries = folded(kept, target, MOST_FILES)
-    names = [_file(change) for change in entries[:_MOST_FILES]]
-    left = count(entries[_MOST_FILES:])
+    entries, left = folded(kept, target, _MOST_FILES)
+    names = [_file(change) for change in entries]
     more = f" and {left} more" if left else ""
     turns = own_turns(one)
     parts = [

@@ -100,7 +100,7 @@ class Entries:
         if one.failed is None:
             return ""
         status = f" with exit status {one.exit}" if one.exit is not None else ""
-        why = f" ({markdown.prose(one.error, 120)})" if one.error.strip() else ""
+        why = f" ({markdown.inside(one.error, 120)})" if one.error.strip() else ""
         return f"failed {markdown.moment(one.failed.time)}{status}{self._mark(one.failed)}{why}"
 
     def scripts(self, scripts: Sequence[Script]) -> markdown.Markdown:
@@ -143,9 +143,9 @@ class Entries:
     def _setback(self, one: Setback) -> str:
         kind = _bold(_SETBACK.get(one.kind, one.kind.value))
         is_command = one.kind is SetbackKind.COMMAND_FAILED and "`" not in one.text
-        text = _code(one.text) if is_command else markdown.prose(one.text, _MOST_TEXT)
+        text = _code(one.text) if is_command else markdown.inside(one.text, _MOST_TEXT)
         said = f"{markdown.moment(one.time)}, {kind}: {text}"
-        said += f" ({markdown.prose(one.detail, _MOST_TEXT)})" if one.detail.strip() else ""
+        said += f" ({markdown.inside(one.detail, _MOST_TEXT)})" if one.detail.strip() else ""
         said += self._mark(one.citation, one.text + " " + one.detail)
         unsaid = [path for path in one.paths if self._links.label(path) not in one.text + one.detail]
         if unsaid:
@@ -162,9 +162,10 @@ class Entries:
     def open_point(self, one: OpenPoint, most: int = _MOST_TEXT) -> str:
         """One of them, its texts cut to `most` characters."""
         when = markdown.moment(one.time) if one.kind in _AS_OF else ""
-        details = [part for part in (when, markdown.prose(one.detail, most) if one.detail.strip() else "") if part]
+        details = [part for part in (when, markdown.inside(one.detail, most) if one.detail.strip() else "") if part]
         detail = f" ({'; '.join(details)})" if details else ""
-        text = markdown.prose(one.text, most)
+        is_command = one.kind is OpenKind.FAILING and "`" not in one.text
+        text = _code(one.text) if is_command else markdown.inside(one.text, most)
         return f"{_bold(_OPEN[one.kind])}: {text}{detail}{self._mark(one.citation, one.text + ' ' + one.detail)}"
 
     def rules(self, rules: Sequence[Rule]) -> markdown.Markdown:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daemon.files.trees import is_beneath
 from daemon.reconstitute.facts.values import FileChange
 
 _LEAST = 3
@@ -19,29 +20,30 @@ _TOLD = frozenset({"deleted", "moved"})
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Files of one folder, by its absolute path, without those in folders beneath it."""
+    """Files beneath a folder, by its absolute path."""
 
     path: str
     count: int
 
 
-def folded(changes: Sequence[FileChange], target: str, most: int) -> list[FileChange | Folder]:
-    """The changes in their order, then folders, as many as need be for `most` entries; none of the target itself."""
+def folded(changes: Sequence[FileChange], target: str, most: int) -> tuple[list[FileChange | Folder], int]:
+    """At most `most` changes in their order, then as many folders, and how many files are left out of both.
+
+    A folder stands for what lies beneath it; none is the target itself, and half of `most` files stay by themselves.
+    """
     plain = [one for one in changes if one.what not in _TOLD and not one.undone]
     often = Counter(posixpath.dirname(one.path) for one in plain)
+    alone = {one.path for one in changes} - {one.path for one in plain}
     chosen: list[Folder] = []
-    length = len(changes)
-    for path, count in sorted(often.items(), key=lambda pair: (-pair[1], pair[0])):
-        if length > most and count >= _LEAST and path != target:
-            chosen.append(Folder(path, count))
-            length -= count - 1
-    paths = {one.path for one in chosen}
-    told = [one for one in changes if one not in plain or posixpath.dirname(one.path) not in paths]
-    if length > most:
-        told.sort(key=lambda one: one in plain)
-    return [*told, *chosen]
-
-
-def count(entries: Sequence[FileChange | Folder]) -> int:
-    """How many files the entries stand for."""
-    return sum(one.count if isinstance(one, Folder) else 1 for one in entries)
+    told = list(changes)
+    for path, number in sorted(often.items(), key=lambda pair: (-pair[1], pair[0])):
+        if len(told) + len(chosen) <= most or number < _LEAST:
+            break
+        left = [one for one in told if one.path in alone or not is_beneath(one.path, path)]
+        if len(left) >= most // 2 and path != target and len(left) < len(told):
+            chosen.append(Folder(path, len(told) - len(left)))
+            told = left
+    if len(told) > most:
+        told.sort(key=lambda one: one.path not in alone)
+    more = len(told[most:]) + sum(one.count for one in chosen[most:])
+    return [*told[:most], *chosen[:most]], more

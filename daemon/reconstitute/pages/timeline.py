@@ -17,7 +17,7 @@ from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import answers
 from daemon.reconstitute.facts.values import Ending, FileChange, Rule, SessionFacts, Turn
 from daemon.reconstitute.pages.asked import Asked
-from daemon.reconstitute.pages.folded import Folder, count, folded
+from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.said import sentence
@@ -29,8 +29,7 @@ _FEWEST_DRAWN = 3
 _MOST_DRAWN = 24
 _BAR = 20
 _MOST_COMMITS = 3
-MOST_FILES = 6
-"""Files of a session that are named; more are told by their folders, as far as they have any."""
+_MOST_FILES = 6
 _MOST_OUTSIDE = 3
 _ENDINGS = {
     Ending.ANSWERED: "answered",
@@ -190,9 +189,8 @@ class Timeline:
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
         if one.changes:
-            entries = folded(one.changes, self._links.target, MOST_FILES)
-            named = [change(each, self._links) for each in entries[:MOST_FILES]]
-            more = count(entries[MOST_FILES:])
+            entries, more = folded(one.changes, self._links.target, _MOST_FILES)
+            named = [change(each, self._links) for each in entries]
             yield ", ".join(named) + (f" and {more} more" if more else "")
         if one.outside:
             named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
@@ -200,7 +198,7 @@ class Timeline:
             yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
         for run in one.tests:
             how = "passed" if run.passed else "**failed**"
-            summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
+            summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
             yield f"tests {how}: {command}{summary}{self._notes.mark(run.citation)}"
         for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):
