@@ -54,10 +54,27 @@ def test_a_confirmation_does_not_hide_what_the_work_came_to() -> None:
     assert said(work, asked("How does it end?", reply=told)) == told
 
 
+QUEUE = asked("Take a table.", edited("queue.py"), reply="RabbitMQ is gone, and the queue will be a table.")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        asked("No. Go back to RabbitMQ.", reply="Back."),
+        asked("No. Go back to RabbitMQ.", ending=Ending.STOPPED),
+        asked("No, not so.", edited("queue.py"), reply="Done."),
+        asked("いいえ、RabbitMQに戻してください。", reply="戻しました。"),
+    ],
+)
+def test_an_answer_that_a_later_prompt_overtakes_is_no_result(later) -> None:
+    assert said(QUEUE) == said(QUEUE, asked("Commit it.", ran("git commit -am x"), reply="Done.")) != ""
+    assert said(QUEUE, later) == ""
+
+
 def test_a_stopped_and_a_taken_back_answer_are_no_result() -> None:
     first = asked("Review the loop.", WORK, reply="It never ends where the queue is empty.")
-    stopped = asked("Mend it.", WORK, reply="The queue has a lock now.", ending=Ending.STOPPED)
-    back = asked("Mend it.", WORK, reply="The queue has a lock now.", taken_back=True)
+    stopped = asked("Do so.", WORK, reply="The queue has a lock now.", ending=Ending.STOPPED)
+    back = asked("Do so.", WORK, reply="The queue has a lock now.", taken_back=True)
     assert said(first, stopped) == said(first, back) == "It never ends where the queue is empty."
     assert said(stopped) == said(back) == ""
 

@@ -28,21 +28,26 @@ def last(facts: SessionFacts, most: int, told: Collection[str] = ()) -> Citation
     """The message with the quote, which has at most `most` characters; None where it says nothing of its own.
 
     Nor where all that it says is `told` elsewhere, sentence by sentence. An answer that was stopped or taken back, and
-    what was said before the last tool call, is no result. Of the last turns the newest counts that says something.
+    what was said before the last tool call, is no result. Of the last turns the newest counts that says something, and
+    none where a later one may have overtaken it.
     """
     turns = [turn for turn in own_turns(facts) if turn.prompt and not turn.is_compaction and not turn.taken_back]
-    answered = [turn for turn in turns if turn.ending is Ending.ANSWERED]
-    for turn in reversed(answered[-_LAST_TURNS:]):
-        reply = _final(turn)
-        if reply is None:
-            return None  # how the work ended is not known, and an older answer is not it
-        chosen = _chosen(reply, most)
-        if chosen and _says_something(chosen, turn, facts):
-            if all(any(one.text in other for other in told) for one in chosen):
-                return None
+    for number, turn in enumerate(reversed(turns[-_LAST_TURNS:])):
+        reply = _final(turn) if turn.ending is Ending.ANSWERED else None
+        chosen = _chosen(reply, most) if reply is not None else []
+        if reply is not None and chosen and _says_something(chosen, turn, facts):
             quote = sentences.shorten(_joined(reply.text, chosen), most)
-            return Citation(facts.id, reply.message_id, reply.time, quote)
+            is_told = all(any(one.text in other for other in told) for one in chosen)
+            later = turns[len(turns) - number :]
+            is_overtaken = any(_overtakes(one, turn, quote) for one in later)
+            return None if is_told or is_overtaken else Citation(facts.id, reply.message_id, reply.time, quote)
     return None
+
+
+def _overtakes(later: Turn, turn: Turn, quote: str) -> bool:
+    """Whether a later turn speaks of what the answer says, or changed the same files."""
+    changed = [{path for call in one.calls for path in call.changed} for one in (later, turn)]
+    return bool(changed[0] & changed[1] or subjects.of(later.prompt) & subjects.of(quote))
 
 
 def _final(turn: Turn) -> Reply | None:
