@@ -116,7 +116,7 @@ def _line(text: object, most: int) -> str:
     if not most or len(line) <= most:
         return line
     blank = line.rfind(" ", most // 2, most)
-    return line[: blank if blank > 0 else most - 1].rstrip() + "…"
+    return line[: blank if blank > 0 else most - 1].rstrip(" ,;:") + "…"
 
 
 def _safe(text: str) -> str:

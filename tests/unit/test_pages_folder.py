@@ -35,7 +35,7 @@ from daemon.reconstitute.facts.values import (
     Standing,
 )
 from daemon.reconstitute.pages import plan, render
-from daemon.reconstitute.pages.asked import Asked
+from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.material import Material
@@ -319,7 +319,7 @@ LONG = "Please change the limit, which the harbour master asked for yesterday ev
     ],
 )
 def test_prompts_share_a_budget_and_are_cut_where_a_sentence_or_word_ends(prompts: list[str], shown: list[str]):
-    made = Asked((), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
+    made = Asked(Superseded(), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
     assert made == "; ".join(f"“{one.strip()}”" for one in shown)
 
 
@@ -338,8 +338,15 @@ def test_a_prompt_whose_rule_no_longer_holds_says_so(prompt: str, rule: str, sta
     """But not where the sentence is cut off: then it would be said of what is shown."""
     given = [Rule(rule, "user", "decision", AT, Citation("ses_1", "msg_1", AT), standing=standing)]
     given.append(replace(given[0], who="agent", standing="replaced later"))
-    made = Asked(given, 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
+    made = Asked(Superseded(given), 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
     assert made.removesuffix("; “Danke.”").endswith(f"”{mark}")
+
+
+def test_a_prompt_that_stands_for_a_file_says_so_too():
+    path, said = f"{ROOT}/a", "Die Grenze ist 420."
+    over = Rule(said, "user", "decision", AT, cite(1, 1), standing="replaced later: “390”")
+    given = Facts(rules=(over,), file_purposes={path: Purpose(said, "prompt", cite(1, 1))})
+    assert f"“{said}” (**replaced later**) |" in front(material([file("a")], facts=given))
 
 
 # -- entries ---------------------------------------------------------------------------------------------------------

@@ -18,14 +18,29 @@ _ROOM = 3
 _END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
 
 
-class Asked:
-    """`rules` are those of all sessions. At most `prompts` are quoted, with `most` characters of each on average."""
+class Superseded:
+    """Which sentences of prompts state a rule or a decision that no longer holds; `rules` are those of all sessions."""
 
-    def __init__(self, rules: Iterable[Rule], prompts: int, most: int) -> None:
-        self._over: dict[str, list[Rule]] = {}
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._rules: dict[str, list[Rule]] = {}
         for rule in rules:
             if rule.standing and rule.who == "user":
-                self._over.setdefault(rule.citation.message_id, []).append(rule)
+                self._rules.setdefault(rule.citation.message_id, []).append(rule)
+
+    def mark(self, message_id: str, text: str, shown: str) -> str:
+        """`` (**replaced later**)``, what became of the statements of a prompt as far as they are `shown` of `text`."""
+        over = [rule for rule in self._rules.get(message_id, ()) if rule.text in shown]
+        heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
+        is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
+        said = "; ".join(markdown.inline(head) for head in heads)
+        return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
+
+
+class Asked:
+    """At most `prompts` of a session are quoted, with `most` characters of each on average."""
+
+    def __init__(self, superseded: Superseded, prompts: int, most: int) -> None:
+        self._superseded = superseded
         self._prompts = prompts
         self._most = most
 
@@ -41,16 +56,8 @@ class Asked:
 
     def _quoted(self, turn: Turn, text: str, most: int) -> str:
         shown = clipped(text, most)
-        mark = _taken_back(turn) if turn.taken_back else self._no_longer(turn, text, shown)
+        mark = _taken_back(turn) if turn.taken_back else self._superseded.mark(turn.prompt_id, text, shown)
         return f"{markdown.quoted(shown)}{mark}"
-
-    def _no_longer(self, turn: Turn, text: str, shown: str) -> str:
-        """What became of the rules and decisions that it states, as far as they are shown."""
-        over = [rule for rule in self._over.get(turn.prompt_id, ()) if rule.text in shown]
-        heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
-        is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
-        said = "; ".join(markdown.inline(head) for head in heads)
-        return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
 
 
 def clipped(text: str, most: int) -> str:

@@ -17,6 +17,7 @@ from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Source
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
+from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.entries import Entries
 from daemon.reconstitute.pages.files_table import MOST_ROWS, FilesTable
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -49,6 +50,7 @@ class Parts:
     entries: Entries
     files: FilesTable
     bounds: Bounds
+    superseded: Superseded
 
 
 class Folders:
@@ -81,9 +83,12 @@ class Folders:
         entries = Entries(links, notes, self._known.material.record.struck, part(80, 5))
         purposes = self._known.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
-        files = FilesTable(self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows)
+        over = Superseded(one for one in self._known.material.facts.rules if not entries.is_struck(one))
+        files = FilesTable(
+            self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows, superseded=over
+        )
         bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
-        return Parts(links, notes, entries, files, bounds)
+        return Parts(links, notes, entries, files, bounds, over)
 
     # -- the target --------------------------------------------------------------------------------------------------
 
@@ -126,7 +131,7 @@ class Folders:
                 parts.notes,
                 bounds=parts.bounds,
                 summaries=material.record.summaries,
-                rules=[one for one in facts.rules if not parts.entries.is_struck(one)],
+                superseded=parts.superseded,
                 told=[*(one.text for one in facts.open), *(one.text for one in facts.rules)],
             ),
             entries=parts.entries,

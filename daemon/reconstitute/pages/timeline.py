@@ -15,8 +15,8 @@ from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import answers
-from daemon.reconstitute.facts.values import Ending, FileChange, Rule, SessionFacts, Turn
-from daemon.reconstitute.pages.asked import Asked
+from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
+from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -105,19 +105,19 @@ class Timeline:
         *,
         bounds: Bounds,
         summaries: Mapping[str, Statement],
-        rules: Sequence[Rule] = (),
+        superseded: Superseded,
         told: Collection[str] = (),
     ) -> None:
         """`titles` and `summaries`, what a model says came of it, are by session id.
 
-        `rules` are those on the page, `told` the sentences that other sections quote.
+        `told` are the sentences that other sections quote.
         """
         self._titles = titles
         self._links = links
         self._notes = notes
         self._bounds = bounds
         self._summaries = summaries
-        self._asked = Asked(rules, bounds.prompts, bounds.text)
+        self._asked = Asked(superseded, bounds.prompts, bounds.text)
         self._told = told
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
