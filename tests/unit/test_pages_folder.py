@@ -321,6 +321,8 @@ LONG = "Please change the limit, which the harbour master asked for yesterday ev
 def test_prompts_share_a_budget_and_are_cut_where_a_sentence_or_word_ends(prompts: list[str], shown: list[str]):
     made = Asked(Superseded(), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
     assert made == "; ".join(f"“{one.strip()}”" for one in shown)
+    task = Asked(Superseded(), 8, 160).text([turn(1, LONG * 9)], is_task=True)
+    assert task == f"“{LONG}…”", "the task of a sub-agent was written by the agent"
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,13 @@ class Asked:
         self._prompts = prompts
         self._most = most
 
-    def text(self, turns: Sequence[Turn]) -> str:
-        """The prompts of the turns; empty where there are none."""
+    def text(self, turns: Sequence[Turn], *, is_task: bool = False) -> str:
+        """The prompts of the turns; empty where there are none. The `is_task` of a sub-agent gets no more room."""
         prompts = [(turn, markdown.cut(turn.prompt, 0)) for turn in turns if turn.prompt.strip()]
         shown = prompts[: self._prompts]
-        room = max(_ROOM, len(shown)) * self._most
-        lengths = _shares([len(text) for _, text in shown], room, _ROOM * self._most)
-        said = [self._quoted(turn, text, most) for (turn, text), most in zip(shown, lengths, strict=True)]
+        most = (1 if is_task else _ROOM) * self._most
+        lengths = _shares([len(text) for _, text in shown], max(most, len(shown) * self._most), most)
+        said = [self._quoted(turn, text, length) for (turn, text), length in zip(shown, lengths, strict=True)]
         more = len(prompts) - len(shown)
         return "; ".join(said) + (f" and {more} more" if more else "")
 

@@ -159,7 +159,7 @@ class Timeline:
         yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
         if (summary := self._summaries.get(one.id)) is not None:
             yield f"{indent}  - By the model: {sentence(summary, self._notes, 2 * self._bounds.text)}"
-        if asked := self._asked.text(own_turns(one)):
+        if asked := self._asked.text(own_turns(one), is_task=bool(indent)):
             yield f"{indent}  - Asked: {asked}"
         came = "; ".join(self._outcome(one))
         if came:
