@@ -22,10 +22,14 @@ from daemon.redact import redact
 from daemon.visible import strip_invisible, visible
 
 _ANYWHERE = re.compile(
-    r"([\\`*{\[\]<&~|$]|(?<=\])\(|!(?![\s\w.,;:)\"'”])|(?<![^\W_])_|_(?![^\W_])|%(?=%)|(?<=%)%|#(?=[^\W\d]))"
+    r"((?<=[^\[\]!^\\])\[[A-Za-z0-9]+(?:[ .,+-][A-Za-z0-9]+)*\](?=[^\[\](]))|"
+    r"([`*{\[\]<~|$]|\\(?=[!-/:-@\[-`{-~]|$)|&(?=[#\w]|$)|(?<=\])\(|!(?![\s\w.,;:)\"'”])|(?<![^\W_])_|_(?![^\W_])|%(?=%)|"
+    r"(?<=%)%|#(?=[^\W\d]))"
 )
 """Marks that can begin something. An exclamation mark before a bracket, or at the end, before a link of ours, makes an
-image; an underscore inside a word makes nothing; #tag and %%hidden%% are Obsidian's."""
+image; an underscore inside a word makes nothing; #tag and %%hidden%% are Obsidian's. Left as they are: one word in
+brackets in the middle of a line, a backslash before a letter, and an & that begins no entity.
+"""
 _ADDRESS = re.compile(
     r"(?:(?:[a-z][\w+.-]{0,30}://|www\.)[^\s`|]*|(?:[a-z]{1,9}:)?[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+(?:/[^\s`|]*)?)"
     r"(?<![.,;:!?)\]\"'”])",
@@ -33,11 +37,11 @@ _ADDRESS = re.compile(
 )
 """What renderers make links of by themselves. Some do so after they have read the escapes, so only code is safe."""
 _TICK = "\\`"
-_AT_START = re.compile(r"^([-+=:%#>]|\d{1,9}(?=[.)]))")
+_AT_START = re.compile(r"^[-+=:%#>]")
 _SPAN = re.compile(r"`([^`]+)`")
 _MOST_TITLE = 120
 _QUOTES = " \t\n\"'“”"
-_MARKER = re.compile(r"^(\d{1,9})([.)])")
+_MARKER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _LATEST = 253_402_300_799_000  # the last millisecond of year 9999 that datetime takes
 _UNKNOWN = "unknown time"
 _LANGUAGES = {
@@ -75,15 +79,20 @@ def inline(text: object, most: int = 0) -> Markdown:
 
 def prose(text: object, most: int = 0) -> Markdown:
     """As `inline`, but what stands between backticks becomes code; not for table cells."""
+    return _begun(inside(text, most))
+
+
+def inside(text: object, most: int = 0) -> Markdown:
+    """As `prose`, where other words stand before it on its line: nothing can begin a list or a heading there."""
     pieces = enumerate(_SPAN.split(_line(text, most)))
-    return _begun(
+    return Markdown(
         _joined(part for number, piece in pieces for part in ([(piece, True)] if number % 2 else _parted(piece)))
     )
 
 
 def quoted(text: object, most: int = 0) -> Markdown:
     """`text` as `prose` in quotation marks; those it stood in before are left out."""
-    return Markdown(f"“{prose(str(text).strip(_QUOTES), most)}”")
+    return Markdown(f"“{inside(str(text).strip(_QUOTES), most)}”")
 
 
 def title(text: object) -> Markdown:
@@ -102,9 +111,12 @@ def cut(text: object, most: int) -> str:
 
 
 def _line(text: object, most: int) -> str:
-    """`text` on one line, cut."""
+    """`text` on one line, cut, and between words where one ends in the second half of what fits."""
     line = " ".join(_safe(str(text)).split())
-    return line[: most - 1].rstrip() + "…" if most and len(line) > most else line
+    if not most or len(line) <= most:
+        return line
+    blank = line.rfind(" ", most // 2, most)
+    return line[: blank if blank > 0 else most - 1].rstrip(" ,;:") + "…"
 
 
 def _safe(text: str) -> str:
@@ -131,9 +143,13 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> str:
             # A backtick beside a span's own ones would be taken for one of them, though it is escaped.
             made = f"{made.removesuffix(_TICK)}&#96;`{text}`" if made.endswith(_TICK) else f"{made}`{text}`"
         else:
-            escaped = _ANYWHERE.sub(r"\\\1", text)
+            escaped = _ANYWHERE.sub(_escaped, text)
             made += f"&#96;{escaped.removeprefix(_TICK)}" if made and escaped.startswith(_TICK) else escaped
     return made
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[1] or f"\\{found[2]}"
 
 
 def _begun(escaped: str) -> Markdown:

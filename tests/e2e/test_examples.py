@@ -67,14 +67,20 @@ def test_every_page_is_plain_markdown_whose_links_resolve(name: Path) -> None:
 def test_what_was_scripted_is_found_with_its_sources() -> None:
     folders = COMMITTED / "home/dev/code"
     for place, expected in (
-        ("todo-api/README.md", r"keeps todo lists in memory.*\(by scripted-example \(Ollama\)\)\[\^\d+\]\n"),
-        ("todo-api/README.md", r"By the model: POST now refuses a todo without a title; .*\[\^\d+\]\n"),
-        ("todo-api/README.md", r"\| The HTTP routes: list, add and delete todos\.\[\^\d+\] \|"),
-        ("todo-api/app.py.md", r"> The HTTP routes: list, add and delete todos\. \(by the model\)\[\^1\]\n"),
+        ("todo-api/README.md", r"keeps todo lists in memory.*\(by scripted-example \(Ollama\)\)\[\^[\w-]+\]\n"),
+        ("todo-api/README.md", r"By the model: POST now refuses a todo without a title; .*\[\^[\w-]+\]\n"),
+        ("todo-api/README.md", r"\| The HTTP routes: list, add and delete todos\.\[\^[\w-]+\] \|"),
+        ("todo-api/app.py.md", r"> The HTTP routes: list, add and delete todos\. \(by the model\)\[\^[\w-]+\]\n"),
         ("todo-api/README.md", r"Why: A check of the store failed without it\."),
-        ("csv-cli/README.md", r"~~echo out.*~~ Struck out by the model: It was run to see a command fail\.\[\^\d+\]\n"),
-        ("csv-cli/sessions/2026-11-21-killed-in-the-middle.md", r"> A poem was begun; .*\[\^1\] \(by the model\)\n"),
-        ("../../../CHANGES.md", r"A section on travel was proposed and not written\.\[\^\d+\] "),
+        (
+            "csv-cli/README.md",
+            r"~~echo out.*~~ Struck out by the model: It was run to see a command fail\.\[\^[\w-]+\]\n",
+        ),
+        (
+            "csv-cli/sessions/2026-11-21-killed-in-the-middle.md",
+            r"> A poem was begun; .*\[\^[\w-]+\] \(by the model\)\n",
+        ),
+        ("../../../CHANGES.md", r"A section on travel was proposed and not written\.\[\^[\w-]+\] "),
         ("../../../README.md", r"/home/dev/code/csv-cli"),
     ):
         assert re.search(expected, (folders / place).read_text()), (place, expected)

@@ -21,7 +21,7 @@ STRUCK = {"del", "s"}
 COUNTED = {"h1", "h2", "h3", "h4", "h6", "table", "tr", "li", "pre", "blockquote", "hr", "details"}
 _ATTRIBUTES = {"href", "class", "align", "style", "start", "lang"}
 _OF_FOOTNOTES = {"id", "aria-describedby", "aria-label", "dir"}
-_DEFINITION = re.compile(r"\[\^(\d+)\]: ")
+_DEFINITION = re.compile(r"\[\^([\w-]+)\]: ")
 
 
 class Page(HTMLParser):

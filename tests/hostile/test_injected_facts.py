@@ -123,7 +123,7 @@ def test_a_struck_fact_stays_on_the_page_with_the_order_beside_it(obeyed: Obeyed
     page = obeyed.pages["README.md"]
     for text in (SAID, OPEN.text):
         (line,) = (line for line in page.splitlines() if f"~~{text}~~" in line)
-        mark = re.search(r"Struck out by the model: (.*)(\[\^\d+\])$", line)
+        mark = re.search(r"Struck out by the model: (.*)(\[\^[\w-]+\])$", line)
         assert mark is not None
         assert mark[1] == ORDER
         (footnote,) = (line for line in page.splitlines() if line.startswith(f"{mark[2]}: "))

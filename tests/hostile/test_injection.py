@@ -265,7 +265,7 @@ def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder
         # in 4 of 25 runs none did.
         assert answers or folder == "path"
         for line in "".join(answers).splitlines():
-            assert re.search(r"(?<!\\)\[\^\d+\]", line), line
+            assert re.search(r"(?<!\\)\[\^[\w-]+\]", line), line
         for said in ("It cites a message that is not there", "It cites nothing", "It quotes nobody", "a path outside."):
             assert said not in text.replace("\\", "")
         assert "/etc/passwd](" not in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from daemon.files import Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
@@ -82,7 +84,16 @@ def material(
 
 
 def pages(made: Material, most: int = 5000) -> dict[str, str]:
-    return {page.path: page.text for page in Renderer(made, most).pages()}
+    """The pages by path, their footnotes numbered as a renderer numbers them."""
+    return {page.path: numbered(page.text) for page in Renderer(made, most).pages()}
+
+
+def numbered(text: str) -> str:
+    """`text` with its footnotes' labels as numbers, in the order in which they are first cited."""
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r"(?<!\\)\[\^([^\]\s]+)\]", lambda found: f"[^{numbers.setdefault(found[1], len(numbers) + 1)}]", text
+    )
 
 
 def hostile(payload: str, **more):

@@ -38,6 +38,9 @@ class Numbered(Transcripts):
     def href(self, page: str, session_id: str, message_id: str = "") -> Href:
         return Href.to(f"sessions/{session_id}.md")
 
+    def place(self, session_id: str, message_id: str) -> tuple[int, int]:
+        return int(session_id.rpartition("_")[2]), int(message_id.rpartition("_")[2])
+
 
 def cite(session: int, message: int = 1, quote: str = "", path: str = "", time: int = AT) -> Citation:
     return Citation(f"ses_{session}", f"msg_{session}_{message}", time, quote, path)
@@ -119,7 +122,7 @@ def facts() -> Facts:
         ),
         scripts=(Script("run", "make run", "python3 app.py", f"{ROOT}/Makefile", "run"), Script("test", "make test", "", f"{ROOT}/Makefile", "test")),
         setbacks=(
-            Setback(SetbackKind.COMMAND_FAILED, "`npm test`", AT + 2 * DAY, cite(5, 4), "exit status 1: expected 2, got 3"),
+            Setback(SetbackKind.COMMAND_FAILED, "`npm test`", AT + 2 * DAY, cite(5, 4, time=AT + 2 * DAY), "exit status 1: expected 2, got 3"),
             Setback(SetbackKind.REVERTED, "Turn DEBUG off and add a SECRET.", AT + DAY, cite(3), "the revert can still be undone", paths=(f"{ROOT}/settings.py", f"{ROOT}/extra.py")),
             Setback(SetbackKind.EDIT_FAILED, "edit of cart.py: oldString not found", AT, cite(1, 6), outcome="a later edit of the file succeeded", resolved=cite(1, 7), paths=(f"{ROOT}/cart.py",)),
         ),

@@ -148,9 +148,9 @@ def test_what_a_model_says_of_a_session_stands_on_the_front_page_and_its_own():
     older = replace(statement("Ports changed.", "", source("Set.", message_id="msg_3_2")), reason=OUTDATED)
     made = pages(rich(found=record(summaries={"ses_1": said, "ses_3": older})))
     happened = section(made["README.md"], "What happened")
-    assert re.search(r"\n  - By the model: A cart was built\.\[\^\d+\]\n  - Asked: ", happened)
-    assert re.search(r"By the model: Ports changed\. \(There is newer evidence than this\)\[\^\d+\]\n", happened)
-    assert re.search(r"\n\[\^\d+\]: [^\n]*: “Built\.”\n", made["README.md"])
+    assert re.search(r"\n  - By the model: A cart was built\.\[\^[\w-]+\]\n  - Asked: ", happened)
+    assert re.search(r"By the model: Ports changed\. \(There is newer evidence than this\)\[\^[\w-]+\]\n", happened)
+    assert re.search(r"\n\[\^[\w-]+\]: [^\n]*: “Built\.”\n", made["README.md"])
 
 
 def test_the_table_of_files_names_the_source_of_what_a_model_says():

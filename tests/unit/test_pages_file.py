@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from file_pages import PATH, doubt, gone, hostile_pages, made, recovered, revision, seen, session
-from found_out import AT, ROOT, SECRET, answer, material, record, statement
+from found_out import AT, ROOT, SECRET, answer, material, numbered, record, statement
 from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, foreign_html, kinds, links, parse, words
@@ -43,7 +43,7 @@ from daemon.reconstitute.recover import MEANING, Recovered, State, recover
 def page_of(*revisions: Revision, sessions: Sequence[SessionFacts] = (), **more) -> str:
     purposes = more.pop("purposes", {})
     given = material([recovered(*revisions)], facts=Facts(sessions=tuple(sessions), file_purposes=purposes), **more)
-    return made(given)[0].text
+    return numbered(made(given)[0].text)
 
 
 def history_of(page: str) -> list[str]:

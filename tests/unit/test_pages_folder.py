@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from found_out import AT, DAY, ROOT, file, material, pages, record, source, statement
+from hypothesis import given
+from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, parse
 from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, sessions, told, turn
 
@@ -22,16 +24,25 @@ from daemon.reconstitute.facts.values import (
     Citation,
     Command,
     Ending,
+    OpenKind,
+    OpenPoint,
     Purpose,
+    Reply,
+    Rule,
     Script,
+    Setback,
+    SetbackKind,
     Standing,
     TestRun,
 )
 from daemon.reconstitute.pages import plan, render
+from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folder import MOST_BYTES
+from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.overview import known, unlisted
 from daemon.reconstitute.pages.timeline import picture
+from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.recover import State
 
 
@@ -48,7 +59,7 @@ def section(page: str, heading: str) -> list[str]:
     return (
         page.split(f"\n## {heading}\n")[1]
         .split("\n## ", maxsplit=1)[0]
-        .split("\n[^1]:", maxsplit=1)[0]
+        .split("\n\n[^", maxsplit=1)[0]
         .strip()
         .splitlines()
     )
@@ -82,7 +93,7 @@ def test_the_first_screen_says_what_it_is_where_it_stands_and_what_to_do():
         "",
         "**Run it**: `make run` ([Makefile](Makefile.md)); it was not run in these sessions.",
         "",
-        "**Left open**: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3]. And 2 more points, see below.",
+        "**Left open**: 3 points, the first: Failed when it last ran: `npm test`: expected 2, got 3 (2026-11-23 12:00; exit status 1)[^3].",
         "",
         "`/home/dev/shop`, times in UTC.",
     ]
@@ -301,6 +312,65 @@ def test_a_long_history_is_folded_by_month_and_drawn():
     assert "<details>" not in front(rich(Facts(tuple(made[:12])), []))
 
 
+def test_the_end_of_the_last_answer_stands_with_its_footnote():
+    reply = Reply("msg_2", AT, "The parser is strict now. Two callers still pass None. Shall I mend them?")
+    call = Call("edit", "edit a.py", CallStatus.OK, "msg_1", "prt_1", AT, AT)
+    one = replace(turn(1, "Make it strict."), message_ids=("msg_1", "msg_2"), calls=(call,), replies=(reply,))
+    listed = section(front(rich(Facts((told(1, "Strict", one),)), [])), "What happened")
+    assert listed[2] == "  - Answer: “The parser is strict now. Two callers still pass None.”[^1]"
+    given = Facts((told(1, "Strict", one),))
+    summary = record(summaries={"ses_1": statement("It became strict.")})
+    assert "Answer:" not in front(rich(given, [], found=summary)), "one of both is enough"
+
+
+LONG = "Please change the limit, which the harbour master asked for yesterday evening, because the lower quay floods. "
+
+
+@pytest.mark.parametrize(
+    ("prompts", "shown"),
+    [
+        ([LONG * 3], [LONG * 3]),
+        ([LONG * 9], [f"{LONG * 4}…"]),
+        ([LONG * 9] * 3, [f"{LONG}…"] * 3),
+        (["Yes.", "No.", LONG * 3], ["Yes.", "No.", LONG * 3]),
+        (["word " * 300], ["word " * 95 + "word…"]),
+        (["言葉" * 400], ["言葉" * 239 + "言…"]),
+        (["これは長い文です。" * 100], ["これは長い文です。" * 53 + " …"]),
+    ],
+)
+def test_prompts_share_a_budget_and_are_cut_where_a_sentence_or_word_ends(prompts: list[str], shown: list[str]):
+    made = Asked(Superseded(), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
+    assert made == "; ".join(f"“{one.strip()}”" for one in shown)
+    task = Asked(Superseded(), 8, 160).text([turn(1, LONG * 9)], is_task=True)
+    assert task == f"“{LONG}…”", "the task of a sub-agent was written by the agent"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rule", "standing", "mark"),
+    [
+        ("Die Grenze ist 420.", "Die Grenze ist 420.", "replaced later: “390”", " (**replaced later**)"),
+        ("Bau ihn. Die Grenze ist 420.", "Die Grenze ist 420.", "replaced later: “390”", " (**replaced later, in part**)"),
+        ("上限は四百二十にします。", "上限は四百二十にします。", "taken back by the next prompt: “三百九十”",
+         " (**taken back by the next prompt**)"),
+        ("Die Grenze ist 420.", "Die Grenze ist 420.", "", ""),
+        (f"{LONG * 9} Die Grenze ist 420.", "Die Grenze ist 420.", "replaced later: “390”", ""),
+    ],
+)  # fmt: skip
+def test_a_prompt_whose_rule_no_longer_holds_says_so(prompt: str, rule: str, standing: str, mark: str):
+    """But not where the sentence is cut off: then it would be said of what is shown."""
+    given = [Rule(rule, "user", "decision", AT, Citation("ses_1", "msg_1", AT), standing=standing)]
+    given.append(replace(given[0], who="agent", standing="replaced later"))
+    made = Asked(Superseded(given), 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
+    assert made.removesuffix("; “Danke.”").endswith(f"”{mark}")
+
+
+def test_a_prompt_that_stands_for_a_file_says_so_too():
+    path, said = f"{ROOT}/a", "Die Grenze ist 420."
+    over = Rule(said, "user", "decision", AT, cite(1, 1), standing="replaced later: “390”")
+    given = Facts(rules=(over,), file_purposes={path: Purpose(said, "prompt", cite(1, 1))})
+    assert f"“{said}” (**replaced later**) |" in front(material([file("a")], facts=given))
+
+
 # -- entries ---------------------------------------------------------------------------------------------------------
 
 
@@ -344,7 +414,7 @@ def test_what_a_model_struck_out_stays_with_its_reason():
         "- ~~Never write to generated/, it is overwritten by the build.~~ Struck out by the model: It was an example.[^"
     )
     assert "“only as an example”" in top
-    assert "**Left open**: Todo: Versandkosten berechnen" in top
+    assert "**Left open**: 2 points, the first: Todo: Versandkosten berechnen" in top
     assert (
         "> ~~Ein kleiner Laden für Becher, ohne Datenbank.~~ Struck out by the model: That is another project." in top
     )
@@ -360,15 +430,111 @@ def test_a_script_and_a_files_own_words_can_be_struck_out():
     assert f"> {struck}1]" in made[f"{path.removeprefix(f'{ROOT}/')}.md"]
 
 
+def failed(number: int, resolved: bool, at: int = AT) -> Setback:
+    return Setback(
+        SetbackKind.COMMAND_FAILED,
+        f"./c{number}",
+        at + number,
+        cite(1, number),
+        resolved=cite(1, 99) if resolved else None,
+    )
+
+
+@pytest.mark.parametrize(("mended", "is_folded"), [(3, False), (4, True)])
+def test_what_was_overcome_comes_last_and_many_fold(mended: int, is_folded: bool):
+    made = [failed(number, number < mended) for number in range(mended + 2)]
+    listed = section(front(material([file("a")], facts=Facts(setbacks=tuple(made)))), "Taken back, failed, refused")
+    order = [int(found[1]) for line in listed if (found := re.search(r"`\./c(\d)`", line))]
+    assert order == [mended + 1, mended, *reversed(range(mended))]
+    assert (f"<details><summary>Overcome since: {mended} entries</summary>" in listed) is is_folded
+
+
+STOPPED = Setback(SetbackKind.STOPPED, "Send an SMS.", AT, cite(1, 3), outcome="followed by “x”")
+UNANSWERED = OpenPoint(OpenKind.UNANSWERED, "Send an SMS.", AT, cite(1, 1), "the answer was stopped")
+FAILING = OpenPoint(OpenKind.FAILING, "./c2", AT, cite(1, 2), "exit 1")
+
+
+@pytest.mark.parametrize(
+    ("points", "left"),
+    [
+        ([], ["Send an SMS.", "`./c2`"]), ([UNANSWERED], ["`./c2`"]), ([FAILING], ["Send an SMS."]),
+        ([UNANSWERED, FAILING], []), ([replace(UNANSWERED, citation=cite(2))], ["Send an SMS.", "`./c2`"]),
+        ([replace(FAILING, citation=cite(1, 3))], ["Send an SMS.", "`./c2`"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_open_is_told_there_and_not_as_a_failure_too(points: list[OpenPoint], left: list[str]):
+    top = front(
+        material([file("a")], facts=Facts(open=tuple(points), setbacks=(STOPPED, failed(2, resolved=False, at=0))))
+    )
+    assert ("\n## Taken back, failed, refused\n" in top) is bool(left)
+    listed = section(top, "Taken back, failed, refused") if left else []
+    assert [text for text in ("Send an SMS.", "`./c2`") if any(text in line for line in listed)] == left
+
+
 # -- footnotes -------------------------------------------------------------------------------------------------------
 
 
-def test_footnotes_are_numbered_in_order_and_each_is_defined_once():
-    top = front(rich())
-    marks = [int(number) for number in re.findall(r"\[\^(\d+)\](?!:)", top)]
-    assert list(dict.fromkeys(marks)) == sorted(set(marks)) == list(range(1, max(marks) + 1))
-    assert [int(number) for number in re.findall(r"^\[\^(\d+)\]: ", top, re.MULTILINE)] == sorted(set(marks))
+def source_of(made: Material) -> list[str]:
+    """The lines of the front page as they are written, with the footnotes' own labels."""
+    return next(page.text for page in render.Renderer(made, 5000).pages() if page.path == "README.md").splitlines()
+
+
+def test_each_footnote_is_defined_once_and_the_oldest_stands_first():
+    lines = source_of(rich())
+    marks = re.findall(r"\[\^([a-z0-9-]+)\](?!: )", "\n".join(lines))
+    defined = [line[2 : line.index("]")] for line in lines if line.startswith("[^")]
+    assert set(marks) == set(defined)
     assert len(marks) > len(set(marks)), "the same citation is defined once"
+    places = [tuple(map(int, label.split("-")[:2])) for label in defined]
+    assert places == sorted(places)
+    assert len(defined) == len(set(defined))
+
+
+def without(made: Facts, name: str, place: int) -> Facts:
+    """The facts but one; None of that kind where it has no such place."""
+    kept = getattr(made, name)
+    return replace(made, **{name: kept[:place] + kept[place + 1 :]})
+
+
+@pytest.mark.parametrize("name", ["purpose", "commands", "setbacks", "open", "rules", "sessions"])
+def test_a_fact_less_changes_the_lines_of_no_other(name: str):
+    """Of the lines of a page all others stay as they are, in their order; those that count what is told change."""
+    counting = re.compile(r"\*\*(?:Left open|Run it|Where it stands)\*\*|> |- \*\*\w+\*\*$")
+    said = facts()
+    for place in range(len(getattr(said, name))):
+        if name == "sessions" and place < len(said.sessions) - 1:
+            continue  # only the newest session of all comes or goes without changing numbers
+        before, after = source_of(rich(said)), source_of(rich(without(said, name, place)))
+        new = [line for line in after if line not in before and not counting.match(line)]
+        assert new == []
+        kept = [line for line in before if line in after and line]
+        assert kept == [line for line in after if line in before and line]
+
+
+@pytest.mark.parametrize("newer", [1, 3])
+def test_newer_sessions_change_no_label(newer: int):
+    """Nor does what they say: their own come after all others."""
+    first = [Citation("ses_1", f"m{n}", AT, quote) for n in range(3) for quote in ("", "one", "two")]
+    old = told(1, "Old", turn(1, "x"), at=AT)
+    old = replace(old, message_ids=("m0", "m1", "m2"))
+    others = [told(n + 2, "New", turn(n + 2, "y"), at=AT + DAY) for n in range(newer)]
+    labels = [str(Footnotes("README.md", Transcripts(given), {}).mark(*first)) for given in ([old], [*others, old])]
+    assert labels[0] == labels[1]
+    assert len(set(re.findall(r"\[\^([a-z0-9-]+)\]", labels[0]))) == len(first)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from(["", "/p/a.py", "/q/a.py", "/p/ü"]), st.text(max_size=3)),
+        unique=True,
+    )
+)  # fmt: skip
+def test_what_differs_has_another_label_that_every_renderer_reads(cited: list[tuple[str, str, str, str]]):
+    notes = Footnotes("README.md", Transcripts([]), {})
+    marks = [str(notes.mark(Citation(session, message, AT, quote, path))) for session, message, path, quote in cited]
+    given_quotes = {(session, message, path, quote if quote.strip() else "") for session, message, path, quote in cited}
+    assert all(re.fullmatch(r"\[\^[a-z0-9-]+\]", mark) for mark in marks)
+    assert len(set(marks)) == len(notes.definitions) >= len({one[:3] for one in given_quotes})
 
 
 def test_a_footnote_is_never_taken_for_a_link_definition():

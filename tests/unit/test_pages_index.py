@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from found_out import AT, DAY, ROOT, SECRET, answer, file, material, pages, record, statement
+from found_out import AT, DAY, ROOT, SECRET, answer, file, material, numbered, pages, record, statement
 from markup import PAYLOADS, kinds, links, parse
 from rich_facts import facts, rich
 
@@ -100,7 +100,7 @@ def test_a_target_makes_its_own_entry():
         ("Switch the port", "Turn DEBUG off and add a SECRET.", 0, ""),
         ("Switch the port", "Rather set PORT to 8000.", 0, "settings.py; in part taken back"),
         ("Switch the port (fork #1)", "Keep DEBUG on here.", 0, "stopped"),
-        ("Deploy", "Deploy it to the staging server.", 0, "old.py (deleted), name.py; tests failed; failed"),
+        ("Deploy", "Deploy it to the staging server.", 0, "old.py (deleted), name.py (moved); tests failed; failed"),
         ("What is left to do?", "What is left to do?", 0, "still open"),
     ]  # fmt: skip
 
@@ -170,7 +170,7 @@ def test_what_was_logged_without_a_session_is_told_under_each_target():
 
 def test_what_a_model_says_of_a_session_stands_in_place_of_its_prompts():
     said = Summary("A cart was built.", AT, "sessions/a.md#msg-02", "Done.")
-    lines = page([("home/dev/shop", ROOT, [replace(LOGGED, summary=said)])]).content.splitlines()
+    lines = numbered(page([("home/dev/shop", ROOT, [replace(LOGGED, summary=said)])]).text).splitlines()
     assert lines[2] == "Newest first; times in UTC. A sentence with a footnote is a model's."
     assert lines[-3:] == [
         "- 12:00 [Build](home/dev/shop/sessions/a.md): A cart was built.[^1] → cart.py",

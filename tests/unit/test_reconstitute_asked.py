@@ -99,7 +99,7 @@ def test_answers_stand_on_the_page_with_reason_date_source_and_support(house: Ho
     assert (result["unanswered"], result["later_s"], result["warnings"]) == (0, 0.0, [])
     decisions = under(house.page(), "Rules and decisions")
     mark = re.search(
-        r"^- 2026-11-18: SQLite holds the data\.(\[\^\d+\]) Why: Two processes write\.$", decisions, re.MULTILINE
+        r"^- 2026-11-18: SQLite holds the data\.(\[\^[\w-]+\]) Why: Two processes write\.$", decisions, re.MULTILINE
     )
     assert mark is not None
     assert "Answered by chat (Ollama), on 1 quote from 1 session." in decisions

@@ -52,6 +52,8 @@ def test_no_text_makes_anything_but_text(text: str):
         "bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close",
     }  # fmt: skip
     assert kinds(f"> {markdown.inline(text)}") <= PLAIN | {"blockquote_open", "blockquote_close"}
+    assert kinds(f"x ({markdown.inside(text)})[^1]") <= PLAIN
+    assert kinds(markdown.quoted(text)) <= PLAIN
     assert not kinds(f"# {markdown.inline(text)}") & {"link_open", "image", "html_inline", "html_block"}
 
 
@@ -110,6 +112,16 @@ def test_no_character_that_is_not_seen_reaches_a_page(character: str):
         ("std::string a::b x:/y", "std::string a::b x:/y"),
         ("issue #5, C#", "issue #5, C#"),
         ("a #tag", "a \\#tag"),
+        ("10.8.0.0/24, 3.", "10.8.0.0/24, 3."),
+        ("10. Then", "10\\. Then"),
+        ("3)", "3\\)"),
+        ("a && b &amp; &#33; c&", "a && b \\&amp; \\&#33; c\\&"),
+        ("\\n \\* \\", "\\n \\\\\\* \\\\"),
+        (
+            "error[E0277]: [dependencies] [a](b) [c][d] [x]",
+            "error[E0277]: [dependencies] \\[a\\]\\(b) \\[c\\]\\[d\\] \\[x\\]",
+        ),
+        ("[ ] x [[a]] ![b] [^1] c", "\\[ \\] x \\[\\[a\\]\\] \\!\\[b\\] \\[^1\\] c"),
         ("50% of %%all%%", "50% of \\%\\%all\\%\\%"),
     ],
 )

@@ -64,7 +64,7 @@ def test_what_a_model_says_of_it_stands_in_its_head_with_its_source(house: Recor
     said = Statement("Two things were done.", "", (Source(message, sid, "Build it", 0, "Did 1"),))
     told = facts(house, sid)
     text = page(house, told, summaries={sid: said})
-    assert "\n\n> Two things were done.[^1] (by the model)\n\n- When: " in text
+    assert re.search(r"\n\n> Two things were done\.\[\^1-4-[a-z]{2}\] \(by the model\)\n\n- When: ", text)
     assert text.endswith(", [Build it](#msg-04): “Did 1”\n")
     assert broken({one.path: one.text for one in tree(house, told, summaries={sid: said})}) == []
     (without,), (with_it,) = (

@@ -19,6 +19,8 @@ from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
+from daemon.reconstitute.pages.folded import Folder, folded
+from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
@@ -79,6 +81,7 @@ def log(
     titles: Mapping[str, str],
     transcripts: Transcripts,
     summaries: Mapping[str, Statement],
+    target: str,
 ) -> tuple[Logged, ...]:
     """The newest sessions in which something was asked, oldest first, each once for every day on which it was.
 
@@ -90,12 +93,14 @@ def log(
     days = [
         day
         for one in tops[-MOST_LOGGED:]
-        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id))
+        for day in _logged(one, titles.get(one.id, one.title), transcripts, summaries.get(one.id), target)
     ]
     return tuple(sorted(days, key=lambda day: day.time)[-MOST_LOGGED:])
 
 
-def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None) -> Iterator[Logged]:
+def _logged(
+    one: SessionFacts, title: str, transcripts: Transcripts, said: Statement | None, target: str
+) -> Iterator[Logged]:
     """Its days; what came of all of it stands at the last."""
     turns = sorted(own_turns(one), key=lambda turn: turn.time)
     first = next((turn.prompt for turn in turns if turn.prompt.strip()), "")
@@ -110,7 +115,7 @@ def _logged(one: SessionFacts, title: str, transcripts: Transcripts, said: State
             of_day[0].time, name or "without title", href, asked, more, "", None, one.id, one.session.directory
         )
         summary = _summary(said, transcripts) if said else None
-        yield replace(logged, came=_came(one), summary=summary) if day == last else logged
+        yield replace(logged, came=_came(one, target), summary=summary) if day == last else logged
 
 
 def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
@@ -122,10 +127,11 @@ def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
     return Summary(markdown.cut(redact(said.text), _MOST_SUMMARY), source.created, href, quote)
 
 
-def _came(one: SessionFacts) -> str:
+def _came(one: SessionFacts, target: str) -> str:
     kept = [change for change in one.changes if not change.undone]
-    names = [_file(change) for change in kept[:_MOST_FILES]]
-    more = f" and {len(kept) - len(names)} more" if len(kept) > len(names) else ""
+    entries, left = folded(kept, target, _MOST_FILES)
+    names = [_file(change) for change in entries]
+    more = f" and {left} more" if left else ""
     turns = own_turns(one)
     parts = [
         ", ".join(names) + more,
@@ -146,11 +152,13 @@ def _taken_back(turns: Sequence[Turn]) -> str:
     return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
 
 
-def _file(change: FileChange) -> str:
+def _file(change: FileChange | Folder) -> str:
     name = markdown.cut(redact(posixpath.basename(change.path)), 60)
+    if isinstance(change, Folder):
+        return f"{name}/ ({counted(change.count, 'file')})"
     if change.what == "written":
         return f"{name}/ ({counted(change.files, 'file')})"
-    return f"{name} (deleted)" if change.what == "deleted" else name
+    return f"{name} ({change.what})" if change.what in {"deleted", "moved"} else name
 
 
 def _tests(runs: Sequence[TestRun]) -> str:
@@ -167,7 +175,7 @@ def page(logs: _Logs) -> Page:
     every = [(one, place) for place, (_, _, sessions) in enumerate(logs) for one in sessions]
     every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
     shown = every[:_MOST_LISTED]
-    notes = list[str]()
+    notes: dict[str, str] = {}
     parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
     if any(one.summary for one, _ in shown):
         parts[1] += " A sentence with a footnote is a model's."
@@ -182,7 +190,7 @@ def page(logs: _Logs) -> Page:
         parts.append(days if month == newest else folded)
     if len(every) > len(shown):
         parts.append(f"Not listed: {counted(len(every) - len(shown), 'older session')}.")
-    return Page(CHANGES, "\n\n".join([*parts, *notes]) + "\n")
+    return Page(CHANGES, "\n\n".join([*parts, *notes.values()]) + "\n")
 
 
 def _once(logs: _Logs) -> _Logs:
@@ -203,8 +211,8 @@ def _once(logs: _Logs) -> _Logs:
     ]
 
 
-def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: list[str]) -> str:
-    """One day: for each folder its sessions, newest first. `notes` are the footnotes so far, and take up its own."""
+def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: dict[str, str]) -> str:
+    """One day: for each folder its sessions, newest first. `notes` are the footnotes so far by label."""
     parts = [f"## {day}"]
     for place in sorted({place for _, place in listed}):
         tree, title, _ = logs[place]
@@ -214,15 +222,17 @@ def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: list[st
     return "\n\n".join(parts)
 
 
-def _line(one: Logged, tree: str, notes: list[str]) -> str:
+def _line(one: Logged, tree: str, notes: dict[str, str]) -> str:
     time = markdown.moment(one.time).partition(" ")[2] or markdown.moment(one.time)
     title = _link(one.title, tree, one.href)
     came = f" → {markdown.inline(one.came)}" if one.came else ""
     if one.summary is not None:
         words = f": {markdown.quoted(one.summary.quote)}" if one.summary.quote else ""
         source = f"{markdown.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
-        notes.append(f"[^{len(notes) + 1}]: {source}{words}")
-        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{len(notes)}]{came}"
+        day, told = markdown.day(one.time).replace(" ", "-"), f"{tree}\0{one.session or one.href}"
+        label = unused([day, letters(told, 3)], told, notes)
+        notes[label] = f"[^{label}]: {source}{words}"
+        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{label}]{came}"
     asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
     more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
     return f"- {time} {title}{asked}{more}{came}"

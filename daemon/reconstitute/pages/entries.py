@@ -36,6 +36,8 @@ _MOST_COMMAND = 160
 _MOST_PATHS = 3
 _MOST_RULES = 12
 """Rules and decisions that stand unfolded: those that hold come first."""
+_MOST_MENDED = 3
+"""Failures that were overcome and stand unfolded."""
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
 _OPEN = {
     OpenKind.TODO: "todo",
@@ -103,7 +105,7 @@ class Entries:
         if one.failed is None:
             return ""
         status = f" with exit status {one.exit}" if one.exit is not None else ""
-        why = f" ({markdown.prose(one.error, 120)})" if one.error.strip() else ""
+        why = f" ({markdown.inside(one.error, 120)})" if one.error.strip() else ""
         return f"failed {markdown.moment(one.failed.time)}{status}{self._mark(one.failed)}{why}"
 
     def scripts(self, scripts: Sequence[Script]) -> markdown.Markdown:
@@ -131,15 +133,24 @@ class Entries:
         return markdown.Markdown("\n".join([*rows, *_left_out(len(needs) - self._most, "need")]))
 
     def setbacks(self, setbacks: Sequence[Setback]) -> markdown.Markdown:
-        """What was taken back, failed, was refused or stopped."""
-        return self._list(setbacks, self._setback, "entry", "entries")
+        """What was taken back, failed, was refused or stopped, the newest first, and last what was overcome since."""
+        newest = sorted(setbacks, key=lambda one: -one.time)
+        mended = [one for one in newest if one.resolved is not None]
+        lasting = self._list([one for one in newest if one.resolved is None], self._setback, "entry", "entries")
+        overcome = self._list(mended, self._setback, "entry", "entries")
+        if len(mended) > _MOST_MENDED:
+            overcome = markdown.Markdown(
+                f"<details><summary>Overcome since: {len(mended)} entries</summary>\n\n{overcome}\n\n</details>"
+            )
+            return markdown.Markdown("\n\n".join(filter(None, [lasting, overcome])))
+        return markdown.Markdown("\n".join(filter(None, [lasting, overcome])))
 
     def _setback(self, one: Setback) -> str:
         kind = _bold(_SETBACK.get(one.kind, one.kind.value))
         is_command = one.kind is SetbackKind.COMMAND_FAILED and "`" not in one.text
-        text = _code(one.text) if is_command else markdown.prose(one.text, _MOST_TEXT)
+        text = _code(one.text) if is_command else markdown.inside(one.text, _MOST_TEXT)
         said = f"{markdown.moment(one.time)}, {kind}: {text}"
-        said += f" ({markdown.prose(one.detail, _MOST_TEXT)})" if one.detail.strip() else ""
+        said += f" ({markdown.inside(one.detail, _MOST_TEXT)})" if one.detail.strip() else ""
         said += self._mark(one.citation, one.text + " " + one.detail)
         unsaid = [path for path in one.paths if self._links.label(path) not in one.text + one.detail]
         if unsaid:
@@ -156,9 +167,10 @@ class Entries:
     def open_point(self, one: OpenPoint, most: int = _MOST_TEXT) -> str:
         """One of them, its texts cut to `most` characters."""
         when = markdown.moment(one.time) if one.kind in _AS_OF else ""
-        details = [part for part in (when, markdown.prose(one.detail, most) if one.detail.strip() else "") if part]
+        details = [part for part in (when, markdown.inside(one.detail, most) if one.detail.strip() else "") if part]
         detail = f" ({'; '.join(details)})" if details else ""
-        text = markdown.prose(one.text, most)
+        is_command = one.kind is OpenKind.FAILING and "`" not in one.text
+        text = _code(one.text) if is_command else markdown.inside(one.text, most)
         return f"{_bold(_OPEN[one.kind])}: {text}{detail}{self._mark(one.citation, one.text + ' ' + one.detail)}"
 
     def rules(self, rules: Sequence[Rule]) -> markdown.Markdown:

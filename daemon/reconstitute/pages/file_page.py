@@ -67,8 +67,9 @@ class FilePages:
         origins: list[Source | Citation] = [source for one in said for source in one.sources]
         origins += [purpose.citation] if purpose is not None and purpose.citation is not None else []
         sources = {one.message_id for one in (*file.revisions, *origins)}
-        hrefs = [self._plan.transcripts.href(page, one.session_id, one.message_id) for one in origins]
-        basis = self._basis(file, page, beside, purpose, said, hrefs)
+        transcripts, cited = self._plan.transcripts, [(one.session_id, one.message_id) for one in origins]
+        led = [(transcripts.href(page, *one), transcripts.place(*one)) for one in cited]
+        basis = self._basis(file, page, beside, purpose, said, led)
         made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
         if beside and shown.whole is not None and file.shown is not None:
             made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))

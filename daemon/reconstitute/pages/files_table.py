@@ -15,6 +15,7 @@ from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import generated
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
@@ -68,6 +69,7 @@ class FilesTable:
         *,
         purposes: Mapping[str, Purpose],
         titles: Mapping[str, str],
+        superseded: Superseded,
         most: int = MOST_ROWS,
     ) -> None:
         self._known = known
@@ -76,6 +78,7 @@ class FilesTable:
         self._notes = notes
         self._purposes = purposes
         self._titles = titles
+        self._superseded = superseded
         self._most = most
 
     def text(self, folder: str) -> markdown.Markdown:
@@ -189,7 +192,10 @@ class FilesTable:
         struck = self._known.material.record.struck.get(key(purpose))
         if struck is not None:
             return f"~~{text}~~ Struck out by the model: {sentence(struck, self._notes, _MOST_FOR)}"
-        return f"“{text}”" if purpose.origin.endswith("prompt") else text
+        if not purpose.origin.endswith("prompt"):
+            return text
+        asked = purpose.citation.message_id if purpose.citation is not None else ""
+        return f"“{text}”{self._superseded.mark(asked, purpose.text, markdown.cut(purpose.text, _MOST_FOR))}"
 
     def _cell(self, one: Statement) -> str:
         mark = self._notes.mark(*one.sources, shown=one.text)

@@ -16,6 +16,8 @@ from daemon import markdown
 from daemon.model import Page
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Source
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
+from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.entries import Entries
 from daemon.reconstitute.pages.files_table import MOST_ROWS, FilesTable
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -34,6 +36,7 @@ MOST_BYTES = 56_000
 """Bytes of a front page, the Notes place apart."""
 _SHARES = 64
 """Steps in which a front page tells less, until it fits."""
+_UNANSWERED = frozenset({SetbackKind.STOPPED, SetbackKind.FAILED})
 _MOST_SESSIONS = 100
 """Sessions named on the page of an inner folder."""
 
@@ -47,6 +50,7 @@ class Parts:
     entries: Entries
     files: FilesTable
     bounds: Bounds
+    superseded: Superseded
 
 
 class Folders:
@@ -79,9 +83,12 @@ class Folders:
         entries = Entries(links, notes, self._known.material.record.struck, part(80, 5))
         purposes = self._known.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
-        files = FilesTable(self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows)
+        over = Superseded(one for one in self._known.material.facts.rules if not entries.is_struck(one))
+        files = FilesTable(
+            self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows, superseded=over
+        )
         bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
-        return Parts(links, notes, entries, files, bounds)
+        return Parts(links, notes, entries, files, bounds, over)
 
     # -- the target --------------------------------------------------------------------------------------------------
 
@@ -124,8 +131,11 @@ class Folders:
                 parts.notes,
                 bounds=parts.bounds,
                 summaries=material.record.summaries,
+                superseded=parts.superseded,
+                told=[*(one.text for one in facts.open), *(one.text for one in facts.rules)],
             ),
             entries=parts.entries,
+            setbacks=_not_open([one for one in facts.open if not parts.entries.is_struck(one)], facts.setbacks),
             said=said,
             asked={"run": RUN.id, "dead_ends": DEAD_ENDS.id, "open": OPEN.id, "decisions": DECISIONS.id},
             purpose=said.sound(PURPOSE.id),
@@ -177,6 +187,18 @@ class Folders:
             notes=parts.notes,
         )
         return text, parts.notes
+
+
+def _not_open(points: Sequence[OpenPoint], setbacks: Sequence[Setback]) -> list[Setback]:
+    """The setbacks without those that are told as open: a request that was stopped, a command that last failed."""
+    told = {(one.citation.session_id, one.text) for one in points if one.kind is OpenKind.UNANSWERED}
+    failing = {(one.citation.message_id, one.text) for one in points if one.kind is OpenKind.FAILING}
+    return [
+        one
+        for one in setbacks
+        if not (one.kind in _UNANSWERED and (one.citation.session_id, one.text) in told)
+        and not (one.kind is SetbackKind.COMMAND_FAILED and (one.citation.message_id, one.text) in failing)
+    ]
 
 
 def _cited(source: Source | None) -> tuple[Source, ...]:

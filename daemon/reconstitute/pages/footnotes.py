@@ -1,13 +1,19 @@
-"""The citations of one page as footnotes: numbered in the order in which they are first cited, each once.
+"""The citations of one page as footnotes, each once, in the order in which what they cite was said.
 
-Guarantees: a definition begins with plain words, so that no renderer takes it for a link definition; ids of sessions
-and messages stand in link targets only; quotes are inert. It makes Markdown and reads nothing.
+Guarantees: a label depends on what is cited alone, so that a fact more or less on a page changes no other lines; a
+definition begins with plain words, so that no renderer takes it for a link definition; ids of sessions and messages
+stand in link targets only; quotes are inert. It makes Markdown and reads nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import count
+from string import ascii_lowercase
+from typing import TypeAlias
 
 from daemon import markdown
 from daemon.reconstitute.answer import Source
@@ -17,6 +23,8 @@ from daemon.redact import redact
 
 _MOST_QUOTE = 200
 _MOST_TITLE = 60
+_MOST_NAME = 24
+_Place: TypeAlias = tuple[int, int, int, str]
 
 
 class Footnotes:
@@ -39,37 +47,38 @@ class Footnotes:
         self._titles = titles
         self._file_href = file_href
         self._most = most
-        self._numbers: dict[tuple[str, str, str, str], int] = {}
-        self._definitions: list[markdown.Markdown] = []
+        self._labels: dict[tuple[str, str, str, str], str] = {}
+        self._definitions: list[tuple[_Place, markdown.Markdown]] = []
 
     def mark(self, *citations: Citation | Source | None, shown: str = "") -> markdown.Markdown:
-        """``[^1][^2]``, the marks of the citations; a quote that is part of the text `shown` is not repeated."""
-        numbers = dict.fromkeys(self._number(one, shown) for one in citations if one is not None)
-        return markdown.Markdown("".join(f"[^{number}]" for number in numbers))
+        """``[^4-12][^5-1]``, the marks of the citations; a quote that is part of the text `shown` is not repeated."""
+        labels = dict.fromkeys(self._label(one, shown) for one in citations if one is not None)
+        return markdown.Markdown("".join(f"[^{label}]" for label in labels))
 
     @property
     def definitions(self) -> tuple[markdown.Markdown, ...]:
-        """The footnotes so far, in order: ``[^1]: 2026-11-21 03:41, [Build the API](…): “quote”``."""
-        return tuple(self._definitions)
+        """The footnotes so far, oldest sessions first: ``[^4-12]: 2026-11-21 03:41, [Build the API](…): “…”``."""
+        return tuple(text for _, text in sorted(self._definitions))
 
     @property
     def sources(self) -> set[str]:
         """The ids of the messages cited so far."""
-        return {message_id for _, message_id, _, _ in self._numbers}
+        return {message_id for _, message_id, _, _ in self._labels}
 
-    def _number(self, cited: Citation | Source, shown: str) -> int:
+    def _label(self, cited: Citation | Source, shown: str) -> str:
         quote = "" if _words(cited.quote) in _words(shown) else cited.quote
         key = (cited.session_id, cited.message_id, cited.path, quote)
-        if key not in self._numbers:
-            self._numbers[key] = len(self._numbers) + 1
+        if key not in self._labels:
             time = cited.created if isinstance(cited, Source) else cited.time
             given = cited.title if isinstance(cited, Source) else ""
-            self._definitions.append(self._definition(self._numbers[key], cited, time, given, quote))
-        return self._numbers[key]
+            session, message = self._transcripts.place(cited.session_id, cited.message_id)
+            label = unused(_stem(session, message, key), "\0".join(key), set(self._labels.values()))
+            self._labels[key] = label
+            defined = self._definition(label, cited, time, given, quote)
+            self._definitions.append(((session, message, time, label), defined))
+        return self._labels[key]
 
-    def _definition(
-        self, number: int, cited: Citation | Source, time: int, title: str, quote: str
-    ) -> markdown.Markdown:
+    def _definition(self, named: str, cited: Citation | Source, time: int, title: str, quote: str) -> markdown.Markdown:
         """One footnote: when, in which file, in which session, and the words."""
         label = markdown.cut(markdown.bare(self._titles.get(cited.session_id) or title or "a session"), _MOST_TITLE)
         href = self._transcripts.href(self._page, cited.session_id, cited.message_id)
@@ -78,7 +87,31 @@ class Footnotes:
             name, page = redact(posixpath.basename(cited.path)), self._file_href(cited.path)
             where = markdown.Markdown(f"{markdown.link(name, page) if page else markdown.inline(name)} after {where}")
         said = f": {markdown.quoted(markdown.bare(quote), self._most)}" if quote.strip() else ""
-        return markdown.Markdown(f"[^{number}]: {markdown.moment(time)}, {where}{said}")
+        return markdown.Markdown(f"[^{named}]: {markdown.moment(time)}, {where}{said}")
+
+
+def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Iterator[str]:
+    """The pieces of a label: which session and message by number, the name of a file, and letters for a quote."""
+    session_id, message_id, path, quote = cited
+    yield f"{session}-{message}" if session and message else f"s{letters(session_id + message_id, 4)}"
+    name = re.sub(r"[^a-z0-9]+", "-", posixpath.basename(redact(path)).lower()).strip("-")
+    if path:
+        yield name[:_MOST_NAME].strip("-") or "file"
+    if quote:
+        yield letters(f"{path}\0{quote}", 2)
+
+
+def unused(stem: Iterable[str], told: str, taken: Collection[str]) -> str:
+    """A label of these pieces; where it is `taken`, with letters after it that tell `told` apart from others."""
+    pieces = [*stem]
+    labels = ("-".join([*pieces, *([letters(told, more)] if more else [])]) for more in count())
+    return next(label for label in labels if label not in taken)
+
+
+def letters(text: str, most: int) -> str:
+    """That many letters which depend on `text` alone."""
+    number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return "".join(ascii_lowercase[number // 26**place % 26] for place in range(most))
 
 
 def _words(text: str) -> str:

@@ -103,7 +103,7 @@ def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
         material.moment,
         overview.known(material.files) if material.files else "",
         sum(key(one) not in material.record.struck for one in facts.open),
-        log=changes.log(facts.sessions, known.titles, transcripts, material.record.summaries),
+        log=changes.log(facts.sessions, known.titles, transcripts, material.record.summaries, known.target),
     )
 
 

@@ -22,6 +22,11 @@ class Links:
         self._plan = plan
         self._transcripts = transcripts
 
+    @property
+    def target(self) -> str:
+        """The absolute path of the target."""
+        return self._known.target
+
     def href(self, path: str) -> str:
         """To the page of a file or folder by its absolute path; empty where it has none."""
         relative = self._known.relative(path)

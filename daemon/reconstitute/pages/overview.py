@@ -47,7 +47,7 @@ _FOR = {
     "deploy": "to deploy it: ",
 }
 """What a command is for that does not start the project, the main ones first."""
-_ENDED = re.compile(r"[.!?…。！？](?:\[\^\d+\])*$")
+_ENDED = re.compile(r"[.!?…。！？](?:\[\^[\w-]+\])*$")
 """That a text ends as a sentence does, before its footnotes."""
 
 
@@ -75,7 +75,11 @@ class Overview:
     def _purpose(self, one: Purpose) -> str:
         struck = self._entries.strike(one)
         text = markdown.prose(one.text, _MOST_PURPOSE)
-        return f"~~{text}~~ {struck}" if struck else f"{text} ({markdown.inline(one.origin)}){self._mark(one.citation)}"
+        return (
+            f"~~{text}~~ {struck}"
+            if struck
+            else f"{text} ({markdown.inline(one.origin)}){self._notes.mark(one.citation, shown=one.text)}"
+        )
 
     def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
         """The last activity, how much is known, what is missing on this disk, and what came after."""
@@ -147,9 +151,8 @@ class Overview:
             return markdown.Markdown("the model struck out all that the records name, see below.")
         # Only our own bold goes: the text may have stars in code.
         first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
-        more = f" And {counted(len(points) - 1, 'more point')}, see below." if len(points) > 1 else ""
         end = "" if _ENDED.search(first) else "."
-        return markdown.Markdown(f"{first}{end}{more}")
+        return markdown.Markdown(f"{f'{len(points)} points, the first: ' if len(points) > 1 else ''}{first}{end}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)

@@ -30,7 +30,7 @@ from daemon.reconstitute.pages.said import sentence
 from daemon.reconstitute.pages.timeline import written
 from daemon.reconstitute.pages.transcripts import Chapter, name_of
 
-VERSION = 1
+VERSION = 2
 """Of what these pages look like; raise it when they are to be made anew."""
 _LEAST_HEADING, _MOST_HEADING = 20, 90
 _LIKE_ANCHOR = re.compile(r"\W*msg\W", re.IGNORECASE)
@@ -87,8 +87,19 @@ class SessionPages:
         near += [one.id for one in self._children.get(facts.id, ())]
         near += [call.child for turn in facts.turns for call in turn.calls if call.child]
         leads_to = [str(self._session(chapter.path, one or "")) for one in near]
-        summary = repr(self._summary(chapter))
-        about = (VERSION, chapter.number, chapter.count, self._paths[facts.id], markdown.zone(), self._title, summary)
+        summary = self._summary(chapter)
+        sources = [] if summary is None else [(one.session_id, one.message_id) for one in summary.sources]
+        cited = [(self._transcripts.place(*one), self._transcripts.href(chapter.path, *one)) for one in sources]
+        about = (
+            VERSION,
+            chapter.number,
+            chapter.count,
+            self._paths[facts.id],
+            markdown.zone(),
+            self._title,
+            summary,
+            cited,
+        )
         return records.digest(
             repr((about, shown, leads_to, links)).encode("utf-8", "replace"),
             self._conversation.digest(list(chapter.messages)).encode(),

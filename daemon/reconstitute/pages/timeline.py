@@ -7,15 +7,17 @@ is counted. It makes lines of Markdown from facts and reads nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from daemon import markdown
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import kept_changes, outcomes
+from daemon.reconstitute.facts import answers, outcomes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
+from daemon.reconstitute.pages.asked import Asked, Superseded
+from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.said import sentence
@@ -74,8 +76,10 @@ def ending(one: SessionFacts) -> str:
     return ", ".join(words)
 
 
-def change(one: FileChange, links: Links) -> markdown.Markdown:
+def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
     """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
+    if isinstance(one, Folder):
+        return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
     if one.what == "moved" and one.moved_from:
         text += f" (moved from {links.name(one.moved_from)})"
@@ -110,13 +114,20 @@ class Timeline:
         *,
         bounds: Bounds,
         summaries: Mapping[str, Statement],
+        superseded: Superseded,
+        told: Collection[str] = (),
     ) -> None:
-        """`titles` and `summaries`, what a model says came of it, are by session id."""
+        """`titles` and `summaries`, what a model says came of it, are by session id.
+
+        `told` are the sentences that other sections quote.
+        """
         self._titles = titles
         self._links = links
         self._notes = notes
         self._bounds = bounds
         self._summaries = summaries
+        self._asked = Asked(superseded, bounds.prompts, bounds.text)
+        self._told = told
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
         for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
@@ -157,12 +168,13 @@ class Timeline:
         yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
         if (summary := self._summaries.get(one.id)) is not None:
             yield f"{indent}  - By the model: {sentence(summary, self._notes, 2 * self._bounds.text)}"
-        asked = self._asked(one)
-        if asked:
+        if asked := self._asked.text(own_turns(one), is_task=bool(indent)):
             yield f"{indent}  - Asked: {asked}"
         came = "; ".join(self._outcome(one))
         if came:
             yield f"{indent}  - Result: {came}"
+        if answer := self._answer(one):
+            yield f"{indent}  - Answer: {answer}"
         for child in self._children.get(one.id, ()):
             yield from self._full(child, indent + "  ")
 
@@ -178,20 +190,16 @@ class Timeline:
         said = ", ".join([head, *filter(None, marks)])
         return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
 
-    def _asked(self, one: SessionFacts) -> str:
-        turns = [turn for turn in own_turns(one) if turn.prompt.strip()]
-        shown = [
-            f"{markdown.quoted(turn.prompt, self._bounds.text)}{_taken_back(turn) if turn.taken_back else ''}"
-            for turn in turns[: self._bounds.prompts]
-        ]
-        more = len(turns) - len(shown)
-        return "; ".join(shown) + (f" and {more} more" if more else "")
+    def _answer(self, one: SessionFacts) -> str:
+        """How its last answer ended, where no model says what came of it."""
+        said = answers.last(one, self._bounds.text * 3 // 2, self._told) if one.id not in self._summaries else None
+        return "" if said is None else f"{markdown.quoted(said.quote)}{self._notes.mark(said, shown=said.quote)}"
 
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
         if one.changes:
-            named = [change(each, self._links) for each in one.changes[:_MOST_FILES]]
-            more = len(one.changes) - len(named)
+            entries, more = folded(one.changes, self._links.target, _MOST_FILES)
+            named = [change(each, self._links) for each in entries]
             yield ", ".join(named) + (f" and {more} more" if more else "")
         if one.outside:
             named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
@@ -199,7 +207,7 @@ class Timeline:
             yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
         for run in one.tests:
             how = "passed" if run.passed else "**failed**"
-            summary = f" ({markdown.inline(run.summary, 60)})" if run.summary.strip() else ""
+            summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
             where = outcomes.where(run, one.session.directory)
             where = f" in {markdown.code(markdown.cut(where, 80))}" if where else ""
@@ -219,11 +227,6 @@ def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
         seen.add(above)
         above = parents[above]
     return parents[session_id] if above != session_id and parents[session_id] in parents else ""
-
-
-def _taken_back(turn: Turn) -> str:
-    kept = kept_changes.words([turn])
-    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"
 
 
 def _asked_last(one: SessionFacts) -> int:

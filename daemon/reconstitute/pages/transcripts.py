@@ -42,7 +42,7 @@ class Chapter:
 class Transcripts:
     """The session pages of a tree; paths are relative to its root.
 
-    `chapters` are those that have a page, by their final paths; without them every session has.
+    `chapters` are those that have a page, by their final paths; without them each of `sessions` has.
     """
 
     def __init__(self, sessions: Sequence[SessionFacts], chapters: Sequence[Chapter] | None = None) -> None:
@@ -53,6 +53,17 @@ class Transcripts:
             for one in self.chapters
             for message_id, number in one.messages.items()
         }
+        self._numbers = {
+            one.id: (ordinal, _numbers(one)) for ordinal, one in enumerate(sorted(sessions, key=_age), start=1)
+        }
+
+    def place(self, session_id: str, message_id: str) -> tuple[int, int]:
+        """The number of a session, the oldest is 1, and of a message in it; 0 where it is not known.
+
+        Sessions that come later change none.
+        """
+        ordinal, numbers = self._numbers.get(session_id, (0, {}))
+        return ordinal, numbers.get(message_id, 0)
 
     def href(self, page: str, session_id: str, message_id: str = "") -> Href:
         """The link from `page` to a session, or to a message in it; empty where it has no page.
@@ -80,7 +91,7 @@ def name_of(facts: SessionFacts) -> str:
 
 def divided(sessions: Sequence[SessionFacts]) -> list[Chapter]:
     """All chapters, sessions oldest first. A name depends on the session alone, unless an older one has the same."""
-    ordered = sorted(sessions, key=lambda one: (one.session.created, one.id))
+    ordered = sorted(sessions, key=_age)
     made = []
     for facts, path in zip(ordered, names([f"{FOLDER}/{_stem(one)}.md" for one in ordered]), strict=True):
         parts = _parts(facts)
@@ -128,7 +139,7 @@ def _parts(facts: SessionFacts) -> list[dict[str, int]]:
 
     It is filled from the first message on, so that what comes later does not move what stands.
     """
-    numbers = dict(zip(facts.message_ids, facts.numbers or range(1, len(facts.message_ids) + 1), strict=True))
+    numbers = _numbers(facts)
     sizes = dict(zip(facts.message_ids, facts.sizes or [_LIGHT] * len(numbers), strict=True))
     parts: list[dict[str, int]] = [{}]
     weight = 0
@@ -142,6 +153,15 @@ def _parts(facts: SessionFacts) -> list[dict[str, int]]:
             parts[-1] |= {one: numbers[one] for one in group}
             weight += size
     return parts
+
+
+def _numbers(facts: SessionFacts) -> dict[str, int]:
+    """The places of its messages in the whole session, from 1."""
+    return dict(zip(facts.message_ids, facts.numbers or range(1, len(facts.message_ids) + 1), strict=True))
+
+
+def _age(facts: SessionFacts) -> tuple[int, str]:
+    return facts.session.created, facts.id
 
 
 def _turns(facts: SessionFacts) -> Iterator[list[str]]:
