@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import commands, outcomes, runs, setbacks
-from daemon.reconstitute.facts.values import CallStatus
+from daemon.reconstitute.facts.values import CallStatus, Script
 
 OK, FAILED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.UNKNOWN
 
@@ -74,6 +74,28 @@ OTHER = [
 def test_another_command_overcomes_nothing(failed: str, later: str) -> None:
     (found,) = setbacks.find([session(asked("Do it.", ran(failed, 3), ran(later)))])
     assert (found.outcome, found.resolved) == ("did not succeed later", None)
+
+
+TARGETS = [
+    ("node --test", "npm test", "npm test"),
+    ("npm test", "node --test", "node --test"),
+    ("cd web && node --test", "npm test", ""),
+    ("python3 a.py", "make all", "make all"),
+    ("make all", "python3 b.py; sleep 1; echo && python3 a.py", ""),
+    ("make all", "python3 b.py && python3 a.py", "python3 b.py && python3 a.py"),
+    ("make all", "python3 a.py", ""),
+    ("make all", "npm test", ""),
+]
+
+
+@pytest.mark.parametrize(("failed", "later", "by"), TARGETS)
+def test_a_target_and_what_it_runs_overcome_each_other(failed: str, later: str, by: str) -> None:
+    scripts = [
+        Script("test", "npm test", "node --test", f"{FOLDER}/package.json"),
+        Script("all", "make all", "python3 a.py; python3 b.py", f"{FOLDER}/Makefile"),
+    ]
+    (found,) = setbacks.find([session(asked("Do it.", ran(failed, 3), ran(later)))], (), scripts)
+    assert found.outcome == (f"succeeded later as `{by}`" if by else "did not succeed later")
 
 
 def test_what_ran_again_without_a_known_end_is_not_said_to_have_failed() -> None:

@@ -38,9 +38,9 @@ def gather(
 ) -> Facts:
     """The facts of `target`; `sessions` oldest first, `programs` what may have written files that no record names."""
     made = tuple(sessions)
-    failures = setbacks.find(made, undone.find(made, files))
     own = file_purposes.find(files, made)
     named = scripts.find(target, files)
+    failures = setbacks.find(made, undone.find(made, files), named)
     ran = commands.find(target, made, named, scripts.kinds(files))
     known = [spellings.of(one.invocation) for one in named] + [spellings.of(one.command, one.folder) for one in ran]
     named += scripts.starts(target, files, purpose.readmes(files), known)

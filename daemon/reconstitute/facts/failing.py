@@ -168,16 +168,17 @@ def _is_dropped(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) 
 
 def _is_back(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) -> bool:
     """Whether all files that were changed between its last success and its failure have the contents they had then."""
-    keys = {one.key for one in outcomes.failed(failed.call)}
-    passed = [
-        run.call.ended
-        for run in runs
-        if run.call.started < failed.call.started and keys <= {one.key for one in outcomes.passed(run.call)}
-    ]
-    if not passed or not keys:
+    blamed = outcomes.failed(failed.call) if files else ()
+    if not blamed:
         return False
-    changed = [file for file in files if _was_changed(file, passed[-1], failed.call.started)]
-    return bool(changed) and all(_is_as_before(file, passed[-1]) for file in changed)
+    keys, names = {one.key for one in blamed}, [one.program.name for one in blamed]
+    before = (run.call for run in reversed(runs) if run.call.started < failed.call.started)
+    may_be = (call for call in before if all(name in call.command for name in names))
+    passed = next((call.ended for call in may_be if keys <= {one.key for one in outcomes.passed(call)}), None)
+    if passed is None:
+        return False
+    changed = [file for file in files if _was_changed(file, passed, failed.call.started)]
+    return bool(changed) and all(_is_as_before(file, passed) for file in changed)
 
 
 def _was_changed(file: Recovered, after: int, before: int) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from daemon.reconstitute.facts import runs
 from daemon.reconstitute.facts.runs import Run
-from daemon.reconstitute.facts.values import Call, CallStatus, Citation, TestRun, Turn
+from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Script, TestRun, Turn
 from daemon.transcript.shell.names import words as names
 from daemon.transcript.shell.wrappers import Program
 
@@ -90,6 +90,18 @@ def failed(call: Call) -> tuple[Run, ...]:
 def passed(call: Call) -> tuple[Run, ...]:
     """The commands of a call that surely succeeded."""
     return tuple(run for run in of_call(call) if run.status is CallStatus.OK)
+
+
+def recipes(scripts: Sequence[Script]) -> dict[runs.Key, frozenset[runs.Key]]:
+    """What the project's targets run, by the same keys as what ran."""
+    found = {}
+    for one in scripts:
+        folder = posixpath.dirname(one.path)
+        called = runs.of_text(one.invocation, folder)
+        inner = (run for run in runs.of_text(one.runs, folder) if run.is_started and not run.is_quiet)
+        if called and (recipe := frozenset(run.key for run in inner)):
+            found[folder, *called[-1].key[1:]] = recipe
+    return found
 
 
 def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:

@@ -134,7 +134,7 @@ class _Ended:
     said: frozenset[str]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def _walked(command: str, folder: str, ended: _Ended) -> tuple[Run, ...]:
     try:
         body = _steps(parse(command).body)

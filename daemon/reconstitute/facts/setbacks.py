@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
 
 from daemon.reconstitute.facts import commands, kept_changes, outcomes, runs, spoken_of, telling
 from daemon.reconstitute.facts.calls import LONGEST_TITLE
@@ -24,6 +29,7 @@ from daemon.reconstitute.facts.values import (
     CallStatus,
     Citation,
     Ending,
+    Script,
     SessionFacts,
     Setback,
     SetbackKind,
@@ -54,7 +60,7 @@ _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 class _Made:
     """A call in its turn; `key` is the same for whatever is the same thing.
 
-    Of a shell call `blamed` are the commands in it that failed, or of one that did not fail all that it ran.
+    Of a shell call `blamed` are the commands in it that failed, or of one that did not fail all that it `ran`.
     """
 
     facts: SessionFacts
@@ -62,6 +68,7 @@ class _Made:
     call: Call
     key: tuple[str, ...]
     blamed: tuple[Run, ...] = ()
+    ran: tuple[Run, ...] = ()
 
     @property
     def place(self) -> tuple[int, str]:
@@ -74,17 +81,18 @@ class _Made:
         return cut(self.blamed[0].text, LONGEST_TITLE) if is_one else self.call.title
 
 
-@dataclass(frozen=True, slots=True)
-class _Later:
+class _Later(NamedTuple):
     """What overcame a failure, in the words of a command or of an edit."""
 
     made: _Made
     text: str
 
 
-def find(sessions: Sequence[SessionFacts], more: Sequence[Setback] = ()) -> tuple[Setback, ...]:
-    """All of them, and `more`: first what was never overcome, then the newest."""
-    found = [*_of_calls(sessions), *_of_turns(sessions), *more]
+def find(
+    sessions: Sequence[SessionFacts], more: Sequence[Setback] = (), scripts: Sequence[Script] = ()
+) -> tuple[Setback, ...]:
+    """All of them, and `more`: first what was never overcome, then the newest. `scripts` tell what a target runs."""
+    found = [*_of_calls(sessions, outcomes.recipes(scripts)), *_of_turns(sessions), *more]
     for facts in sessions:
         found.extend(_of_reverts(facts))
     return tuple(sorted(found, key=lambda one: (not is_unsettled(one), -one.time, one.citation.message_id))[:MOST])
@@ -107,7 +115,7 @@ def own_turns(facts: SessionFacts) -> tuple[Turn, ...]:
 # -- calls -------------------------------------------------------------------------------------------------------
 
 
-def _of_calls(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
+def _of_calls(sessions: Sequence[SessionFacts], recipes: Mapping[runs.Key, frozenset[runs.Key]]) -> Iterator[Setback]:
     made = sorted(
         (_made(facts, turn, call) for facts in sessions for turn in own_turns(facts) for call in turn.calls),
         key=lambda one: one.place,
@@ -123,43 +131,85 @@ def _of_calls(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
         same[one.key].append(one)
         for path in one.call.changed:
             edits[path].append(one)
-    ran = [one for one in made if one.call.command and one.call.status in _ENDED and not one.turn.taken_back]
+    passed = _Passed([one for one in made if one.call.status in _ENDED and not one.turn.taken_back], recipes)
     for failed in failures.values():
-        overcome: list[tuple[_Made, _Later]] = []
+        overcome: list[tuple[_Made, _Later | None]] = []
         left: list[tuple[_Made, _Later | None]] = []
         for one in failed:
             paths = _paths(one.facts, one.call) if one.call.tool in _EDITS else ()
             others = [*same[one.key], *(other for path in paths for other in edits[path])]
-            later = _overcame(one, ran if one.blamed else others)
-            overcome += [(one, later)] if later is not None else []
-            left += [(one, None)] if later is None else []
-        yield from (_of_failures(pairs, ran) for pairs in (overcome, left) if pairs)
+            later = passed.overcame(one) if one.blamed else _first_after(one, others)
+            (left if later is None else overcome).append((one, later))
+        yield from (_of_failures(pairs, passed) for pairs in (overcome, left) if pairs)
+
+
+def _first_after(failed: _Made, others: Sequence[_Made]) -> _Later | None:
+    later = (one for one in others if one.place > failed.place)
+    return next((_Later(one, one.text) for one in sorted(later, key=lambda one: one.place)), None)
 
 
 def _made(facts: SessionFacts, turn: Turn, call: Call) -> _Made:
     if call.command:
-        blamed = outcomes.of_call(call) if call.status is CallStatus.OK else outcomes.failed(call)
+        ran = outcomes.of_call(call)
+        blamed = ran if call.status is CallStatus.OK else runs.culprits(call, ran)
         is_read = blamed and not any(run.is_inline for run in blamed)
         key = tuple(word for run in blamed for word in run.key) if is_read else (" ".join(call.command.split()),)
-        return _Made(facts, turn, call, ("command", call.folder, *key), blamed if is_read else ())
+        return _Made(facts, turn, call, ("command", call.folder, *key), blamed if is_read else (), ran)
     if call.tool in _EDITS:
         return _Made(facts, turn, call, ("edit", facts.id, *_paths(facts, call)))
     return _Made(facts, turn, call, ("call", call.tool, call.title))
 
 
-def _overcame(failed: _Made, others: Sequence[_Made]) -> _Later | None:
-    """What first succeeded after a failure: of a command each of those that may have failed."""
-    later = sorted((one for one in others if one.place > failed.place), key=lambda one: one.place)
-    if not failed.blamed:
-        return next((_Later(one, one.text) for one in later), None)
-    wanted = list(failed.blamed)
-    for one in later:
-        for run in outcomes.passed(one.call):
-            left = [each for each in wanted if each.key != run.key and not _does_more(one, run, failed, each)]
-            if not left:
-                return _Later(one, cut(run.text, LONGEST_TITLE))
-            wanted = left
-    return None
+class _Passed:
+    """All that surely succeeded, found by what may be the same command; `recipes` are what targets run."""
+
+    def __init__(self, ran: Sequence[_Made], recipes: Mapping[runs.Key, frozenset[runs.Key]]) -> None:
+        self._recipes = recipes
+        self._by_key = defaultdict[runs.Key, list[tuple[_Made, Run]]](list)
+        self._by_program = defaultdict[tuple[str, str], list[tuple[_Made, Run]]](list)
+        self._untold = defaultdict[runs.Key, list[_Made]](list)
+        for one in ran:
+            for run in one.ran:
+                if run.status is CallStatus.OK:
+                    self._by_key[run.key].append((one, run))
+                    self._by_program[run.folder, run.program.name].append((one, run))
+                elif run.status is CallStatus.UNKNOWN:
+                    self._untold[run.key].append(one)
+
+    def overcame(self, failed: _Made) -> _Later | None:
+        """What first succeeded after a failure: each command that may have failed, by itself or in a target."""
+        wanted, done = list(failed.blamed), set[runs.Key]()
+        for one, run in self._later(failed):
+            done |= {run.key, *self._recipes.get(run.key, ())}
+            wanted = [each for each in wanted if not (self._is_done(each, done) or _does_more(one, run, failed, each))]
+            if not wanted:
+                is_part = any(run.key in self._recipes.get(each.key, ()) for each in failed.blamed)
+                return _Later(one, one.call.title if is_part else cut(run.text, LONGEST_TITLE))
+        return None
+
+    def _later(self, failed: _Made) -> Iterator[tuple[_Made, Run]]:
+        """The successes after a failure that may have to do with it, in order."""
+        keys = {run.key for run in failed.blamed}
+        keys |= {key for run in failed.blamed for key in self._recipes.get(run.key, ())}
+        keys |= {target for target, recipe in self._recipes.items() if recipe & keys}
+        found = [self._by_program[run.folder, run.program.name] for run in failed.blamed]
+        found += [self._by_key[key] for key in sorted(keys)]
+        return merge(*(_after(pairs, failed) for pairs in found), key=lambda pair: pair[0].place)
+
+    def _is_done(self, run: Run, done: AbstractSet[runs.Key]) -> bool:
+        recipe = self._recipes.get(run.key)
+        return run.key in done or (recipe is not None and recipe <= done)
+
+    def was_run_again(self, failed: _Made) -> bool:
+        """Whether its command ran again later, nobody knows how that ended, and it did not print the same cause."""
+        cause = telling.of(failed.call)
+        again = (one for run in failed.blamed for one in self._untold[run.key] if one.place > failed.place)
+        return any(not (cause and cause in one.call.output) for one in again)
+
+
+def _after(pairs: Sequence[tuple[_Made, Run]], failed: _Made) -> Iterator[tuple[_Made, Run]]:
+    first = bisect_right(pairs, failed.place, key=lambda pair: pair[0].place)
+    return islice(pairs, first, None)
 
 
 def _paths(facts: SessionFacts, call: Call) -> tuple[str, ...]:
@@ -180,18 +230,6 @@ def _does_more(later: _Made, ran: Run, failed: _Made, wanted: Run) -> bool:
         return is_again or (len(told) >= _FEWEST_WORDS and told <= done)
     is_more = len(wanted.words) >= _WORDS_OF_A_TARGET and set(wanted.words) <= set(ran.words)
     return is_more and runs.ASKS.isdisjoint(ran.words)
-
-
-def _was_run_again(failed: _Made, ran: Sequence[_Made]) -> bool:
-    """Whether its command ran again later, nobody knows how that ended, and it did not print the same cause."""
-    keys = {run.key for run in failed.blamed}
-    cause = telling.of(failed.call)
-    return any(
-        run.key in keys and run.status is CallStatus.UNKNOWN
-        for one in ran
-        if one.place > failed.place and not (cause and cause in one.call.output)
-        for run in outcomes.of_call(one.call)
-    )
 
 
 def _is_noise(one: _Made) -> bool:
@@ -215,7 +253,7 @@ def _is_all_of_a_sub_agent(one: _Made) -> bool:
     )
 
 
-def _of_failures(pairs: Sequence[tuple[_Made, _Later | None]], ran: Sequence[_Made]) -> Setback:
+def _of_failures(pairs: Sequence[tuple[_Made, _Later | None]], passed: _Passed) -> Setback:
     """Failures of one thing that were all overcome, or of which none was: the last one, and how many there were."""
     last, later = pairs[-1]
     call, kind = last.call, _kind(last)
@@ -225,7 +263,7 @@ def _of_failures(pairs: Sequence[tuple[_Made, _Later | None]], ran: Sequence[_Ma
         by = later.made
         resolved = Citation(by.facts.id, by.call.message_id, by.call.started)
         outcome = _with_success(kind, later, same=later.text == last.text)
-    elif not last.turn.taken_back and _was_run_again(last, ran):
+    elif not last.turn.taken_back and passed.was_run_again(last):
         outcome = _NOT_TOLD
     errors = {telling.of(one.call) for one, _ in pairs}
     times = f"{len(pairs)} times" + (", the last one:" if len(errors) > 1 else "") if len(pairs) > 1 else ""
