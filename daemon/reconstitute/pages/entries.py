@@ -34,8 +34,6 @@ _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)
 _MOST_TEXT = 300
 _MOST_COMMAND = 160
 _MOST_PATHS = 3
-_MOST_RULES = 12
-"""Rules and decisions that stand unfolded: those that hold come first."""
 _MOST_MENDED = 3
 """Failures that were overcome and stand unfolded."""
 _SETBACK = {SetbackKind.REVERTED: "taken back"}
@@ -51,6 +49,9 @@ _OPEN = {
 
 _AS_OF = {OpenKind.FAILING, OpenKind.TODO}
 """Points that say how something stood at a time, which no record may tell to have changed since."""
+
+_MOST_RULES = 12
+"""Rules and decisions that stand unfolded: those that hold come first."""
 
 
 class Entries:
