@@ -161,10 +161,10 @@ def _answers_all(reaction: Turn, answer: _Answer) -> bool:
     ).isdisjoint(_programs(again, CallStatus.OK))
 
 
-def _programs(calls: Sequence[Call], status: CallStatus) -> frozenset[tuple[str, ...]]:
-    """What the commands begin with that ended so."""
+def _programs(calls: Sequence[Call], status: CallStatus) -> frozenset[str]:
+    """The programs of the commands that ended so."""
     ended = [run for call in calls if call.command for run in outcomes.of_call(call)]
-    return frozenset(run.key[:1] for run in ended if run.status is status) - {()}
+    return frozenset(run.program.name for run in ended if run.status is status)
 
 
 def _begins_shortly(prompt: str) -> bool:

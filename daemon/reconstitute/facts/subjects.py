@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from daemon.reconstitute.facts import cues, sentences
 
@@ -42,6 +42,11 @@ def stems(text: str) -> frozenset[str]:
     """The beginnings of its words, so that "tests" and "test" are the same."""
     pieces = (piece for word in sentences.words(text) for piece in (word, *word.replace("/", ".").split(".")))
     return frozenset(_stem(piece) for piece in pieces if piece)
+
+
+@cache
+def _small() -> frozenset[str]:
+    return cues.common() | _SMALL
 
 
 @lru_cache(maxsize=8192)
