@@ -24,7 +24,7 @@ from daemon.transcript.attachments import attached_blobs
 from daemon.transcript.diffs import session_diff_edits
 from daemon.transcript.edits import each_edit
 
-VERSION = "3"
+VERSION = "4"
 """Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""
 
 _NOTE = "file edits"
