@@ -119,7 +119,7 @@ SHAPES = {
     "bash": (bash("sed -i s/a/b/ a.py > b.py"), [{"path": B, "operation": "unclear"}, {"path": A, "operation": "unclear"}]),
     "bash elsewhere": (
         tool("bash", {"command": "rm x.py", "workdir": "/srv"}),
-        [{"path": "/srv/x.py", "operation": "delete"}],
+        [{"path": "/srv/x.py", "operation": "delete", "existed": True}],
     ),
     "unknown tool that writes": (tool("mcp_fs_write_file", {"path": A, "content": "x"}), [{"path": A, "operation": "unclear"}]),
     "unknown tool that moves": (

@@ -66,6 +66,10 @@ CASES: list[tuple[str, object, str, list[str]]] = [
     ("ls | tee a", 0, "", ["unclear a"]),
     ("echo x | cat > a", 0, "", ["write a 'x\\n'"]),
     ("make 2>&1 | tee build.log", 0, "", ["run . -> Makefile", "unclear build.log"]),
+    ("cd d && ls 2>&1 | cat\nrm a", 0, "", ["delete d/a"]),  # the grammar takes the whole chain for what is piped
+    ("cd d && ls > f | cat && rm a", 0, "", ["unclear d/f", "delete d/a"]),
+    ("cd d && ls 2>&1 | cat > b", 0, "", ["unclear d/b"]),
+    ("ls | cat && cd d && ls 2>&1 | cat; rm a", 0, "", ["delete d/a"]),
     ("rm a", 0, "", ["delete a"]),
     ("rm -rf a b", 0, "", ["delete -r a", "delete -r b"]),
     ("rm -f 'it is'", 0, "", ["delete it is"]),

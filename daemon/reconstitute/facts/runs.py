@@ -137,7 +137,7 @@ class _Ended:
 @lru_cache(maxsize=8192)
 def _walked(command: str, folder: str, ended: _Ended) -> tuple[Run, ...]:
     try:
-        body = _steps(parse(command).body)
+        body = parse(command).body
     except (NotUnderstood, RecursionError):
         return ()
     body, code, part = _with_told_status(body, ended)
@@ -169,27 +169,6 @@ def _with_told_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None, in
     if part is not None and not _is_one_pipeline(before.items[-1][0]):
         return before, None, None
     return before, int(printed[1]) if printed else ended.code, part
-
-
-def _steps(steps: Steps) -> Steps:
-    return Steps(tuple((_bound(statement), is_background) for statement, is_background in steps.items))
-
-
-def _bound(statement: Statement) -> Statement:
-    """The statement as bash binds it: the grammar takes the chain in ``a && b 2>&1 | c`` for the pipe's first part."""
-    if isinstance(statement, Block):
-        return replace(statement, body=_steps(statement.body))
-    if isinstance(statement, Pipeline):
-        head, *others = map(_bound, statement.parts)
-        if not isinstance(head, Chain):
-            return replace(statement, parts=(head, *others))
-        operator, last = head.rest[-1]
-        return Chain(head.first, (*head.rest[:-1], (operator, replace(statement, parts=(last, *others)))))
-    if isinstance(statement, Chain):
-        first = _bound(statement.first)
-        rest = tuple((operator, _bound(part)) for operator, part in statement.rest)
-        return Chain(first.first, (*first.rest, *rest)) if isinstance(first, Chain) else Chain(first, rest)
-    return statement
 
 
 def _is_one_pipeline(statement: Statement) -> bool:
@@ -299,7 +278,7 @@ class _Reader:
         if program is None:
             return
         if program.name in _SHELLS and (inner := _given_code(program)) is not None:
-            self.inside(Block(_steps(inner), is_subshell=True, redirects=()), end)
+            self.inside(Block(inner, is_subshell=True, redirects=()), end)
             return
         if program.name in ("cd", "pushd"):
             self.folder = _moved(self.folder, program)

@@ -118,6 +118,23 @@ def parse(command: str) -> Script:
     return Script(reader.sequence(root, 0), tuple(bodies), reader.has_functions)
 
 
+def _chained(first: Statement, rest: tuple[tuple[str, Statement], ...]) -> Chain:
+    """``first`` and what follows it as one chain, also where it is one itself: the operators bind alike, leftwards."""
+    return Chain(first.first, (*first.rest, *rest)) if isinstance(first, Chain) else Chain(first, rest)
+
+
+def _ending_in(whole: Statement, last: Statement) -> Statement:
+    """A pipeline, negated or at the end of a chain, with another last part."""
+    if isinstance(whole, Pipeline):
+        return Pipeline((*whole.parts[:-1], last), whole.merges)
+    if isinstance(whole, Chain):
+        operator, piped = whole.rest[-1]
+        return Chain(whole.first, (*whole.rest[:-1], (operator, _ending_in(piped, last))))
+    if isinstance(whole, Compound) and isinstance(whole.inner[0], Pipeline):
+        return Compound("negated_command", (_ending_in(whole.inner[0], last),))
+    raise NotUnderstood
+
+
 @dataclass(slots=True)
 class _Reader:
     source: bytes
@@ -174,12 +191,18 @@ class _Reader:
             left, operator, right = _three(node)
             rest.append((operator.type, self.statement(right, depth + 1)))
             node = left
-        return Chain(self.statement(node, depth + 1), tuple(reversed(rest)))
+        return _chained(self.statement(node, depth + 1), tuple(reversed(rest)))
 
     def _pipeline(self, node: tree_sitter.Node, depth: int) -> Statement:
         children = [child for child in node.children if child.type != "comment"]
         parts = tuple(self.statement(child, depth + 1) for child in children if child.is_named)
-        whole = Pipeline(parts, any(child.type == "|&" for child in children))
+        merges = any(child.type == "|&" for child in children)
+        if isinstance(parts[0], Chain):
+            # In ``a && b 2>&1 | c`` the grammar takes the chain for the pipe's first part; bash pipes b alone.
+            operator, last = parts[0].rest[-1]
+            piped = Pipeline((last, *parts[1:]), merges)
+            return Chain(parts[0].first, (*parts[0].rest[:-1], (operator, piped)))
+        whole = Pipeline(parts, merges)
         return Compound("negated_command", (whole,)) if children[0].type == "negated_command" else whole
 
     def _redirected(self, node: tree_sitter.Node, depth: int) -> Statement:
@@ -202,15 +225,12 @@ class _Reader:
             return self._attach(plain[0] if plain else None, [*own, *redirects], depth + 1)
         if node.type == "list":
             left, operator, right = _three(node)
-            return Chain(self.statement(left, depth + 1), ((operator.type, self._attach(right, redirects, depth + 1)),))
+            return _chained(
+                self.statement(left, depth + 1), ((operator.type, self._attach(right, redirects, depth + 1)),)
+            )
         if node.type == "pipeline":
-            whole = self._pipeline(node, depth)
             last = self._attach([c for c in node.children if c.is_named][-1], redirects, depth + 1)
-            pipe = whole.inner[0] if isinstance(whole, Compound) else whole
-            if not isinstance(pipe, Pipeline):
-                raise NotUnderstood
-            changed = Pipeline((*pipe.parts[:-1], last), pipe.merges)
-            return Compound("negated_command", (changed,)) if isinstance(whole, Compound) else changed
+            return _ending_in(self._pipeline(node, depth), last)
         inner_statement = self.statement(node, depth + 1)
         read = self._simple(redirects, (), depth)
         if isinstance(inner_statement, Block):
