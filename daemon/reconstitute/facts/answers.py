@@ -62,7 +62,7 @@ def _final(turn: Turn) -> Reply | None:
 
 def _chosen(reply: Reply, most: int) -> list[Sentence]:
     """As many sentences from the end as fit, and one at least; without the questions and offers after them."""
-    pieces = sentences.split(reply.text)
+    pieces = [*sentences.split(reply.text)]
     while pieces and _asks(pieces[-1], reply.text):
         pieces.pop()
     chosen: list[Sentence] = []

@@ -28,6 +28,8 @@ _FEW = 2
 """So few small words may be common to two languages: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
 _CONTEXT = 4000
+_MOST_KEPT = 32_768
+"""Sentences whose languages are kept: several facts ask of the same ones, and a service reads them with every run."""
 """Characters of the context that are looked at."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
@@ -107,7 +109,8 @@ def named(code: str) -> Cues:
     return _languages()[code]
 
 
-def of(text: str, context: str = "") -> Sequence[Cues]:
+@lru_cache(maxsize=_MOST_KEPT)
+def of(text: str, context: str = "") -> tuple[Cues, ...]:
     """The cues for `text`, by its script and its small words; where these leave it open, also by its `context`.
 
     Several where nothing decides between them, none for a language that the table does not have.
@@ -127,11 +130,11 @@ def of(text: str, context: str = "") -> Sequence[Cues]:
         return (languages[own_letters[0]],)
     around = _counts(said | _words(context[:_CONTEXT]), spaced)
     likely = max(around) if max(around) > _FEW else max(around) - 1
-    return [
+    return tuple(
         cues
         for cues, alone, besides in zip(spaced, own, around, strict=True)
         if besides >= likely or (alone and alone >= best - 1)
-    ]
+    )
 
 
 def _by_script(text: str, context: str) -> tuple[str, ...] | None:

@@ -63,7 +63,9 @@ def _said_after(facts: SessionFacts, time: int) -> Iterator[frozenset[str]]:
     yield from (subjects.of(reply.text) for turn in facts.turns for reply in turn.replies if reply.time > time)
 
 
-def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
+def _questions(
+    facts: SessionFacts, turn: Turn, reply: Reply, pieces: Sequence[sentences.Sentence]
+) -> Iterator[OpenPoint]:
     detail = "asked by a sub-agent" if facts.session.parent_id else ""
     for sentence in pieces[-questions.LAST_SENTENCES :]:
         if questions.is_real(sentence, reply.text) and sentence.text not in turn.prompt:
@@ -71,7 +73,9 @@ def _questions(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sente
             yield OpenPoint(OpenKind.QUESTION, sentence.text, reply.time, citation, detail)
 
 
-def _approval(facts: SessionFacts, turn: Turn, reply: Reply, pieces: list[sentences.Sentence]) -> Iterator[OpenPoint]:
+def _approval(
+    facts: SessionFacts, turn: Turn, reply: Reply, pieces: Sequence[sentences.Sentence]
+) -> Iterator[OpenPoint]:
     """The question with which a plan ends, be it in the form of an offer."""
     last = pieces[-1] if pieces else None
     if last is None or not last.is_question or questions.is_real(last, reply.text):

@@ -87,7 +87,7 @@ def _rules(read: Text, *, is_for_agents: bool) -> Iterator[Rule]:
                 yield Rule(said.text, "file", "rule", citation.time, citation, note=note, origin=read.relative)
 
 
-def _said(item: _Item) -> list[sentences.Sentence]:
+def _said(item: _Item) -> Sequence[sentences.Sentence]:
     """A bullet as one, for its sentences belong together; a paragraph sentence by sentence."""
     text = plain(item.text)
     if item.depth is None:

@@ -144,24 +144,30 @@ def _of_number(reply: str, answer: Sentence, turn: Turn, written: Written) -> Ch
 
 def _in_text(facts: SessionFacts, turn: Turn, who: str, said: Reply, values: Sequence[Value] = ()) -> Iterator[Said]:
     pieces = sentences.split(said.text)
-    is_momentary = any(one.find("moment", piece.bare) for piece in pieces for one in cues.of(piece.bare, said.text))
     for sentence, following in zip_longest(pieces, pieces[1:]):
-        after = _reason_after(following, said.text) if following else ""
         set_here = _set_in(sentence, values)
         statement = stated(sentence, who, said.text)
-        if statement is None and set_here:
+        if statement is None and not set_here:
+            continue
+        after = _reason_after(following, said.text) if following else ""
+        if statement is None:
             statement = with_value(sentence, said.text, is_explained=bool(after))
             if statement and {one.new for one in set_here} & set(_A_NUMBER.findall(statement.replaces)):
                 continue  # the number that was set is the one that was missed: it mends a fault
         if statement is None or (statement.if_done and not _was_carried_out(turn)):
             continue
-        if statement.is_plain and is_momentary:
+        if statement.is_plain and _is_momentary(pieces, said.text):
             continue
         replaced = statement.replaces or (set_here[0].old if set_here and statement.kind == "decision" else "")
         citation = Citation(facts.id, said.message_id, said.time, sentence.text)
         reason = statement.reason or after
         rule = Rule(sentence.text, who, statement.kind, said.time, citation, reason, replaced)
         yield Said(rule, turn, facts, statement.forbids, statement.reconsiders, set_here)
+
+
+def _is_momentary(pieces: Sequence[Sentence], context: str) -> bool:
+    """Whether any sentence says that it is for this once."""
+    return any(one.find("moment", piece.bare) for piece in pieces for one in cues.of(piece.bare, context))
 
 
 def _set_in(sentence: Sentence, values: Sequence[Value]) -> tuple[Value, ...]:

@@ -11,6 +11,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+_MOST_KEPT = 8192
+"""Texts whose sentences are kept, for the same reason as `cues.of`."""
 _LONGEST_TEXT = 60_000
 """Characters of a text that are read: what is longer was pasted, and is no conversation."""
 _SOFT_WRAP = 50
@@ -57,9 +59,10 @@ class Sentence:
         )
 
 
-def split(text: str) -> list[Sentence]:
+@lru_cache(maxsize=_MOST_KEPT)
+def split(text: str) -> tuple[Sentence, ...]:
     """The sentences of `text`'s prose, in order."""
-    return [whole(piece) for block in _blocks(text[:_LONGEST_TEXT]) for piece in _cut(block)]
+    return tuple(whole(piece) for block in _blocks(text[:_LONGEST_TEXT]) for piece in _cut(block))
 
 
 def whole(text: str) -> Sentence:
