@@ -113,7 +113,8 @@ def _in_project(
     run: Run, group: str, target: str, named: Mapping[spellings.Spelling, str], told: Mapping[str, str]
 ) -> str:
     """What a command is for, by the project's own scripts and targets where its words hardly tell."""
-    if group == "other":
+    given = [one.text for one in run.program.arguments]
+    if group == "other" and not command_groups.is_dry_run(run.program.name, given):
         inside = (posixpath.relpath(run.key[0], target), *run.key[1:])
         return next((named[one] for one in (inside, inside[:3]) if one in named), group)
     return (_of_script(run.key, target, told) or group) if group == "run" else group
