@@ -51,13 +51,20 @@ GROUPED = [
     ("poetry run pytest", "test"), ("bundle exec rails server", "run"), ("uv run ruff check .", "lint"),
     ("docker compose exec web pytest -q", "test"), ("docker compose run --rm app python manage.py migrate", "migrate"),
     ("ansible-playbook site.yml", "deploy"), ("ansible-playbook --syntax-check site.yml", "test"),
-    ("ansible-playbook -C site.yml", "test"), ("kubectl apply --dry-run=client -f x.yml", "test"),
-    ("npm publish --dry-run", "test"), ("npx tsc --noEmit", "lint"), ("terraform plan", "test"),
-    ("./scripts/deploy.sh --dry-run", "test"), ("make -n deploy", "test"), ("black --check .", "lint"),
+    ("ansible-playbook -C site.yml", "test"), ("kubectl apply --dry-run=client -f x.yml", "other"),
+    ("npm publish --dry-run", "other"), ("npx tsc --noEmit", "lint"), ("terraform plan", "test"),
+    ("./scripts/deploy.sh --dry-run", "other"), ("make -n deploy", "other"), ("black --check .", "lint"),
     ("bash -n deploy.sh", "lint"), ("node --check server.js", "lint"), ("php -l index.php", "lint"),
-    ("alembic upgrade head --dry-run", "test"), ("make pruefen", "test"), ("npm run verifica", "test"),
+    ("alembic upgrade head --dry-run", "other"), ("make pruefen", "test"), ("npm run verifica", "test"),
     ("sh tools/prüfe.sh", "test"), ("python3 kontrol.py", "test"), ("make sprawdz", "test"), ("make 検査", "test"),
     ("make frobnicate", "other"), ("npm run frobnicate", "other"),
+    ("python3 -m shop.report --dry-run", "other"), ("node sync.js --dry-run", "other"), ("rake sync --dry-run", "other"),
+    ("pytest --dry-run", "test"), ("cmake -S . -B build", "other"), ("cmake ..", "other"), ("cmake -B b -G Ninja", "other"),
+    ("cmake --preset dev", "other"), ("cmake --build build -j2", "build"), ("./configure --prefix=/opt", "other"),
+    ("sh ./configure", "other"), ("../configure", "other"), ("./autogen.sh", "other"), ("autoreconf -fi", "other"),
+    ("meson setup build", "other"), ("meson compile -C build", "build"), ("ninja -C build", "build"),
+    ("gn gen out", "other"), ("./waf configure", "other"), ("./waf build", "build"), ("perl Makefile.PL", "other"),
+    ("cabal configure", "other"), ("qmake shop.pro", "other"), ("CC=clang cmake -S . -B b", "other"),
 ]  # fmt: skip
 
 
@@ -123,7 +130,46 @@ PRINTED = [
     ("python -m shop 2>&1 | tail -5", TRACEBACK, FAILED, None),
     ("python -m shop || true", f"{TRACEBACK}went on all the same\n", UNKNOWN, None),
     ("python -m shop; python -m till; true", TRACEBACK, UNKNOWN, None),
+    ("CC=cc cmake -S . -B b | tail -4; test -f b/Makefile", "CMake Error: CMAKE_C_COMPILER not set\n", FAILED, None),
+    ("make 2>&1 | tail -2; ls out", "make: *** [Makefile:3: all] Error 2\n", FAILED, None),
+    ("make 2>&1 | tail -2; ls out", "make: [Makefile:3: all] Error 1 (ignored)\n", UNKNOWN, None),
+    ("cmake --build b | tail -3", "[ 50%] Linking\n[100%] Built target shop\n", OK, None),
+    ("cmake --build b | tail -3", "[100%] Built target a\nmake: *** [all] Error 2\n", UNKNOWN, None),
+    ("cmake --build b | tail -3", "[ 50%] Built target shop\n", UNKNOWN, None),
 ]
+
+CHAINS = [
+    ("cmake -S . -B b > /dev/null && cmake --build b | tail -3 && ctest --test-dir b", "0% tests passed, 1 tests failed out of 1",
+     {"cmake -S . -B b": OK, "cmake --build b": UNKNOWN, "ctest --test-dir b": FAILED}),
+    ("npm ci && npm run build && npm test", "Tests: 1 failed, 2 passed, 3 total", {"npm ci": OK, "npm run build": OK, "npm test": FAILED}),
+    ("npm ci && cmake .. && make", "CMake Error at CMakeLists.txt:3 (add_library)\n", {"npm ci": OK, "cmake ..": FAILED}),
+    ("javac A.java && pytest", "A.java:3: error: ';' expected\n1 error\n", {"javac A.java": UNKNOWN}),
+    ("npm ci && make", "nothing told", {"npm ci": UNKNOWN}),
+    ("cmake .. && cmake --build .", "CMake Error: x\n", {"cmake ..": UNKNOWN}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "output", "expected"), CHAINS)
+def test_what_spoke_in_a_failed_chain_tells_that_those_before_it_ran(command, output, expected):
+    assert {one.command: one.last for one in _found(call(command, 1, output=output))} == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "times", "is_least"),
+    [
+        ([("make && ctest", 1, "0% tests passed, 1 tests failed out of 1"), ("ctest", 0, "")], 2, False),
+        ([("make && ctest", 1, "stopped"), ("ctest", 0, ""), ("ctest", 0, "")], 2, True),
+        ([("make && ctest", 0, ""), ("ctest", 1, "")], 2, False),
+    ],
+)
+def test_all_runs_of_a_command_are_counted_or_said_to_be_the_least(lines, times, is_least):
+    found = _found(*(call(command, exit_, output=output) for command, exit_, output in lines))
+    assert [(one.times, one.is_least) for one in found if one.command == "ctest"] == [(times, is_least)]
+
+
+def test_of_a_run_without_a_known_end_the_status_of_its_line_is_told():
+    found = _found(call("make | tail; test -f out", 1))
+    assert [(one.last, one.line_exit) for one in found] == [(UNKNOWN, 1)]
 
 
 @pytest.mark.parametrize(("command", "output", "last", "exit_"), PRINTED)

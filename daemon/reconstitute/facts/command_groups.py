@@ -31,10 +31,19 @@ _CHECKS = re.compile(
 )
 """Stems of "check" in the languages in which targets and scripts are named."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_REHEARSALS = words("--syntax-check --check --dry-run --dryrun --noEmit --no-emit --validate-only --what-if --simulate "
-                    "--just-print --recon")  # fmt: skip
-"""Options with which nothing is done but to see whether it could be."""
-_REHEARSES = {"rsync": "-n", "make": "-n", "gmake": "-n", "ansible-playbook": "-C"}
+_CHECKS_ONLY = words("--syntax-check --check --noEmit --no-emit --validate-only")
+_DRY_RUNS = words("--dry-run --dryrun --what-if --simulate --just-print --recon")
+"""Options with which nothing is done but to check it, or to show what would be done."""
+_CHECKS_BY = {"ansible-playbook": "-C"}
+_DRY_BY = {"rsync": "-n", "make": "-n", "gmake": "-n"}
+_CONFIGURES = words("configure autogen autogen.sh buildconf autoreconf autoconf automake aclocal ccmake qmake phpize "
+                    "premake4 premake5")  # fmt: skip
+_CONFIGURES_BY = {
+    "meson": words("setup configure"), "gn": words("gen"), "waf": words("configure"), "cabal": words("configure"),
+    "perl": words("Makefile.PL Build.PL Configure"), "ruby": words("extconf.rb"),
+}  # fmt: skip
+_NOT_CONFIGURING = words("--build --install --open --workflow -E -P")
+"""Of ``cmake``: without one of these it only gets a build ready."""
 _SYNTAX_ONLY = {**dict.fromkeys(words("sh bash zsh dash ksh"), "-n"), "node": "--check", "ruby": "-c", "perl": "-c",
                 "php": "-l", "luac": "-p", "nginx": "-t"}  # fmt: skip
 _TASK_WORDS = {
@@ -61,7 +70,7 @@ _LINTS = words(
 _BUILDS = words(
     "tsc webpack rollup esbuild parcel tsup swc babel cmake ninja meson gcc g++ cc c++ clang clang++ rustc javac "
     "kotlinc scalac ghc sphinx-build pyinstaller nuitka protoc pdflatex xelatex lualatex latexmk tectonic pandoc typst "
-    "kaniko bazel buck2 pants autoreconf configure sass mkdocs hugo jekyll eleventy packer nix-build asciidoctor "
+    "kaniko bazel buck2 pants sass mkdocs hugo jekyll eleventy packer nix-build asciidoctor "
     "wasm-pack dune elm gleam mdbook quarto marp"
 )
 _RUNS = words(
@@ -139,7 +148,7 @@ _table("fly flyctl vercel netlify wrangler firebase serverless sls heroku railwa
 _table("gh", deploy="release")
 _table("twine", deploy="upload", lint="check")
 _table("playwright cypress", install="install", test="test run open")
-_table("meson", install="install", build="setup compile", test="test")
+_table("meson", install="install", build="compile", test="test")
 _table("ninja", test="test", install="install")
 _table("bazel buck2 pants", build="build", test="test", run="run")
 _table("systemctl service", run="start restart enable reload")
@@ -189,14 +198,33 @@ def group_of(name: str, given: Sequence[str]) -> str:
     """What a command is for; empty where it is not worth telling. One that only checks is no deployment."""
     if _SYNTAX_ONLY.get(name, " ") in given[:1]:
         return "lint"
+    if is_configuring(name, given):
+        return "other"
     return _rehearsed(_group_of(name, given), name, given)
 
 
+def is_configuring(name: str, given: Sequence[str]) -> bool:
+    """Whether a command only gets a build ready, and builds nothing."""
+    if all(one in _ASKING for one in given) and given:
+        return False
+    if name == "cmake":
+        return len(given) > 0 and _NOT_CONFIGURING.isdisjoint(given)
+    plain = [one for one in given if not one.startswith("-")]
+    return name in _CONFIGURES or bool(_CONFIGURES_BY.get(name, frozenset()) & set(plain[:1]))
+
+
+def is_dry_run(name: str, given: Sequence[str]) -> bool:
+    """Whether a command only shows what it would do."""
+    return any(one.partition("=")[0] in _DRY_RUNS for one in given) or _DRY_BY.get(name) in given
+
+
 def _rehearsed(group: str, name: str, given: Sequence[str]) -> str:
-    is_rehearsal = any(one.partition("=")[0] in _REHEARSALS for one in given) or _REHEARSES.get(name) in given
-    if not is_rehearsal or group in ("", "test", "lint", "check"):
+    """A dry run neither does what its command is for, nor tests it."""
+    is_dry = is_dry_run(name, given)
+    is_check = any(one.partition("=")[0] in _CHECKS_ONLY for one in given) or _CHECKS_BY.get(name) in given
+    if not (is_dry or is_check) or group in ("", "test", "lint", "check"):
         return group
-    return {"build": "lint", "install": ""}.get(group, "test")
+    return {"build": "lint", "install": ""}.get(group, "other" if is_dry else "test")
 
 
 def _group_of(name: str, given: Sequence[str]) -> str:
@@ -307,6 +335,8 @@ def script(path: str, given: Sequence[str]) -> str:
     if given and all(one in _ASKING for one in given):
         return ""
     name = path.rstrip("/").rpartition("/")[2]
+    if is_configuring(name, given) or is_configuring(name.partition(".")[0], given):
+        return "other"
     if name in ("manage.py", "setup.py", "artisan", "console"):
         known = _MANAGE if name.endswith(".py") else _SUB["artisan"]
         return next((known[one] for one in given if one in known), "")

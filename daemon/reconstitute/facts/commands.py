@@ -34,6 +34,7 @@ class _Seen:
     text: str
     group: str
     runs: list[tuple[Run, Call, Turn, SessionFacts]] = field(default_factory=list)
+    is_least: bool = False
 
 
 def find(
@@ -52,14 +53,23 @@ def find(
                 for run, by_words in of_call(call, session):
                     if is_beneath(run.folder, target):
                         group = _in_project(run, by_words, target, named, told or {})
-                        text = " ".join(redact(" ".join([*run.assigned, run.text])).split())
+                        text = _shown(run)
                         name = _check(seen, text, run, session) if group == "check" else (text, run.folder)
                         seen.setdefault(name, _Seen(text, group)).runs.append((run, call, turn, session))
+    for facts in sessions:
+        for one in (one for turn in facts.turns[facts.copied :] if not turn.taken_back for one in turn.calls):
+            for run in outcomes.of_call(one, facts.session.directory):
+                if not run.is_started and (known := seen.get((_shown(run), run.folder))) is not None:
+                    known.is_least = True
     made = [(_command(target, one), max(run[1].started for run in one.runs)) for one in seen.values()]
     order = {group: number for number, group in enumerate(command_groups.GROUPS)}
     kept = [pair for pair in made if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
     kept.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
     return tuple(command for command, _ in kept)
+
+
+def _shown(run: Run) -> str:
+    return " ".join(redact(" ".join([*run.assigned, run.text])).split())
 
 
 def marked(commands: Sequence[Command], readmes: str, scripts: Sequence[Script]) -> tuple[Command, ...]:
@@ -113,7 +123,8 @@ def _in_project(
     run: Run, group: str, target: str, named: Mapping[spellings.Spelling, str], told: Mapping[str, str]
 ) -> str:
     """What a command is for, by the project's own scripts and targets where its words hardly tell."""
-    if group == "other":
+    given = [one.text for one in run.program.arguments]
+    if group == "other" and not command_groups.is_dry_run(run.program.name, given):
         inside = (posixpath.relpath(run.key[0], target), *run.key[1:])
         return next((named[one] for one in (inside, inside[:3]) if one in named), group)
     return (_of_script(run.key, target, told) or group) if group == "run" else group
@@ -134,7 +145,7 @@ def _command(target: str, seen: _Seen) -> Command:
     """One command out of all its runs; those of turns that still stand count first."""
     standing = [one for one in seen.runs if not one[2].taken_back]
     runs = sorted(standing or seen.runs, key=lambda one: (one[1].started, one[1].part_id))
-    run = runs[-1][0]
+    run, call = runs[-1][:2]
     passed = [one for one in runs if one[0].status is CallStatus.OK]
     failed = [one for one in runs if one[0].status is CallStatus.FAILED]
     folder = posixpath.relpath(run.folder, target)
@@ -150,6 +161,8 @@ def _command(target: str, seen: _Seen) -> Command:
         error=cut(telling.of(last), _MOST) if last is not None else "",
         last=run.status,
         taken_back=not standing,
+        is_least=seen.is_least,
+        line_exit=call.exit if run.status is CallStatus.UNKNOWN else None,
     )
 
 

@@ -57,6 +57,10 @@ _BAD = re.compile(
     r"^FAIL|test result: FAILED|[#ℹ] fail [1-9]",
     re.IGNORECASE,
 )
+_ONLY_ERRORS = re.compile(r"\d+ errors?(?: \(.*\))?")
+"""What a compiler counts as well."""
+_ALL_BUILT = re.compile(r"^\[100%\] Built target ", re.MULTILINE)
+_ANY_ERROR = re.compile(r"\*\*\*|\berror\b(?!s? ?[=:] ?0)", re.IGNORECASE)
 COULD_NOT_RUN = frozenset({126, 127})
 """The shell's statuses for a program that it could not start, or did not find."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -71,10 +75,60 @@ def of_call(call: Call, base: str = "") -> tuple[Run, ...]:
     if lines and call.exit not in COULD_NOT_RUN | {None}:
         told = CallStatus.FAILED if is_bad else CallStatus.OK
         ran = tuple(replace(run, status=told) if run in asked and _may_be(run, told) else run for run in ran)
+    ran = _by_own_words(ran, call.output)
+    own = [run for run in ran if _says_error(run, call.output) or _is_built(run, call.output)]
+    is_tested = len(asked) == 1 and any(not _ONLY_ERRORS.fullmatch(line) for line in lines)
+    ran = _with_begun(ran, [*own, *(run for run in ran if is_tested and _is_test(run.program))])
     loud = [run for run in ran if not run.is_quiet]
     if len(loud) == 1 and loud[0].status is CallStatus.UNKNOWN and _UNCAUGHT.search(call.output):
         return tuple(replace(run, status=CallStatus.FAILED) if run in loud else run for run in ran)
     return ran
+
+
+def _by_own_words(ran: tuple[Run, ...], output: str) -> tuple[Run, ...]:
+    """With how those ended that say it themselves, where the exit status does not tell and nothing else may have."""
+    told = []
+    for run in ran:
+        is_open = run.status is CallStatus.UNKNOWN and not run.is_quiet
+        is_one = [one.program.name for one in ran].count(run.program.name) == 1
+        status = CallStatus.FAILED if is_open and is_one and _says_error(run, output) else run.status
+        status = CallStatus.OK if is_open and _is_built(run, output) and _is_only_build(run, ran) else status
+        told.append(replace(run, status=status))
+    return tuple(told)
+
+
+def _says_error(run: Run, output: str) -> bool:
+    """Whether a program says an error under its own name, as ``CMake Error at …`` or ``make: *** …``."""
+    if not run.program.name or run.program.name.casefold() not in output.casefold():
+        return False
+    own = rf"^{re.escape(run.program.name)}(?:\[\d+\])?:? (?:(?:fatal )?error\b|err!|\*\*\* )"
+    return re.search(own, output, re.MULTILINE | re.IGNORECASE) is not None
+
+
+def _is_built(run: Run, output: str) -> bool:
+    """Whether ``cmake --build`` says that it built all, and nothing in the output speaks of an error."""
+    is_build = run.program.name == "cmake" and "--build" in plain(run.program)
+    return is_build and _ALL_BUILT.search(output) is not None and _ANY_ERROR.search(output) is None
+
+
+def _is_only_build(run: Run, ran: Sequence[Run]) -> bool:
+    return all(one is run or "--build" not in plain(one.program) for one in ran)
+
+
+def _with_begun(ran: tuple[Run, ...], spoke: Sequence[Run]) -> tuple[Run, ...]:
+    """With what surely began in a chain of ``&&``, for it spoke itself or one behind it did: those before succeeded."""
+    last: dict[int, int] = {}
+    for run in spoke:
+        if run.link and run.status in (CallStatus.OK, CallStatus.FAILED):
+            last[run.link[0]] = max(run.link[1], last.get(run.link[0], 0))
+    begun = []
+    for run in ran:
+        number, place, is_alone = run.link or (-1, 0, 0)
+        before = number in last and place < last[number]
+        came_through = before and is_alone and run.status is CallStatus.UNKNOWN
+        is_started = run.is_started or before or (number in last and place == last[number])
+        begun.append(replace(run, is_started=is_started, status=CallStatus.OK if came_through else run.status))
+    return tuple(begun)
 
 
 def _may_be(run: Run, told: CallStatus) -> bool:

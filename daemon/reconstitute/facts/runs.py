@@ -52,6 +52,7 @@ class Run:
 
     `folder` is absolute and empty where it is not known. `key` is the same for what is the same command: not its
     options, not how it is wrapped; `words` are those of the key as they are written. `is_started`: it surely was run.
+    `link` is its chain of ``&&``, its place in it and 1 where it is a link by itself; empty in none.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Run:
     exit: int | None = None
     is_started: bool = True
     is_inline: bool = False
+    link: tuple[int, ...] = ()
 
     @property
     def is_quiet(self) -> bool:
@@ -253,10 +255,15 @@ class _Reader:
         is_prepared = end is CallStatus.FAILED and main == loud[-1:]
         to_blame = main if is_prepared else loud
         was_started = self.is_started
-        for part in parts:
+        number = len(self.runs)
+        for place, part in enumerate(parts):
+            first = len(self.runs)
             came_through = is_good or (is_prepared and part in loud and part not in main)
             told = CallStatus.OK if came_through else end if to_blame == [part] else CallStatus.UNKNOWN
             self.statement(part, told)
+            is_alone = isinstance(part, Simple) and len(self.runs) == first + 1
+            link = (number, place, int(is_alone)) if is_and else ()
+            self.runs[first:] = [replace(run, link=link or run.link) for run in self.runs[first:]]
             self.is_started = self.is_started and is_and and (came_through or part not in loud)
         self.is_started = was_started
 

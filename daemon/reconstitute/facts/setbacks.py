@@ -178,13 +178,14 @@ class _Passed:
 
     def overcame(self, failed: _Made) -> _Later | None:
         """What first succeeded after a failure: each command that may have failed, by itself or in a target."""
-        wanted, done = list(failed.blamed), set[runs.Key]()
+        wanted, done, keys = list(failed.blamed), set[runs.Key](), [run.key for run in failed.blamed]
         for one, run in self._later(failed):
             done |= {run.key, *self._recipes.get(run.key, ())}
             wanted = [each for each in wanted if not (self._is_done(each, done) or _does_more(one, run, failed, each))]
             if not wanted:
                 is_part = any(run.key in self._recipes.get(each.key, ()) for each in failed.blamed)
-                return _Later(one, one.call.title if is_part else cut(run.text, LONGEST_TITLE))
+                is_line = len(failed.blamed) > 1 and all(each in [run.key for run in one.ran] for each in keys)
+                return _Later(one, one.call.title if is_part or is_line else cut(run.text, LONGEST_TITLE))
         return None
 
     def _later(self, failed: _Made) -> Iterator[tuple[_Made, Run]]:

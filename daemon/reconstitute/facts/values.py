@@ -268,7 +268,8 @@ class Command:
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
     `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
     revert took back. `named`: a README, manifest or Makefile of the project names it. `ran_as` is how it was run before
-    its script was moved; empty where it still can be run so.
+    its script was moved; empty where it still can be run so. `is_least`: it may have been run more than `times`;
+    `line_exit` is the exit status of the last line that it was in, where that tells nothing surer.
     """
 
     group: str
@@ -283,6 +284,8 @@ class Command:
     taken_back: bool = False
     named: bool = False
     ran_as: str = ""
+    is_least: bool = False
+    line_exit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,8 @@ class Entries:
         ended = [f"before that it {before}"] if before and one.last in (CallStatus.OK, CallStatus.FAILED) else []
         if one.last not in (CallStatus.OK, CallStatus.FAILED):
             ended = [*filter(None, [self._succeeded(one), self._failed(one)])]
-        times = [f"run {one.times} times"] if one.times > 1 else []
+        times = [f"run {'at least ' if one.is_least else ''}{one.times} times"] if one.times > 1 else []
+        times = ["perhaps run more than once"] if one.is_least and one.times == 1 else times
         return "; ".join([said, *ended, *times])
 
     def last_run(self, one: Command) -> str:
@@ -95,7 +96,8 @@ class Entries:
             ended = self._succeeded(one) or "succeeded"
         else:
             last = {CallStatus.STOPPED: "its last run was stopped", CallStatus.REFUSED: "its last run was refused"}
-            ended = last.get(one.last, "how its last run ended is not recorded")
+            line = f"; the line it was in ended with exit status {one.line_exit}" if one.line_exit else ""
+            ended = last.get(one.last, f"how its last run ended is not recorded{line}")
         return f"{_code(one.command)}{where}: {ended}"
 
     def _succeeded(self, one: Command) -> str:

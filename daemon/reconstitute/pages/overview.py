@@ -122,7 +122,8 @@ class Overview:
         if named is not None:
             return self._named(named, commands)
         good = [one for one in commands if one.last is CallStatus.OK and one.group in _FOR]
-        main = min(good, key=lambda one: list(_FOR).index(one.group), default=None) or ran or next(iter(commands), None)
+        rest = (one for one in commands if one.group in _FOR)
+        main = min(good, key=lambda one: list(_FOR).index(one.group), default=None) or ran or next(rest, None)
         return self._last_run(main) if main is not None else markdown.Markdown("")
 
     def _last_run(self, one: Command) -> markdown.Markdown:
