@@ -78,6 +78,11 @@ def test_what_a_chain_failed_at_is_named_alone_with_its_folder() -> None:
     assert (found.text, found.detail) == ("cargo build --offline", "exit 101; in api")
 
 
+def test_a_line_that_only_passes_a_failure_on_is_named_whole() -> None:
+    for command in ("echo out; echo err >&2; exit 3", "make; false"):
+        assert only(session(asked("Do it.", ran(command, 3)))).text == command
+
+
 def test_a_program_that_is_not_there_is_told_even_if_only_its_version_was_asked() -> None:
     found = only(session(asked("Try it.", ran("luanti --version", 127, "bash: line 1: luanti: command not found"))))
     assert found.detail == "exit 127; could not run: `luanti` is not installed"

@@ -48,6 +48,8 @@ _FEWEST_WORDS = 4
 _WORDS_OF_A_TARGET = 2
 """Of a single word more words make another thing, as of make ``make clean``."""
 _NO_TEXT = "a request"
+_SAY_NOTHING = {"exit", "return", "false"}
+"""Commands that only pass on that something before them failed."""
 _TURNED_BACK = "its turn was taken back"
 _NOT_TOLD = "was run again later; how that ended is not recorded"
 _OF_AGENT = re.compile(r" \(@\S+ subagent\)$")
@@ -78,6 +80,7 @@ class _Made:
     def text(self) -> str:
         """The command that failed, where it is known which one; else the title of the call."""
         is_one = len(self.blamed) == 1 and not self.blamed[0].is_inline
+        is_one = is_one and self.blamed[0].program.name not in _SAY_NOTHING
         return cut(self.blamed[0].text, LONGEST_TITLE) if is_one else self.call.title
 
 
