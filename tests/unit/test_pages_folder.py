@@ -159,11 +159,24 @@ MAKE = Script("run", "make run", "./start --all", f"{ROOT}/Makefile", "run")
         ([replace(STARTED, group="install"), replace(run("./t", CallStatus.OK), group="test")], [],
          "to test it: `./t`: succeeded"),
         ([replace(STARTED, failed=CITED, exit=3, times=4)], [], "`./start`: succeeded 1970-01-01 00:00[^1].\n"),
+        ([run("./x", CallStatus.UNKNOWN, line_exit=2)], [],
+         "`./x`: how its last run ended is not recorded; the line it was in ended with exit status 2."),
+        ([replace(STARTED, group="other"), replace(run("make", CallStatus.FAILED), group="build")], [],
+         "to build it: `make`: **failed**"),
     ],
 )  # fmt: skip
 def test_what_succeeded_or_is_named_is_the_way_to_run_it(commands: list[Command], scripts: list[Script], said: str):
     given = Facts(commands=tuple(commands), scripts=tuple(scripts))
     assert f"**Run it**: {said}" in front(material([file("a.py")], facts=given))
+
+
+@pytest.mark.parametrize(
+    ("times", "is_least", "said"),
+    [(3, False, "; run 3 times"), (3, True, "; run at least 3 times"), (1, True, "; perhaps run more than once")],
+)
+def test_how_often_a_command_ran_is_said_as_far_as_it_is_known(times: int, is_least: bool, said: str):
+    shown = front(material([file("a.py")], facts=Facts(commands=(replace(STARTED, times=times, is_least=is_least),))))
+    assert f"`./start`: succeeded 1970-01-01 00:00[^1]{said}\n" in shown
 
 
 NOT_RUN = "it was not run in these sessions"
