@@ -417,7 +417,7 @@ def test_a_later_prompt_about_it_takes_a_decision_back(later: str, is_taken_back
     """Also where another prompt stands between them."""
     stated = asked("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
     facts = session(stated, asked("What do you think of NATS?"), asked(later, edited("b.py")))
-    assert rules.find([facts])[0].standing.startswith("taken back by a later prompt: “") is is_taken_back
+    assert rules.find([facts])[-1].standing.startswith("taken back by a later prompt: “") is is_taken_back
 
 
 def test_a_decision_whose_change_was_undone_says_so() -> None:
@@ -431,7 +431,7 @@ def test_a_later_decision_on_the_same_thing_replaces_it() -> None:
     second = session(asked("POST should answer 201.", edited("a.py")), at=100)
     new, old = rules.find([first, second])
     assert old.standing == "replaced later: “POST should answer 201.”"
-    assert (new.standing, new.replaces) == ("", "POST should answer 200.")
+    assert (new.standing, new.replaces) == ("", "“POST should answer 200.”")
 
 
 def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
@@ -483,7 +483,7 @@ def test_a_number_that_was_set_again_replaces_the_decision_that_named_it() -> No
         ("The fee is now 12, as the hall got dearer.", "fee = 12\nimport sqlite3\n"),
     )
     new, other, old = rules.find([facts], [made])
-    assert (new.replaces, new.standing) == ("The fee should be 10.", "")
+    assert (new.replaces, new.standing) == ("“The fee should be 10.”", "")
     assert (other.standing, other.note) == ("", "")
     assert old.standing == "replaced later: “The fee is now 12, as the hall got dearer.”"
 

@@ -17,8 +17,9 @@ _KINDS = (
     "rule", "norm", "bare", "lasting", "choice", "rethink", "because",
     "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
     "task", "swap", "moment", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
+    "back", "no_thing",
 )  # fmt: skip
-_WITH_GROUPS = {"contrast", "reason"}
+_WITH_GROUPS = {"contrast", "reason", "back"}
 _OWN_LETTERS = {"tr": re.compile(r"[ığİĞ]"), "cs": re.compile(r"[ěřůĚŘŮ]")}
 """Letters of a language that none of the others here has."""
 _WITHOUT_BLANKS = frozenset({"zh", "ja", "ko"})

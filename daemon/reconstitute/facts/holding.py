@@ -16,6 +16,8 @@ from daemon.reconstitute.facts.values import CallStatus, Ending, Rule, SessionFa
 
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")
+_SHORT_NAME = re.compile(r"\b(?=\w*\d)[^\W_]{2,}")
+"""A name or value with a figure, such as "B2", which is shorter than other words."""
 _OPENING = 60
 """Characters of a prompt in which it says that the one before no longer holds."""
 _ALIKE = 0.6
@@ -137,6 +139,7 @@ def _with_later_ones(said: list[Said], written: Written) -> list[Rule]:
             earlier, later = rules[before], rules[place]
             is_replaced = (
                 _replaces(later, earlier)
+                or returns_to(sentences.whole(later.text), one.turn.prompt, earlier)
                 or _sets_again(one, said[before])
                 or _thinks_better(one, said[before], written)
             )
@@ -149,7 +152,7 @@ def _with_later_ones(said: list[Said], written: Written) -> list[Rule]:
                 earlier, note="", standing=f"replaced later: “{sentences.shorten(later.text, 120)}”"
             )
             if not later.replaces or one.values:
-                rules[place] = replace(later, replaces=earlier.text)
+                rules[place] = replace(later, replaces=quoted(earlier))
     return rules
 
 
@@ -191,6 +194,38 @@ def _replaces(later: Rule, earlier: Rule) -> bool:
         return True
     is_other_value = bool(old - new and new - old) and all(map(_NUMBER.fullmatch, old ^ new))
     return is_other_value and len(old & new) >= max(1, _ALIKE * min(len(old), len(new)))
+
+
+def returns_to(sentence: sentences.Sentence, context: str, earlier: Rule) -> bool:
+    """Whether a sentence goes back to, or stays with, what an earlier decision replaced, and not what it chose."""
+    if sentence.is_question or earlier.kind != "decision" or not earlier.replaces:
+        return False
+    chosen = _names(earlier.text.replace(earlier.replaces, " "))
+    dropped = _names(earlier.replaces) - chosen
+    for language in cues.of(sentence.bare, context) if dropped & _names(sentence.text) else ():
+        bare = language.without_lead(sentence.bare)
+        match = language.find("back", bare)
+        if match is None or _is_limited(language, bare):
+            continue
+        start = len(sentence.bare) - len(bare)
+        named = _names(sentence.text[start + match.start("y") : start + match.end("y")])
+        return bool(named & dropped) and not named & chosen
+    return False
+
+
+def quoted(decision: Rule) -> str:
+    """A whole decision as what another one replaced."""
+    return f"“{sentences.shorten(decision.text, 120)}”"
+
+
+def _is_limited(language: cues.Cues, bare: str) -> bool:
+    """Whether it holds for the moment only, or under a condition, wherever that stands."""
+    clauses = (bare[word.start() :] for word in re.finditer(r"\w+", bare))
+    return bool(language.find("moment", bare)) or any(language.find("condition", one) for one in clauses)
+
+
+def _names(text: str) -> frozenset[str]:
+    return subjects.of(text) | {name.casefold() for name in _SHORT_NAME.findall(text)}
 
 
 def _without_repetitions(said: list[Said]) -> list[Said]:

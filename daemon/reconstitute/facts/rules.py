@@ -3,8 +3,8 @@
 Only what somebody said in so many words counts: no question, wish, doubt, hearsay, quotation or code (`sentences`), and
 no plain task. By which words a language states one is in `cues.toml`. A rule is the user's; a decision of the agent
 counts where its answer was whole and changed something. Guarantees: `Rule.text` and `reason` are
-stretches of what was said, `replaces` is one, too, or the number or decision that stood there before; a statement that
-no longer holds says so in `standing`; at most MOST.
+stretches of what was said, `replaces` is one, too, or the number that stood there before, or a decision in quotes; a
+statement that no longer holds says so in `standing`; at most MOST.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> t
     written = Written(files)
     turns = [(facts, turn) for facts in sessions for turn in facts.turns[facts.copied :]]
     found = [*chain.from_iterable(_of_turn(facts, turn, written) for facts, turn in turns), *_answers(turns, written)]
+    found += _returns(found)
     said = sorted(found, key=lambda one: (one.rule.time, one.rule.citation.message_id))
     rules = holding.judged(said, sessions, written)
     rules = _with_files(rules, rule_files.find(files))
@@ -122,6 +123,35 @@ def _answers(turns: Sequence[tuple[SessionFacts, Turn]], written: Written) -> It
             rule = Rule(answer.text, "user", "decision", turn.time, citation, replaces=choice.other)
             note = f"the answer to “{sentences.shorten(choice.question, 120)}”"
             yield Said(replace(rule, note=note), turn, facts, forbids=False)
+
+
+def _returns(found: Sequence[Said]) -> list[Said]:
+    """The sentences by which a later prompt of its session goes back to what a decision had replaced."""
+    told = {(one.turn.prompt_id, one.rule.text) for one in found}
+    returns: list[Said] = []
+    waiting = [one for one in found if one.rule.replaces and one.rule.kind == "decision"]
+    while waiting:
+        one = waiting.pop()
+        later = _return(one)
+        if later and (later.turn.prompt_id, later.rule.text) not in told:
+            told.add((later.turn.prompt_id, later.rule.text))
+            returns.append(later)
+            waiting.append(later)  # it may be taken back in its turn
+    return returns
+
+
+def _return(one: Said) -> Said | None:
+    for turn in one.session.turns:
+        if turn.time <= one.turn.time or turn.taken_back or not _is_of_user(one.session, turn) or turn.is_compaction:
+            continue
+        pieces = sentences.split(turn.prompt)
+        for sentence, following in zip_longest(pieces, pieces[1:]):
+            if holding.returns_to(sentence, turn.prompt, one.rule):
+                citation = Citation(one.session.id, turn.prompt_id, turn.time, sentence.text)
+                reason = _reason_after(following, turn.prompt) if following else ""
+                rule = Rule(sentence.text, "user", "decision", turn.time, citation, reason, holding.quoted(one.rule))
+                return Said(rule, turn, one.session, forbids=False)
+    return None
 
 
 def _of_number(reply: str, answer: Sentence, turn: Turn, written: Written) -> Choice | None:

@@ -26,6 +26,8 @@ _WITH_REASON = re.compile(r"[^:：,]{3,60}[:：]\s?\S.{8,}")
 _ENDS = frozenset(",;，；、で")
 _MOST_OF_A_PHRASE = 4
 """Words of what is replaced, where the sentence begins with it."""
+_PARTICLES = re.compile(r"(?<=\S)(?:\s*(?:了|吧|啦|呢|啊)|(?<!目)的)+$")
+"""What ends a Chinese sentence, and is no part of the thing before it."""
 _MOST_KEPT = 16_384
 
 
@@ -91,7 +93,7 @@ def _completed(statement: Statement, language: Cues, sentence: Sentence) -> Stat
     return replace(
         statement,
         reason=_stretch(language, "reason", "r", sentence),
-        replaces=_stretch(language, "contrast", "y", sentence),
+        replaces=_thing(language, _stretch(language, "contrast", "y", sentence)),
         forbids=statement.kind == "rule" and language.find("never", sentence.bare) is not None,
     )
 
@@ -157,6 +159,12 @@ def _of_agent(language: Cues, bare: str) -> str:
 def _names_first(language: Cues, contrast: re.Match[str], bare: str) -> bool:
     """Whether it names the one thing and then, by the first way to compare of its language, the other."""
     return contrast.re is next(language.patterns("contrast")) and bool(_FIRST_WORD.fullmatch(bare[: contrast.start()]))
+
+
+def _thing(language: Cues, phrase: str) -> str:
+    """What was replaced, as a thing or value; empty where the words begin like a part of a sentence."""
+    thing = _PARTICLES.sub("", phrase) if language.code == "zh" else phrase
+    return "" if language.find("no_thing", thing) else thing
 
 
 def _stretch(language: Cues, kind: str, group: str, sentence: Sentence) -> str:
