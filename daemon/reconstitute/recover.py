@@ -80,6 +80,15 @@ class Recovered:
         return FileHistory(self.path, self.revisions).last_change
 
     @property
+    def moved_to(self) -> str:
+        """Where it went, if it is gone because it was moved; empty where it is there or was deleted.
+
+        What only shows later that it is still gone tells nothing of that.
+        """
+        changed = self.changed
+        return changed.moved_to if self.state is State.DELETED and changed is not None else ""
+
+    @property
     def held(self) -> Revision | None:
         """The newest revision in which it was there: the last one, or for a deleted file the one before."""
         return next((revision for revision in reversed(self.revisions) if not revision.deleted), None)

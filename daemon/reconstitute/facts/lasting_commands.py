@@ -46,10 +46,10 @@ def places(target: str, files: Sequence[Recovered]) -> Mapping[str, str]:
     deleted = {file.path: file for file in files if file.state is State.DELETED}
     found = {}
     for path, file in deleted.items():
-        to, seen = file.last.moved_to, {path}
+        to, seen = file.moved_to, {path}
         while to in deleted and to not in seen:
             seen.add(to)
-            to = deleted[to].last.moved_to
+            to = deleted[to].moved_to
         is_there = to and to not in deleted
         found[posixpath.relpath(path, target)] = posixpath.relpath(to, target) if is_there else ""
     return found

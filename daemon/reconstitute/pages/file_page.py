@@ -38,6 +38,7 @@ _IDENTITY = (
     "outside_change", "moved_from", "moved_to", "fragments", "mode", "mark_unknown", "blob",
 )  # fmt: skip
 """The fields of a revision that its page may depend on, beside its content."""
+_MOVED = "it is certain that the file was moved; this page has what it held before, as far as that is known"
 MOST_UNFOLDED = 200
 """Lines of a content that stands open on its page."""
 
@@ -113,7 +114,7 @@ class FilePages:
             statements=self._known.statements(file.relative),
             notes=notes,
             standing=standing(file, partial(self._refer, page)),
-            meaning=MEANING[file.state],
+            meaning=_MOVED if file.moved_to else MEANING[file.state],
             on_disk=on_disk(file),
             content=shown,
             is_folded=is_long(shown),
@@ -144,9 +145,11 @@ def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
     """How well the file is known, as of when, in a sentence that anybody understands."""
     last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
     if file.state is State.DELETED:
-        if last.moved_to:
-            return markdown.Markdown(f"It was moved to {refer(last.moved_to)} on {at}.")
-        how = "taken back, and so removed," if last.tool == "revert" else "deleted"
+        gone = file.changed or last
+        at = f"{markdown.moment(gone.time)} ({markdown.zone()})"
+        if file.moved_to:
+            return markdown.Markdown(f"It was moved to {refer(file.moved_to)} on {at}.")
+        how = "taken back, and so removed," if gone.tool == "revert" else "deleted"
         return markdown.Markdown(f"It was {how} on {at}.")
     if file.state in {State.VERIFIED, State.PROVEN}:
         return markdown.Markdown(f"Known exactly, as of {at}.")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon import markdown
+from daemon.files import Revision
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import generated
@@ -19,7 +20,7 @@ from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.pages.overview import is_moved, unknown_folders
+from daemon.reconstitute.pages.overview import unknown_folders
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.said import sentence
 from daemon.reconstitute.recover import Recovered, State
@@ -52,8 +53,7 @@ class _Row:
     name: markdown.Markdown
     purpose: str
     known: str
-    time: int
-    session_id: str
+    change: Revision | None
     is_quiet: bool = False
 
 
@@ -133,18 +133,18 @@ class FilesTable:
         return ["\n".join(lines), f"{_EXACTLY}." if is_exact else f"{_EXACTLY}; {_LEGEND}"]
 
     def _change(self, row: _Row) -> str:
-        if not row.time:
+        """When and in which session it was changed; what a session only found changed was not changed in it."""
+        change = row.change
+        if change is None or not change.time:
             return "seen only"
-        title = self._titles.get(row.session_id, "")
-        where = f" {self._links.session(row.session_id, title, _MOST_TITLE)}" if title else ""
-        return f"{markdown.day(row.time)}{where}"
+        title = self._titles.get(change.session_id, "")
+        where = f" {self._links.session(change.session_id, title, _MOST_TITLE)}" if title else ""
+        return f"{markdown.day(change.time)}{' outside OpenCode' if change.is_from_outside else where}"
 
     def _file(self, file: Recovered) -> _Row:
-        changed = file.changed
-        time, session_id = (changed.time, changed.session_id) if changed is not None else (0, "")
         is_quiet = not self._known.is_worked_on(file.relative)
         known = _LOST_FOLDER if file.is_folder else _KNOWN[file.state]
-        return _Row(self._name(file.path), self._for(file), known, time, session_id, is_quiet)
+        return _Row(self._name(file.path), self._for(file), known, file.changed, is_quiet)
 
     def _folder(self, folder: str) -> _Row | None:
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
@@ -162,9 +162,8 @@ class FilesTable:
         about += f": {self._cell(said[0])}" if said else ""
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
         label = markdown.link(name, self._plan.href(self._links.page, folder))
-        time, session_id = (newest.time, newest.session_id) if newest is not None else (0, "")
         is_quiet = not any(self._known.is_worked_on(file.relative) for file in files)
-        return _Row(label, about, known, time, session_id, is_quiet)
+        return _Row(label, about, known, newest, is_quiet)
 
     def _inner(self, folders: Sequence[str]) -> list[str]:
         """The folders whose files stand in the same table, in a line."""
@@ -203,18 +202,10 @@ class FilesTable:
 
     def _gone(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""
-        targets = {
-            revision.moved_from: file.path
-            for file in self._known.material.files
-            for revision in file.revisions
-            if revision.moved_from
-        }
         made = []
-        deleted = [self._links.file(file.path) for file in files if not is_moved(file)]
+        deleted = [self._links.file(file.path) for file in files if not file.moved_to]
         moved = [
-            self._links.file(file.path) + (f" → {self._links.file(targets[file.path])}" if file.path in targets else "")
-            for file in files
-            if is_moved(file)
+            f"{self._links.file(file.path)} → {self._links.file(file.moved_to)}" for file in files if file.moved_to
         ]
         for word, names in (("Deleted", deleted), ("Moved away", moved)):
             more = f" and {len(names) - _MOST_GONE} more" if len(names) > _MOST_GONE else ""

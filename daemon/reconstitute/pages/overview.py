@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from daemon import markdown
-from daemon.model import FileEdit, Operation
+from daemon.model import FileEdit
 from daemon.recall.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import spellings
@@ -200,7 +200,7 @@ def known(files: Sequence[Recovered]) -> str:
     folders = unknown_folders(files)
     files = [file for file in files if not file.is_folder]
     gone = [file for file in files if file.state is State.DELETED]
-    moved = sum(is_moved(file) for file in gone)
+    moved = sum(bool(file.moved_to) for file in gone)
     there = len(files) - len(gone)
     if not there:
         said = "" if folders else "no file is left" if gone else "it is not certain that it has any file"
@@ -226,11 +226,6 @@ def unknown_folders(files: Sequence[Recovered]) -> str:
     """``the files in 2 folders are unknown``: of these not even the names in them are recorded; empty without any."""
     count = sum(file.is_folder for file in files)
     return f"the files in {counted(count, 'folder')} are unknown" if count else ""
-
-
-def is_moved(file: Recovered) -> bool:
-    """Whether the file was moved away, not deleted."""
-    return file.state is State.DELETED and file.last.operation is Operation.MOVE
 
 
 def _as_of(standing: Standing) -> str:
