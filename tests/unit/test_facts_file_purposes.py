@@ -67,6 +67,16 @@ TABLE = [
     ("a.adoc", "= Orbit of Moons\n\nText.\n", "Orbit of Moons", "heading"),
     ("a.org", "* Einkauf der Woche\n- Brot\n", "Einkauf der Woche", "heading"),
     ("README.md", "# shop\n\nSells used books. Really.\n", "Sells used books.", "first paragraph"),
+    ("a.qmd", "---\ntitle: Tides of the bay\nformat: pdf\n---\n\nThe gauge of 2019 was moved.\n", "Tides of the bay", "title"),
+    ("a.Rmd", '---\ntitle: "Gezeiten: ein Jahr"\n---\n## a\n\nDer Pegel ist neu.\n', "Gezeiten: ein Jahr", "title"),
+    ("a.md", "+++\ntitle = '潮の高さ'\n+++\n\n計器は去年動かした。\n", "潮の高さ", "title"),
+    ("a.md", "---\ntitle: >-\n  folded\n---\n\nThe gauge was moved.\n", "The gauge was moved.", "first paragraph"),
+    ("a.md", "---\nx: 1\n---\n\nThe gauge was moved.\n\ntitle: no front\n", "The gauge was moved.", "first paragraph"),
+    ("tides.md", "---\ntitle: Tides\n---\n\nThe gauge was moved.\n", "The gauge was moved.", "first paragraph"),
+    ("README.md", "---\ntitle: Tides of the bay\n---\n\nDraws the tides.\n", "Draws the tides.", "first paragraph"),
+    (".env.example", "# Copy to .env and fill in\nKEY=\nHOST=\n", "Copy to .env and fill in", "comment"),
+    ("nginx.conf.dist", "# Vorlage des Servers\n\nuser x;\n", "Vorlage des Servers", "comment"),
+    ("config.yml.sample", "# Примерные настройки\n\na: 1\n", "Примерные настройки", "comment"),
 ]  # fmt: skip
 
 
@@ -131,6 +141,14 @@ def test_a_file_without_words_is_for_what_its_prompt_asked():
         ("Write tilling.py, which turns the soil.", ""),
         ("Write till.pyc for the cache of it.", ""),
         ("Write till.py.", ""),
+        ("This repository holds all of our shop: the till and the stock.", ""),
+        ("Dieses Projekt führt den Laden: till und Lager.", ""),
+        ("这个仓库用来管理整个商店：till 和仓储。", ""),
+        ("Never put a password into till.py.", ""),
+        ("密码永远不要写进 till.py。", ""),
+        ("Add a till to this project.", "Add a till to this project."),
+        ("This repository holds a till and a stock. Begin with the till of the bar.", ""),
+        ("This repository holds a till and a stock. Write till.py for the bar.", "Write till.py for the bar."),
     ],
 )
 def test_only_the_sentence_of_a_prompt_that_names_the_file_counts(prompt, said):

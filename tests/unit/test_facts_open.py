@@ -312,6 +312,24 @@ def test_tests_that_could_not_be_started_are_told_so(command: str, output: str, 
     assert (point.text, point.detail) == (command, f"exit 127; could not run: {told}")
 
 
+REFUSED = ran("rsync -a site/ web:/srv/", status=CallStatus.REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("calls", "reply", "open_"),
+    [
+        ([REFUSED], "Non ho pubblicato niente: la pubblicazione la fa solo Anna.", []),
+        ([REFUSED, ran("ls")], "I did not run rsync.", []),
+        ([ran("ls"), REFUSED], "サイトは公開できませんでした。", []),
+        ([REFUSED], "I did not run rsync. I could not draw the diagram.", ["I could not draw the diagram."]),
+        ([REFUSED, ran("ls")], "I could not draw the diagram.", ["I could not draw the diagram."]),
+        ([ran("ls")], "I did not run rsync.", ["I did not run rsync."]),
+    ],
+)
+def test_what_was_not_done_as_it_was_refused_is_not_open(calls: list[Call], reply: str, open_: list[str]) -> None:
+    assert texts(session(asked("Go.", *calls, reply=reply))) == open_
+
+
 NOT_DONE = "I could not draw the diagram."
 
 

@@ -234,6 +234,21 @@ def test_the_first_prompt_counts_where_it_says_something(prompt, is_said):
 
 
 @pytest.mark.parametrize(
+    ("said", "rest"),
+    [
+        ("This is the site of our choir, with dates and songs.", " Start with the dates."),
+        ("Das ist die Seite unseres Chors, mit Terminen und Liedern.", " Fang mit den Terminen an."),
+        ("这里放的是我们合唱团网站的全部内容：演出日期、曲目和照片。", "先把日期写好。"),
+        ("Hi there! We make a site for our choir.", " Start with the dates."),
+        ("Build a site for our choir with all dates. It must work offline.", ""),
+        ("Can you make a site for our choir? It must work offline.", ""),
+    ],
+)
+def test_of_a_first_prompt_that_begins_with_a_statement_only_that_counts(said, rest):
+    assert _texts(file("main.py"), sessions=[session(turn(said + rest))]) == [(said, "first prompt")]
+
+
+@pytest.mark.parametrize(
     "opening",
     [
         session(turn("Build a tool that converts csv to json", is_command=True)),

@@ -73,6 +73,10 @@ _DEFINED = re.compile(r"[=({:<]")
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 
 
+_TEMPLATE = re.compile(r"(?<=[^.])\.(?:example|sample|template|tmpl|dist)$")
+"""What stands behind the name of a file that is to be copied and filled in."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Syntax:
     """How comments are written; `always`: one at the top is about the file, whatever follows it."""
@@ -125,7 +129,7 @@ _NAMED = {
 
 def about(name: str, text: str) -> tuple[str, str]:
     """(what the beginning of the source file `name` says of it, ``docstring`` or ``comment``); empty: nothing."""
-    low = name.lower()
+    low = _TEMPLATE.sub("", name.lower())
     ending = low.rpartition(".")[2] if "." in low else ""
     doc = _docstring(ending, text)
     if doc:

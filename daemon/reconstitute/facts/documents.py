@@ -48,6 +48,20 @@ KINDS = {
 """Which language a document is written in, by the ending of its name."""
 
 
+_FRONT_TITLE = re.compile(
+    r"^title[ \t]*[:=][ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s\"'>|{\[&*!][^\n]*))", re.MULTILINE
+)
+
+
+def front_title(text: str) -> str:
+    """The title that the front matter of a Markdown document gives it; empty where it gives none on one line."""
+    front = _FRONT.match(text)
+    found = _FRONT_TITLE.search(front[0]) if front is not None else None
+    if found is None:
+        return ""
+    return plain(found[1] or found[2] or re.sub(r"\s#.*", "", found[3]))
+
+
 def blocks(text: str, kind: str) -> Iterator[Block]:
     """The headings and paragraphs of a document of one of the `KINDS`, in order."""
     if kind == "rst":

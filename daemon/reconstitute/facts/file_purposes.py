@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from daemon.reconstitute.facts import comments, manifests
+from daemon.reconstitute.facts import comments, cues, manifests
 from daemon.reconstitute.facts.contents import (
     Text,
     cut,
@@ -22,9 +22,9 @@ from daemon.reconstitute.facts.contents import (
     sentences,
     weight,
 )
-from daemon.reconstitute.facts.documents import KINDS, blocks
+from daemon.reconstitute.facts.documents import KINDS, blocks, front_title
 from daemon.reconstitute.facts.purpose import asked, maker
-from daemon.reconstitute.facts.sentences import split
+from daemon.reconstitute.facts.sentences import Sentence, split, whole
 from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 from daemon.redact import redact
@@ -87,7 +87,7 @@ def _said(name: str, read: Text) -> Sequence[tuple[str, str]]:
 
 
 def _of_document(name: str, folder: str, text: str, kind: str) -> list[tuple[str, str]]:
-    """Its first heading, or where that only repeats the file's or project's name the first paragraph."""
+    """Its first heading, or where that only repeats the file's or project's name its title or first paragraph."""
     stem, folder = key(name.partition(".")[0]), key(folder)
     heading = paragraph = ""
     for block in islice(blocks(text, kind), _MOST_BLOCKS):
@@ -101,6 +101,9 @@ def _of_document(name: str, folder: str, text: str, kind: str) -> list[tuple[str
     is_readme = stem.startswith("readme")
     if kind == "txt" and not is_readme:
         return []
+    title = front_title(text) if kind == "md" and not is_readme else ""
+    if key(heading) in (stem, folder, "") and key(title) not in (stem, folder, ""):
+        return [(title, "title")]
     if is_readme or key(heading) in (stem, folder, ""):
         return [(paragraph, "first paragraph")]
     return [(heading, "heading")]
@@ -123,6 +126,8 @@ def _of_json(text: str) -> list[tuple[str, str]]:
 # -- the prompt ----------------------------------------------------------------------------------------------------
 
 _SHORTEST_STEM = 3
+_BEGINNING = 24
+"""Characters in which a sentence names what it speaks of; further on the project is where something is put."""
 
 
 def _of_prompt(
@@ -138,8 +143,10 @@ def _of_prompt(
         return None  # somebody else made it meanwhile, or a command line of the user's own did
     name = file.relative.rpartition("/")[2]
     for turn in session.turns[number::-1]:
-        for sentence in _sentences(turn, prompts):
-            if _names(sentence, name) and _says_more(sentence, name):
+        told = [one for one in _sentences(turn, prompts) if _names(one, name) and _says_more(one, name)]
+        own = [one for one in told if not _is_of_more(whole(one))]
+        for sentence in own:
+            if name in sentence or own == told:  # beside a sentence on more a mere word is that one's, too
                 said = cut(sentence, _MOST)
                 return Purpose(said, "prompt", Citation(session.id, turn.prompt_id, turn.time, said))
     return None
@@ -163,3 +170,33 @@ def _names(sentence: str, name: str) -> bool:
 
 def _says_more(sentence: str, name: str) -> bool:
     return weight(sentence.replace(name, " ")) >= 3
+
+
+_WHOLE = re.compile(
+    r"\b(?:this|the (?:whole|entire)|our|my)"
+    r" (?:\w+ )?(?:repo|repository|project|folder|directory|codebase|workspace)\b|"
+    r"\b(?:dies\w*|(?:das|der|die) (?:ganze|gesamte)|unser\w*|mein\w*)"
+    r" (?:repo|repository|projekt|ordner|verzeichnis)\b|"
+    r"\b(?:ce|cette|tout le|notre|mon) (?:dépôt|repo|projet|dossier|répertoire)\b|"
+    r"\b(?:est[ea]|todo el|todo o|nuestro|nosso|mi|meu)"
+    r" (?:repo|repositorio|repositório|proyecto|projeto|carpeta|pasta)\b|"
+    r"\b(?:quest[oa]|tutto il|(?:il )?nostro|(?:il )?mio) (?:repo|repository|progetto|cartella)\b|"
+    r"\b(?:deze|dit|onze|ons|mijn) (?:hele )?(?:repo|repository|project|map)\b|"
+    r"\b(?:to|ten|tym|całe|całym|nasz\w*|mój) (?:repo|repozytorium|projekt\w*|katalog\w*|folder\w*)\b|"
+    r"\b(?:эт\w+|весь|наш\w*|мой|ц\w{1,3}|цей|увесь|мій)"
+    r" (?:репозитори\w+|репозиторі\w+|проект\w*|проєкт\w*|папк\w+)\b|"
+    r"\b(?:det här|den här|hela|vårt|mitt|toto|tento|celý|náš|bu|tüm)"
+    r" (?:repo\w*|projekt\w*|mapp\w*|složk\w+|proje\w*|depo\w*)\b|"
+    r"(?:这个|本|整个|我们的|我的)(?:代码)?(?:仓库|项目|文件夹|目录)|(?:この|本)(?:リポジトリ|プロジェクト|フォルダ)|"
+    r"(?:이|우리) ?(?:저장소|프로젝트|폴더)|هذا (?:المستودع|المشروع|المجلد)",
+    re.IGNORECASE,
+)
+
+
+def _is_of_more(sentence: Sentence) -> bool:
+    """Whether a sentence speaks of the whole project, or states a rule, and so is no purpose of one file."""
+    begins = _WHOLE.search(sentence.bare[:_BEGINNING])
+    return begins is not None or any(
+        one.find("rule", sentence.bare) or (one.find("norm", sentence.bare) and not one.find("task", sentence.bare))
+        for one in cues.of(sentence.bare)
+    )

@@ -114,7 +114,8 @@ def _known(history: History) -> _Known:
 def _not_done(answer: _Answer) -> Iterator[Found]:
     reply, history = answer.reply, answer.known.history
     undone = [place for place, one in enumerate(answer.said) if _says_undone(one, reply.text)]
-    if not undone or _succeeded_later(answer):
+    still = sorted(set(undone) - _refused(answer, undone))
+    if not still or _succeeded_later(answer):
         return
     reaction = next((turn for turn in answer.following if not _only_asks(turn)), None)
     if reaction is not None and _answers_all(reaction, answer):
@@ -123,7 +124,7 @@ def _not_done(answer: _Answer) -> Iterator[Found]:
     if reaction is None and answer.asks:
         near.append(subjects.of(questions.following(history.sessions, reply.time)))
     given_up = _given_up(answer)
-    for place in undone:
+    for place in still:
         one = answer.said[place].text
         about = subjects.of(one)
         text = _with_context(answer, place, undone)
@@ -134,6 +135,24 @@ def _not_done(answer: _Answer) -> Iterator[Found]:
         has_new_file = any(answer.known.names.get(word, 0) > answer.turn.ended for word in about)
         if not has_new_file and not (text != one and history.is_said_again(text, reply.time, _SAID_AGAIN)):
             yield answer.point(text), one
+
+
+def _refused(answer: _Answer, undone: Sequence[int]) -> set[int]:
+    """Which sentences say what became of a call of the turn that was refused: that one is told as such, and settled.
+
+    Those are that share most words with it, or the only one of an answer right after it, in whatever words.
+    """
+    calls = answer.turn.calls
+    said = [subjects.of(answer.said[place].text) for place in undone]
+    found: set[int] = set()
+    for call in (one for one in calls if one.status is CallStatus.REFUSED):
+        about = subjects.of(f"{call.title} {call.command} {call.error}")
+        shared = [len(about & words) for words in said]
+        most = max(shared, default=0)
+        found.update(place for place, number in zip(undone, shared, strict=True) if most and number == most)
+    if len(undone) == 1 and calls and calls[-1].status is CallStatus.REFUSED:
+        found.update(undone)
+    return found
 
 
 def _place(reaction: Turn | None, following: Sequence[Turn]) -> int:

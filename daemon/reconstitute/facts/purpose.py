@@ -14,7 +14,7 @@ from itertools import islice
 
 from daemon.files import Revision
 from daemon.model import Operation
-from daemon.reconstitute.facts import generated, main_document, manifests
+from daemon.reconstitute.facts import cues, generated, main_document, manifests
 from daemon.reconstitute.facts.contents import (
     Text,
     has_letters,
@@ -26,7 +26,7 @@ from daemon.reconstitute.facts.contents import (
     weight,
 )
 from daemon.reconstitute.facts.documents import KINDS, Block, blocks
-from daemon.reconstitute.facts.sentences import share, words
+from daemon.reconstitute.facts.sentences import share, whole, words
 from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 
@@ -79,6 +79,8 @@ _CHORES = frozenset(
 _REDACTED = "[REDACTED:"
 _SAME = 0.7
 _MOST_PROJECTS = 6
+_STATEMENT = 20
+"""Characters of a sentence that is no greeting."""
 
 
 def find(target: str, sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> tuple[Purpose, ...]:
@@ -285,10 +287,20 @@ def _of_prompts(
     for citation, text in _opening(first, target, files, is_only=is_only):
         if not is_only and citation.message_id != first_prompt:
             continue
-        said = sentences(text, _MOST, 2)
+        said = _statement(text) or sentences(text, _MOST, 2)
         origin = "first prompt" if citation.message_id == first_prompt else "an early prompt"
         origin += "; most files were there before" if was_there else ""
         yield Purpose(said, origin, replace(citation, quote=said))
+
+
+def _statement(prompt: str) -> str:
+    """The first sentence of a prompt where it states something at length, as what follows are tasks; else empty."""
+    said = sentences(prompt, _MOST)
+    sentence = whole(said)
+    if len(said) < _STATEMENT or weight(said) < 4 or sentence.is_question or not is_sentence_end(said):
+        return ""
+    is_task = any(one.find("task", one.without_lead(sentence.bare)) for one in cues.of(sentence.bare, prompt))
+    return "" if is_task else said
 
 
 def _is_begun(session: SessionFacts) -> bool:
