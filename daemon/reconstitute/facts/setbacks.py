@@ -48,12 +48,10 @@ _FEWEST_WORDS = 4
 _WORDS_OF_A_TARGET = 2
 """Of a single word more words make another thing, as of make ``make clean``."""
 _NO_TEXT = "a request"
-_SAY_NOTHING = {"exit", "return", "false"}
-"""Commands that only pass on that something before them failed."""
+_SAY_NOTHING = {"exit", "return", "false"}  # they only pass on that something before them failed
 _TURNED_BACK = "its turn was taken back"
 _NOT_TOLD = "was run again later; how that ended is not recorded"
-_OF_AGENT = re.compile(r" \(@\S+ subagent\)$")
-"""What OpenCode adds to the title of a sub-agent's session."""
+_OF_AGENT = re.compile(r" \(@\S+ subagent\)$")  # OpenCode adds it to the title of a sub-agent's session
 _ENDED = {CallStatus.OK, CallStatus.FAILED}
 _BAD = {CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED}
 
@@ -79,9 +77,8 @@ class _Made:
     @property
     def text(self) -> str:
         """The command that failed, where it is known which one; else the title of the call."""
-        is_one = len(self.blamed) == 1 and not self.blamed[0].is_inline
-        is_one = is_one and self.blamed[0].program.name not in _SAY_NOTHING
-        return cut(self.blamed[0].text, LONGEST_TITLE) if is_one else self.call.title
+        told = [one for one in self.blamed if not one.is_inline and one.program.name not in _SAY_NOTHING]
+        return cut(told[0].text, LONGEST_TITLE) if told and len(self.blamed) == 1 else self.call.title
 
 
 class _Later(NamedTuple):
