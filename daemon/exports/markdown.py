@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from daemon import markdown, records
+from daemon import records
+from daemon.exports.content import Item, Said, Text, Thought, ToolCall
 from daemon.exports.form import iso, pretty
-from daemon.exports.opened import Opened
-from daemon.exports.said import Item, Said, Text, Thought, ToolCall
-from daemon.markdown import code, inline
+from daemon.exports.sessions import Opened
+from daemon.markdown import inert
+from daemon.markdown.inert import code, inline
 from daemon.model import Json
-from daemon.transcript.shapes import partial_output, patches
+from daemon.transcript.tool_calls import partial_output, patches
 
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
@@ -109,7 +110,7 @@ def _call(item: ToolCall) -> str:
 
 
 def _block(text: str, info: str) -> str:
-    return f"{markdown.fence(text, info)}\n"
+    return f"{inert.fence(text, info)}\n"
 
 
 def _folded(title: str, text: str, subject: str = "") -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from daemon.model import Json
-from daemon.recall.snippet import counted
+from daemon.recall.answer.snippet import counted
 
 
 @dataclass(frozen=True, slots=True)

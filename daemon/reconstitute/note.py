@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from daemon.archive import Archive
 from daemon.index import NoteRow
-from daemon.reconstitute.agent.blocks import clean
-from daemon.reconstitute.agent.kept import Outcome, outcomes
+from daemon.reconstitute.agent.context.blocks import clean
+from daemon.reconstitute.agent.outcomes import Outcome, outcomes
 from daemon.reconstitute.answer import Statement
 from daemon.records import digest, dumps
 from daemon.redact import redact

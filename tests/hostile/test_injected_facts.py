@@ -19,8 +19,8 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.case import Case
-from daemon.reconstitute.agent.rounds import Asked, Rounds
+from daemon.reconstitute.agent.all_questions import Asked, Rounds
+from daemon.reconstitute.agent.context.case import Case
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import Citation, OpenKind, OpenPoint, Rule

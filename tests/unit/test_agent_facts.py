@@ -20,11 +20,11 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.fact_lines import facts_block, keys
+from daemon.reconstitute.agent.context.facts import facts_block, keys
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.prompts import prompts_block
 from daemon.reconstitute.agent.pieces import Pieces
-from daemon.reconstitute.agent.prompt_lines import prompts_block
-from daemon.reconstitute.agent.shown import Shown
-from daemon.reconstitute.agent.tools import Toolbox
+from daemon.reconstitute.agent.tools.toolbox import Toolbox
 from daemon.reconstitute.facts.keys import key
 from daemon.reconstitute.facts.values import (
     Aftermath,

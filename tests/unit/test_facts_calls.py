@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.reconstitute.facts import calls
+from daemon.reconstitute.facts.session import calls
 from daemon.reconstitute.facts.values import Call, CallStatus
 from daemon.redact import redact
 from tests.canaries import SECRETS

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from test_facts_outcomes import turn
 
-from daemon.reconstitute.facts import commits
+from daemon.reconstitute.facts.session import commits
 from daemon.reconstitute.facts.values import Turn
 
 

@@ -10,7 +10,7 @@ from recorded_sessions import MINUTE, Recorded, call, read, recorded
 
 from daemon.files import Files
 from daemon.files.lines import counts
-from daemon.reconstitute.facts import file_changes
+from daemon.reconstitute.facts.session import file_changes
 from daemon.reconstitute.facts.values import FileChange
 
 SHOP = "/home/dev/shop"

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_facts_setbacks import TURNS
 
-from daemon.reconstitute.facts import failing, sentences, setbacks
-from daemon.reconstitute.facts import open as open_points
+from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts.language import sentences
+from daemon.reconstitute.facts.open_points import failing
+from daemon.reconstitute.facts.open_points import points as open_points
 from daemon.reconstitute.facts.values import (
     Call,
     CallStatus,

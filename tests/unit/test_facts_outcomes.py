@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.reconstitute.facts import outcomes
+from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Turn
 
 

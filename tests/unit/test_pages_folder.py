@@ -37,11 +37,11 @@ from daemon.reconstitute.facts.values import (
 )
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.asked import Asked, Superseded
-from daemon.reconstitute.pages.folder import MOST_BYTES
+from daemon.reconstitute.pages.folder.overview import known, unlisted
+from daemon.reconstitute.pages.folder.page import MOST_BYTES
+from daemon.reconstitute.pages.folder.timeline import picture
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.pages.overview import known, unlisted
-from daemon.reconstitute.pages.timeline import picture
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.recover import State
 

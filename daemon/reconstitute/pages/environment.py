@@ -12,9 +12,9 @@ from pathlib import Path
 
 import jinja2
 
-from daemon import markdown
-from daemon.recall.snippet import counted
-from daemon.reconstitute.pages import file_entries
+from daemon.markdown import inert
+from daemon.recall.answer.snippet import counted
+from daemon.reconstitute.pages.file import history
 from daemon.reconstitute.recover import evidence
 from daemon.records import digest_of
 from daemon.redact import redact
@@ -35,28 +35,28 @@ def environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=False,  # noqa: S701 - pages are Markdown: finalize escapes for it, HTML escaping would not
-        finalize=markdown.finalize,
+        finalize=inert.finalize,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "code": markdown.code,
-        "bare": markdown.bare,
-        "cut": markdown.inline,
-        "day": markdown.day,
-        "moment": markdown.moment,
+        "code": inert.code,
+        "bare": inert.bare,
+        "cut": inert.inline,
+        "day": inert.day,
+        "moment": inert.moment,
         "evidence": lambda revision: redact(evidence(revision)),
-        "fence": markdown.fence,
-        "iso": markdown.iso,
-        "prose": markdown.prose,
-        "quoted": markdown.quoted,
-        "title": markdown.title,
-        "tool": file_entries.tool,
+        "fence": inert.fence,
+        "iso": inert.iso,
+        "prose": inert.prose,
+        "quoted": inert.quoted,
+        "title": inert.title,
+        "tool": history.tool,
         "redacted": lambda text: redact(str(text)),
     }
     environment.globals["counted"] = counted
-    environment.globals["link"] = markdown.link
-    environment.globals["zone"] = markdown.zone
+    environment.globals["link"] = inert.link
+    environment.globals["zone"] = inert.zone
     return environment
