@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
+from daemon.display import counted
 from daemon.errors import BadRequest, ReconstituteError
 from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall.answer import hints
 from daemon.recall.answer import results as answers
 from daemon.recall.answer.expand import Expansion, expand
-from daemon.recall.answer.snippet import counted
 from daemon.recall.answer.suggestions import Helper
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query import parse

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon.archive import Archive
+from daemon.display import counted, one_line
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted, one_line
 from daemon.redact import redact
 
 _SAMPLES = 3

@@ -13,12 +13,13 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from daemon.archive import STAGES, Archive
+from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import BadRequest, IndexBroken
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Hit, Json, Session
 from daemon.recall.answer.matching_part import Allowed, meant
-from daemon.recall.answer.snippet import counted, snippet
+from daemon.recall.answer.snippet import snippet
 from daemon.recall.ask import BUDGET_S, Room, answer
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import parse

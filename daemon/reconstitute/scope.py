@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.errors import ReconstituteError
 from daemon.files import FileHistory
 from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
-from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
 from daemon.reconstitute.facts.session import assemble, file_changes, kept_changes, sizes, turns
 from daemon.reconstitute.facts.values import FileChange, SessionFacts

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import count, islice
 
+from daemon.display import one_line
+
 WIDTH = 240
 SCANNED = 1 << 20
 _MOST_PLACES = 2000
@@ -18,21 +20,6 @@ _SHORTEST_STEM = 4
 _SHORTEST_PIECE = 2
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _BETWEEN = r"[\W_]{0,3}"
-# C0 and C1 but white space, terminal colour sequences, and what turns the reading direction.
-_UNSHOWN = re.compile(
-    "\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def one_line(text: str) -> str:
-    """`text` on one line, without characters that are not shown."""
-    return " ".join(_UNSHOWN.sub("", text).split())
-
 
 _Spots = Callable[[Sequence[str]], list[tuple[int, int]]]
 """Where these pieces stand in a text, whatever their case, one behind the other with but a few marks between them."""

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from itertools import islice
 
 from daemon.archive import Archive
+from daemon.display import counted, one_line
 from daemon.errors import BadRequest, IndexBroken, Retry
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.moments import parse_moment
-from daemon.recall.answer.snippet import counted, one_line
 from daemon.recall.search import Recall
 from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
 from daemon.reconstitute.agent.context.ledger import Shown

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from urllib.parse import quote
 
+from daemon.display import counted
 from daemon.files.trees import is_beneath
 from daemon.markdown import inert
 from daemon.model import Json, Page
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from daemon.display import counted
 from daemon.markdown import inert
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
 from daemon.reconstitute.facts.values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes

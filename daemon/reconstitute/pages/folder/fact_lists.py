@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from daemon.display import counted
 from daemon.markdown import inert
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.keys import Entry, key
 from daemon.reconstitute.facts.values import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from daemon.display import counted
 from daemon.files import Revision
 from daemon.markdown import inert
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.content import generated
 from daemon.reconstitute.facts.keys import key

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from daemon.display import counted
 from daemon.markdown import inert
 from daemon.model import FileEdit
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.shell import spellings
 from daemon.reconstitute.facts.shell.outcomes import COULD_NOT_RUN

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon import records
+from daemon.display import counted
 from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall
 from daemon.exports.form import pretty
 from daemon.markdown import inert
 from daemon.markdown.blocks import blocks, quote
 from daemon.markdown.inert import Markdown, code, inline
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_TEXT
 from daemon.reconstitute.facts.values import Call
 from daemon.reconstitute.pages.session import calls

@@ -14,10 +14,10 @@ from functools import partial
 from itertools import pairwise
 
 from daemon import records
+from daemon.display import counted
 from daemon.markdown import inert
 from daemon.markdown.inert import Href, Markdown, code, link, prose
 from daemon.model import Page
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.shell import outcomes
