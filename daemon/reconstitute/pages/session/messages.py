@@ -17,7 +17,7 @@ from daemon.markdown import inert
 from daemon.markdown.blocks import blocks, quote
 from daemon.markdown.inert import Markdown, code, inline
 from daemon.reconstitute.facts.session.sizes import MOST_TEXT
-from daemon.reconstitute.facts.values import Call
+from daemon.reconstitute.facts.session_values import Call
 from daemon.reconstitute.pages.session import calls
 from daemon.reconstitute.pages.transcripts import anchor
 
