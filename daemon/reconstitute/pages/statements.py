@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from daemon import markdown
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
-from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known

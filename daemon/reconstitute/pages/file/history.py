@@ -14,7 +14,7 @@ from daemon.files import Revision
 from daemon.files.end_states import OUTSIDE
 from daemon.files.history import OBSERVATIONS, REVERTED
 from daemon.files.states import Change, Entry, file_history
-from daemon.reconstitute.facts.values import CallStatus
+from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.pages.diffs import Diff, Diffs
 from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import evidence, said

@@ -16,8 +16,8 @@ from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
 from daemon.model import Page
 from daemon.reconstitute.answer import Source, Statement
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Citation, Purpose
+from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.pages.environment import version
 from daemon.reconstitute.pages.file.history import Reference, Teller

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from daemon import markdown
 from daemon.files import Revision
-from daemon.reconstitute.facts.values import Call, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Call, SessionFacts, Turn
 from daemon.reconstitute.pages.transcripts import Transcripts
 
 MOST_PROMPT = 100

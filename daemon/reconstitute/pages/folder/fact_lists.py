@@ -13,11 +13,10 @@ from typing import TypeVar
 from daemon import markdown
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.keys import Entry, key
+from daemon.reconstitute.facts.session_values import CallStatus, Citation
 from daemon.reconstitute.facts.values import (
-    CallStatus,
-    Citation,
     Command,
+    Entry,
     Need,
     OpenKind,
     OpenPoint,
@@ -25,6 +24,7 @@ from daemon.reconstitute.facts.values import (
     Script,
     Setback,
     SetbackKind,
+    key,
 )
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links

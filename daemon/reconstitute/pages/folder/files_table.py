@@ -14,8 +14,7 @@ from daemon.files import Revision
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.content import generated
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.folder.overview import unknown_folders
 from daemon.reconstitute.pages.footnotes import Footnotes

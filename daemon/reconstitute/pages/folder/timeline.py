@@ -15,8 +15,8 @@ from daemon import markdown
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -82,12 +82,12 @@ def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
     if isinstance(one, Folder):
         return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
-    if one.what == "moved" and one.moved_from:
+    if one.kind == "moved" and one.moved_from:
         text += f" (moved from {links.name(one.moved_from)})"
-    elif one.what == "written":
+    elif one.kind == "written":
         text = f"{links.file(one.path)}{written(one)}"
-    elif one.what in {"deleted", "moved"}:
-        text += f" ({one.what})"
+    elif one.kind in {"deleted", "moved"}:
+        text += f" ({one.kind})"
     return markdown.Markdown(f"{text} (taken back)" if one.undone else text)
 
 

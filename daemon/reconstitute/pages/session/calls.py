@@ -14,7 +14,7 @@ from daemon.markdown.blocks import blocks
 from daemon.model import Json
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_FOLDED
-from daemon.reconstitute.facts.values import Call, CallStatus
+from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.transcript.tool_calls import PATH_KEYS, first_text, partial_output, patches
 
 _MOST_TITLE = 160

@@ -19,8 +19,8 @@ from daemon.model import Page
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.pages.folder.page import refs
 from daemon.reconstitute.pages.folder.timeline import written
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -193,11 +193,11 @@ class SessionPages:
         made = []
         for change in changes[:_MOST_FILES]:
             name = next(iter(self._files(page, (change.path,))), Markdown(""))
-            if change.what == "written":
+            if change.kind == "written":
                 made.append(f"{name}{written(change)}")
                 continue
             lines = [f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else ""]
-            what = ["" if change.what == "changed" else change.what, "taken back" if change.undone else ""]
+            what = ["" if change.kind == "changed" else change.kind, "taken back" if change.undone else ""]
             made.append(" ".join(filter(None, [name, *lines, *(f"({one})" for one in what if one)])))
         more = len(changes) - _MOST_FILES
         return ", ".join(made) + (f" and {more} more" if more > 0 else "")
