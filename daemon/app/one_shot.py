@@ -59,20 +59,11 @@ class OneShot(Engine):
             self._embed(_EMBEDDING_S[match])
         return self.unread
 
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """See Service.
-
-        Raises:
-            Retry: by meaning alone nothing was found, and texts wait to be embedded.
-        """
-        answer = super().search(query, mode=mode, limit=limit, context=context)
-        return self._checked(answer, mode, is_found=bool(answer["hits"]))
-
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """See Service.
 
         Raises:
-            Retry: as of `search`.
+            Retry: by meaning alone nothing was found, and texts wait to be embedded.
         """
         answer = super().recall(call, arguments, here=here)
         if "matchMode" not in answer or not answer["coverage"]["eligible"]:

@@ -151,6 +151,8 @@ def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> I
         except ReconstituteError as error:
             draft.warnings.append(f"messages that only mention {target} were not looked for: {error}")
             return
+        if found.degraded:
+            draft.warnings.append(f"not all messages that mention {target} were found: {'; '.join(found.degraded)}")
         whole = _standing_alone(phrase)
         for hit in found.hits:
             message = archive.message(hit.message_id) if directory in {"", hit.directory} else None

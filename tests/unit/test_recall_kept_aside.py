@@ -32,7 +32,7 @@ def house(tmp_path: Path) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, match: str = "hybrid") -> Json:
-    return house.recall(budget_s=60.0).ask(Asked(query=query, match=match))
+    return house.recall(budget_s=60.0).answer(Asked(query=query, match=match))
 
 
 def _set_aside(house: Recorded, place: str, reason: str = "no JSON", at: int = 1, source: str = "test") -> None:

@@ -112,7 +112,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 def _ask(house: Recorded, query: str, match: str, group: str) -> list[Json]:
     # The budget is not what is tested, and a busy machine may need longer for its first embedding.
-    return house.recall(budget_s=60).ask(Asked(query=query, match=match, group=group, explain=True))["results"]  # type: ignore[arg-type]
+    return house.recall(budget_s=60).answer(Asked(query=query, match=match, group=group, explain=True))["results"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -40,7 +40,6 @@ FURTHER = 0.3
 
 TOO_COMMON = 0.1
 """A capitalised word that a larger share of the texts has than this is no name in the text whose meaning is asked."""
-_FURTHEST = 3
 _MOST_READ = 100_000  # characters of parts in which close words are looked for: the best parts come first
 _CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
 
@@ -127,15 +126,6 @@ class Fused:
         return tuple(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Messages that belong together, best first."""
-
-    key: str
-    score: float
-    members: tuple[Fused, ...]
-
-
 def meaning(text: str, facts: Facts) -> str:
     """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
 
@@ -184,21 +174,6 @@ def semantic_weight(facts: Facts) -> float:
     if facts.is_partly_embedded:
         return SEMANTIC_IN_PART
     return SEMANTIC_BESIDE_NAMES if facts.is_exact else SEMANTIC
-
-
-def grouped(fused: Sequence[Fused], key: Callable[[str], str]) -> list[Group]:
-    """Groups of messages, best first: the best message counts whole, the next ones with falling weight.
-
-    `key` names a message's group. Three messages count at most, so that a long session gains nothing by its length.
-    """
-    members: dict[str, list[Fused]] = {}
-    for one in sorted(fused, key=lambda one: (-round(one.score, 12), one.message_id)):
-        members.setdefault(key(one.message_id), []).append(one)
-    groups = [
-        Group(name, sum(one.score * FURTHER**place for place, one in enumerate(some[:_FURTHEST])), tuple(some))
-        for name, some in members.items()
-    ]
-    return sorted(groups, key=lambda group: (-round(group.score, 12), group.key))
 
 
 def _best(candidates: Sequence[Scored]) -> dict[str, float]:
