@@ -14,8 +14,7 @@ from daemon.display import counted
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json, Kind, Message
-from daemon.recall.answer.chat_messages import around
-from daemon.recall.answer.messages import item
+from daemon.recall.answer.messages import around, item
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query.request import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.recall.query.scope import Fits, absolute, at_hand, is_within, latest_at, place_of, several

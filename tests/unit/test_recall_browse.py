@@ -16,7 +16,7 @@ from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Kind, Session
 from daemon.recall import browse
-from daemon.recall.answer.chat_messages import tokens
+from daemon.recall.answer.messages import tokens
 from daemon.recall.catalog import Catalog
 from daemon.recall.query.request import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.transcript.replay import validate

@@ -15,7 +15,7 @@ from recorded_sessions import Recorded, recorded
 from daemon import config
 from daemon.app.one_shot import OneShot
 from daemon.model import Json
-from daemon.recall.quarantine import KeptAside
+from daemon.recall.catalog import KeptAside
 from daemon.recall.query.request import Recall as Asked
 from tests.make_opencode import JsonStore, session, text, user
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.display import one_line
-from daemon.recall.answer.snippet import WIDTH, snippet
+from daemon.recall.answer.excerpt import WIDTH, snippet
 
 FILLER = "lorem ipsum dolor sit amet " * 60
 

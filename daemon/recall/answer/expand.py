@@ -17,7 +17,7 @@ from daemon.archive import Archive
 from daemon.display import counted
 from daemon.model import Hit, Json
 from daemon.recall.answer import messages as shown
-from daemon.recall.answer.chat_messages import tokens, window
+from daemon.recall.answer.messages import tokens, window
 from daemon.recall.catalog import Row
 from daemon.recall.query.request import Recall
 from daemon.recall.ranking.grouping import Find

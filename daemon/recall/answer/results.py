@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from daemon.archive import Archive
 from daemon.display import one_line
 from daemon.model import Json, Kind, Message, Part
-from daemon.recall.answer.matching_part import ANYTHING, Allowed, meant
-from daemon.recall.answer.snippet import snippet
+from daemon.recall.answer.excerpt import ANYTHING, Allowed, meant, snippet
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, split

@@ -18,7 +18,7 @@ from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
-from daemon.recall.answer.matching_part import ANYTHING, Allowed
+from daemon.recall.answer.excerpt import ANYTHING, Allowed
 from daemon.recall.catalog import Row
 from daemon.recall.query import request as asking
 from daemon.redact import redact

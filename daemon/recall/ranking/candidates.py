@@ -19,9 +19,8 @@ from daemon.model import Vector
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import fuzzy as nearly
-from daemon.recall.ranking.fuse import Facts, meaning
+from daemon.recall.ranking.fuse import Facts, meaning, neighbours
 from daemon.recall.ranking.lists import Found
-from daemon.recall.ranking.proximity import neighbours
 from daemon.redact import redact
 
 _MOST_NAMES = 5
