@@ -19,18 +19,16 @@ from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.index import Match as IndexMatch
 from daemon.model import Hit, Json
 from daemon.recall.answer import Response
-from daemon.recall.answer.excerpt import Allowed
 from daemon.recall.answer.results import Looks, result
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.request import Match
 from daemon.recall.query.request import Recall as Request
-from daemon.recall.query.scope import Scope, resolve
+from daemon.recall.query.scope import Allowed, Scope, by_all_names, resolve
 from daemon.recall.ranking import Budget, Plan, Search
 from daemon.recall.ranking.candidates import Candidates
 from daemon.recall.ranking.grouping import Find
-from daemon.recall.touched import by_all_names
 
 BUDGET_S = 2.0
 """Seconds that all searching of one client's request may take."""

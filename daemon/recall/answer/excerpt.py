@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, islice
 from typing import Any
 
 from daemon.display import one_line
 from daemon.index import Match
 from daemon.model import Kind, Message, Section
+from daemon.recall.query.scope import ANYTHING, Allowed
 from daemon.redact import redact
 from daemon.transcript.document import document
 
@@ -134,21 +135,6 @@ _LONG_PART = 8192
 """Characters of a text that surely has chunks of its own; to redact it would take longer than all the rest."""
 _JOINT = "\n\n"
 _WHOLE_KB = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """Kinds and a tool that are asked for; empty means any."""
-
-    kinds: tuple[str, ...] = ()
-    tool: str = ""
-
-    def has(self, kind: str, tool: str) -> bool:
-        """Whether a text of this kind, of this tool, is meant."""
-        return (not self.kinds or kind in self.kinds) and (not self.tool or tool == self.tool)
-
-
-ANYTHING = Allowed()
 
 
 def meant(match: Match, message: Message, title: str, allowed: Allowed, words: Sequence[str]) -> Match | None:
