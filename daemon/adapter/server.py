@@ -17,7 +17,7 @@ from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer, Patience
 from daemon.config import Config
-from daemon.errors import ConfigError, ReconstituteError
+from daemon.errors import ConfigError, Retry
 
 _BACKLOG = 64
 _DRAIN_S = 3.0
@@ -130,7 +130,7 @@ def _tell(config: Config, adapter: Adapter, say: Say, warn: Say) -> None:
     try:
         adapter.sweep()
         models = [model.id for model in adapter.catalog.all()]
-    except ReconstituteError as error:
+    except Retry as error:
         warn(f"{error}; requests are answered with an error until then")
         return
     except RuntimeError:

@@ -30,7 +30,7 @@ from daemon.control.calls import Progress, silent
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
-from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy, SourceMissing
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy
 from daemon.filesystem.disk_space import DiskSpace, is_full
 from daemon.ingest import Intake, Taken, Upkeep, events
 from daemon.model import Json, Target
@@ -220,7 +220,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                     self._unread[source.name] = str(error)
                     full = error
                     continue
-                except (SourceMissing, Retry, OSError) as error:
+                except (Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     since = self._locked.setdefault(source.name, time.monotonic())
                     # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.

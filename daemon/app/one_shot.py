@@ -14,7 +14,7 @@ from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.control.calls import Progress, silent
 from daemon.embed import Embedder
-from daemon.errors import DiskFull, ReconstituteError, Retry
+from daemon.errors import DiskFull, Retry, Skip
 from daemon.ingest import Taken
 from daemon.model import Json
 from daemon.recall.answer.snippet import counted
@@ -107,7 +107,7 @@ class OneShot(Engine):
     def _open_semantic(self) -> None:
         try:
             self.upkeep.open_semantic()
-        except ReconstituteError as error:  # recall answers by words then, and says so
+        except (Retry, Skip) as error:  # recall answers by words then, and says so
             self.report("semantic index", error)
 
     # -- embedding -----------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class OneShot(Engine):
             self._progress({"phase": "embedding", "done": max(0, total - waiting), "total": max(total, waiting)})
             try:
                 done = self.drain_semantic(lambda: time.monotonic() >= until)
-            except ReconstituteError as error:  # the search that follows meets it as well, and says so
+            except (Retry, Skip) as error:  # the search that follows meets it as well, and says so
                 self.report("embedding", error)
                 return
             if not done.messages:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daemon import config
 from daemon.chat import ChatModel
-from daemon.errors import ConfigError, ModelUnavailable
+from daemon.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from daemon.ollama_server import OllamaServer
@@ -138,5 +138,5 @@ def _is_opencode(url: str) -> bool:
     try:
         with OpenCodeServer(url) as server:
             return bool(server.health(timeout_s=PROBE_S))
-    except (ModelUnavailable, ConfigError):  # no address either: whoever asks for it is told
+    except ModelUnavailable:
         return False

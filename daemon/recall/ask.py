@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
-from daemon.errors import BadRequest, ReconstituteError
+from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall.answer import hints
@@ -174,7 +174,7 @@ class _Asking:
                 self._round(looked, "semantic", filters, relevance)
         except BadRequest:
             raise
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             looked.warnings.append(f"meaning was not searched: {redact(str(error))}")
             looked.states["semantic"] = "failed"
         else:
