@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import uvicorn
 
-from daemon.adapter.catalog import Catalog
-from daemon.adapter.connection import Connection
-from daemon.adapter.guard import Guard, is_loopback
+from daemon.adapter.guard import Connection, Guard, is_loopback
+from daemon.adapter.responses import Catalog
 from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer, Patience

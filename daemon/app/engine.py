@@ -41,7 +41,7 @@ from daemon.recall.catalog import Catalog
 from daemon.recall.ranking.candidates import finish
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.look import Look
-from daemon.redact import custom, known
+from daemon.redact import known
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
@@ -92,7 +92,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
 
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
-        custom.configure(config.redact.extra, config.redact.allow)
+        known.configure(config.redact.extra, config.redact.allow)
         self.archive = Archive(config.archive_dir)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
@@ -146,7 +146,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.recovery.close()
         self.upkeep.close()
         self.archive.close()
-        custom.configure((), ())
+        known.configure((), ())
 
     def __enter__(self) -> Self:
         return self

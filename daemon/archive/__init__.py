@@ -20,12 +20,11 @@ from daemon import records
 from daemon.archive import keys, migrate
 from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
-from daemon.archive.messages import merged, superseded
+from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import OwnRecords
 from daemon.archive.parts import drop_unnamed, large_records, parts_of
-from daemon.archive.secrets import KnownSecrets
-from daemon.archive.session_records import SessionRecords
+from daemon.archive.session_records import KnownSecrets, SessionRecords
 from daemon.archive.store import Store
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import FileEdit, Json, Message, OllamaMessage, Session, Vector

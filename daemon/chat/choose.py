@@ -96,8 +96,7 @@ def _words(*, has_tools: bool | None) -> str:
 
 
 def _ollama(chat: config.Chat, name: str) -> ChatModel:
-    from daemon.chat.fallback import ToolsOrActions  # noqa: PLC0415
-    from daemon.chat.ollama import OllamaChat  # noqa: PLC0415
+    from daemon.chat.ollama import OllamaChat, ToolsOrActions  # noqa: PLC0415
 
     return ToolsOrActions(
         OllamaChat(

@@ -19,7 +19,7 @@ from daemon.errors import BadRecord, SourceBusy
 from daemon.ingest.capture import Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
-from daemon.opencode.session_diff import session_diffs
+from daemon.opencode.json_files import session_diffs
 from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits

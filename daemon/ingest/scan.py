@@ -18,9 +18,8 @@ from daemon.archive import STAGES, Archive, Batch
 from daemon.errors import BadRecord, ReconstituteError, SourceBusy
 from daemon.filesystem import disk_space
 from daemon.ingest.evidence import Evidence
-from daemon.ingest.own import is_own
 from daemon.ingest.taken import Taken
-from daemon.ingest.versions import Origin, combine
+from daemon.ingest.versions import Origin, combine, is_own
 from daemon.model import Json, Message, Parts, Session, SourceCounts
 from daemon.opencode import Problem, Reading, Source, Unit
 from daemon.redact import redact_value

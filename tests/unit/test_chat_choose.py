@@ -15,8 +15,7 @@ from daemon import config
 from daemon.chat import ModelUnavailable, ToolCall
 from daemon.chat.actions import Actions
 from daemon.chat.choose import choose
-from daemon.chat.fallback import ToolsOrActions
-from daemon.chat.ollama import OllamaChat
+from daemon.chat.ollama import OllamaChat, ToolsOrActions
 from daemon.chat.opencode.model import OpenCodeChat
 from daemon.errors import ConfigError
 from tests.fake_ollama import DIGEST, FakeOllama, Turn, call

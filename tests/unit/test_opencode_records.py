@@ -15,8 +15,8 @@ from daemon.opencode import Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.discover import Sources
+from daemon.opencode.json_files import session_diff_stamps, session_diffs
 from daemon.opencode.json_tree import JsonTree
-from daemon.opencode.session_diff import session_diff_stamps, session_diffs
 from tests.conftest import Sample
 from tests.make_opencode import Database, JsonStore, session
 from tests.make_opencode_v2 import Row2, Session2, make_v2

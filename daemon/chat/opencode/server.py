@@ -20,9 +20,8 @@ from typing import Any, Self
 from daemon import log
 from daemon.chat import ModelUnavailable, OnText, Reply
 from daemon.chat.opencode import folder as place
-from daemon.chat.opencode.following import Following, Patience
 from daemon.chat.opencode.http import SessionGone, Wire
-from daemon.chat.opencode.turn import Turn, reply_of
+from daemon.chat.opencode.turn import Following, Patience, Turn, reply_of
 from daemon.errors import OutputRefused
 from daemon.model import Json
 from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
