@@ -112,7 +112,7 @@ def _ollama(chat: config.Chat, name: str) -> ChatModel:
 
 def _opencode(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel, str]:
     from daemon.chat.actions import Actions  # noqa: PLC0415
-    from daemon.chat.opencode.model import OpenCodeChat  # noqa: PLC0415
+    from daemon.chat.opencode import OpenCodeChat  # noqa: PLC0415
 
     asked = OpenCodeChat(
         opencode.server_url, opencode.server_model, timeout_s=chat.timeout_seconds, context_tokens=chat.num_ctx

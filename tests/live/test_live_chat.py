@@ -26,7 +26,7 @@ from scripted_model import Call, ScriptedModel, Step, _Handler
 
 from daemon.archive import Archive
 from daemon.chat import BadReply, ModelUnavailable
-from daemon.chat.opencode.model import OpenCodeChat
+from daemon.chat.opencode import OpenCodeChat
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.opencode_ids import OWN_SESSION_TITLE
 from tests.daemon_process import Daemon

@@ -16,7 +16,7 @@ from daemon.chat import ModelUnavailable, ToolCall
 from daemon.chat.actions import Actions
 from daemon.chat.choose import choose
 from daemon.chat.ollama import OllamaChat, ToolsOrActions
-from daemon.chat.opencode.model import OpenCodeChat
+from daemon.chat.opencode import OpenCodeChat
 from daemon.errors import ConfigError
 from tests.fake_ollama import DIGEST, FakeOllama, Turn, call
 

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable
+from daemon.chat.opencode import OpenCodeChat, as_prompt
 from daemon.chat.opencode import folder as place
-from daemon.chat.opencode.model import OpenCodeChat, as_prompt
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.chat.opencode.turn import failure
 from daemon.errors import ConfigError
