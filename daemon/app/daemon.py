@@ -27,7 +27,7 @@ from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.errors import DiskFull, OutputRefused, Retry, Stop
-from daemon.ingest import Taken
+from daemon.ingest import ScanResult
 from daemon.model import Json
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
@@ -124,7 +124,7 @@ class Daemon:
             return
         self._intake.hint(path)
 
-    def _taken(self, taken: Taken) -> None:
+    def _taken(self, taken: ScanResult) -> None:
         self._jobs.taken(taken)
         if taken.changed or taken.removed:
             self._views.taken()

@@ -17,7 +17,7 @@ from daemon.app.feeding import MODEL_S, Loop
 from daemon.app.ground import is_better
 from daemon.errors import BadRequest, OutputRefused, ReconstituteError, Retry, Stop
 from daemon.filesystem.disk_space import is_full
-from daemon.ingest import Taken
+from daemon.ingest import ScanResult
 from daemon.model import Json, Target
 from daemon.redact import redact
 from daemon.requests import Claimed, Request, Requests
@@ -120,7 +120,7 @@ class JobLoop(Loop):
             self._due[path] = min(at, self._due.get(path, at))
         self.wake()
 
-    def taken(self, taken: Taken) -> None:
+    def taken(self, taken: ScanResult) -> None:
         """New evidence: continuous targets that it concerns will run."""
         if not taken.places and not taken.removed:
             return

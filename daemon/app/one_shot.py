@@ -15,7 +15,7 @@ from daemon.config import Config
 from daemon.control.calls import Progress, silent
 from daemon.embed import Embedder
 from daemon.errors import DiskFull, Retry, Skip
-from daemon.ingest import Taken
+from daemon.ingest import ScanResult
 from daemon.model import Json
 from daemon.recall.answer.snippet import counted
 
@@ -36,14 +36,14 @@ class OneShot(Engine):
         self._shown = progress
         self._began = time.monotonic()
 
-    def take(self, **options: Any) -> Taken:
+    def take(self, **options: Any) -> ScanResult:
         """As Engine; without room on the disk the answer is of what there is, and says so."""
         try:
             return super().take(**options)
         except DiskFull as error:
             self.space.pause("intake", error)
             self._unread.setdefault("disk", str(error))
-            return Taken()
+            return ScanResult()
 
     def status(self) -> Json:
         """See Service."""

@@ -36,7 +36,7 @@ place = Path(sys.argv[1])
 with Archive(place / "archive") as archive:
     intake = intake_of(archive, quiet_s=0, free_mb=0)
     Store.write = killed
-    intake.take(JsonTree(place / "oc" / "storage"), patient=False)
+    intake.scan(JsonTree(place / "oc" / "storage"), patient=False)
     Store.write = write
 """
 

@@ -33,7 +33,7 @@ LONG, SHORT = "the long first wording of it", "short now"
 def read(archive: Archive, *sources: Source) -> None:
     intake = intake_of(archive, quiet_s=0.0, free_mb=1)
     for source in sources:
-        intake.take(source)
+        intake.scan(source)
 
 
 def texts(archive: Archive, message_id: str = "msg_1") -> list[str]:
