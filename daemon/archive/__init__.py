@@ -230,10 +230,6 @@ class Archive(OwnRecords):
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def file_edits(self, path: str) -> list[FileEdit]:
-        """All recorded changes and observations of an absolute path, in time order."""
-        return self.files.edits(path)
-
     def paths(self, prefix: str = "/") -> Iterator[str]:
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
         return self.files.paths(prefix)

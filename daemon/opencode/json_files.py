@@ -85,27 +85,6 @@ def load(
         raise BadRecord(f"{path}: {error}") from None
 
 
-def session_diff_stamps(data_dir: Path) -> dict[str, str]:
-    """Every session that has such a file, with a stamp that changes when the file does; empty without the folder.
-
-    Raises:
-        BadRecord: the folder cannot be listed.
-    """
-    folder = data_dir / "storage" / "session_diff"
-    found: dict[str, str] = {}
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".json"):
-                    told = entry.stat(follow_symlinks=False)
-                    found[entry.name.removesuffix(".json")] = f"{told.st_mtime_ns}-{told.st_size}-{told.st_ino}"
-    except (FileNotFoundError, NotADirectoryError):
-        return found  # no folder, or a file that went away while we listed: the next listing tells
-    except OSError as error:
-        raise BadRecord(f"{folder}: cannot be listed: {error.strerror}; check its permissions") from None
-    return found
-
-
 def session_diffs(
     data_dir: Path, session_id: str, record_mb: int = 64, clock: Callable[[], float] = time.time
 ) -> tuple[list[Json], int]:

@@ -11,8 +11,6 @@ from daemon.redact.forms import FORMS, cookies, encoded, private_keys
 from daemon.redact.rules import UNMISTAKABLE, VENDORS, Rule
 from daemon.redact.views import View, composed, lower, peeled, unwrapped
 
-SHAPES: tuple[Rule, ...] = (*VENDORS, *FORMS)
-
 _MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,20}:[0-9a-f]{8}\\?\]")
 """Also as Markdown escapes it: pages are redacted once more when they are written."""
 _CUT_OFF = ("…", "...", "truncated", "omitted", "left out")

@@ -74,7 +74,7 @@ def test_an_archive_that_another_version_filled_is_drawn_anew_once(
 ) -> None:
     store = _store(tmp_path / "data")
     intake_of(archive, quiet_s=0.0, free_mb=1).scan(JsonTree(store.storage))
-    assert [path for path in archive.paths() if archive.file_edits(path)] == ["/w/f0", "/w/f1", "/w/f2"]
+    assert [path for path in archive.paths() if archive.files.edits(path)] == ["/w/f0", "/w/f1", "/w/f2"]
     _forgotten(archive, version)
     assert list(archive.paths()) == []
     seen: list[tuple[int, int]] = []

@@ -260,7 +260,7 @@ def test_opencode_2_and_what_it_imported_are_one_history_in_which_nothing_is_sai
     assert any(b"The stale text of a shared message." in raw for raw in archive.versions("msg_2o"))
     assert archive.message_ids("ses_2_in_both") == ["msg_1q", "msg_2o", "msg_2p"]
     assert archive.unknown_types() == {}
-    assert [edit.operation.value for edit in archive.file_edits(f"{GARDEN}/bed.md")][:1] == ["write"]
+    assert [edit.operation.value for edit in archive.files.edits(f"{GARDEN}/bed.md")][:1] == ["write"]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -542,5 +542,5 @@ def test_the_replay_and_the_file_edits_of_a_message_are_in_the_same_commit(tmp_p
     store.message(assistant("msg_1", "ses_1"), tool("prt_1", "msg_1", "ses_1", "write", state))
     taken = intake_of(archive).scan(JsonTree(store.storage))
     assert [entry["role"] for entry in archive.replay("msg_1")] == ["assistant", "tool"]
-    assert [edit.content for edit in archive.file_edits("/home/dev/p/a.txt")] == ["hello\n"]
+    assert [edit.content for edit in archive.files.edits("/home/dev/p/a.txt")] == ["hello\n"]
     assert taken.places == {"/home/dev/p", "/home/dev/p/a.txt"}

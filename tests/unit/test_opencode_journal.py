@@ -390,7 +390,7 @@ def test_the_archive_has_what_a_revert_removed_and_knows_that_it_was_removed(
         message = archive.message("msg_1")
         assert message is not None
         assert message.parts[0].data["state"] == WRITTEN
-        assert [edit.content for edit in archive.file_edits("/p/f")] == ["x"]
+        assert [edit.content for edit in archive.files.edits("/p/f")] == ["x"]
         third = intake.scan(source)
         assert (third.changed, third.removed, third.quarantined) == (0, 0, 0)
         assert archive.is_deleted("msg_1")
