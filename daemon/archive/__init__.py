@@ -28,7 +28,7 @@ from daemon.archive.session_records import KnownSecrets, SessionRecords
 from daemon.archive.store import Store
 from daemon.errors import ArchiveCorrupt
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Session, Vector
+from daemon.model import Json, Message, OllamaMessage, Session, Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 

@@ -1,1 +1,1 @@
-"""Everything that touches files: what we write lasts, what others own is opened with care, and how much room is left."""
+"""What touches the disk: our own files, written to last; those of others, opened with care; the room that is left."""

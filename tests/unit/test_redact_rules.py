@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from daemon.redact import known, redact
+from daemon.redact import detection, known, redact
 from daemon.redact.forms import FORMS
 from daemon.redact.rules import VENDORS, Rule
 from tests.canaries import RULES, RuleCase
