@@ -7,9 +7,9 @@ from constructed_sessions import FOLDER, asked, ran, session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts import setbacks, shell
 from daemon.reconstitute.facts.session_values import CallStatus
-from daemon.reconstitute.facts.shell import outcomes, runs
+from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.usage import commands
 from daemon.reconstitute.facts.values import Script
 
@@ -142,5 +142,5 @@ def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[t
 @given(st.text(max_size=200), st.integers(-1, 256))
 def test_no_command_is_too_odd_to_be_read(command: str, code: int) -> None:
     call = ran(command, code)
-    assert set(outcomes.passed(call)) <= set(runs.of(call))
-    assert isinstance(outcomes.failed(call), tuple)
+    assert set(shell.passed(call)) <= set(runs.of(call))
+    assert isinstance(shell.failed(call), tuple)

@@ -18,14 +18,15 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.content.text import cut
 from daemon.reconstitute.facts.language import mentions
 from daemon.reconstitute.facts.language.sentences import shorten
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, SessionFacts, TakenBack, Turn
-from daemon.reconstitute.facts.shell import error_line, outcomes, runs
-from daemon.reconstitute.facts.shell.read_only import only_looks
+from daemon.reconstitute.facts.shell import failures, runs
+from daemon.reconstitute.facts.shell.failures import only_looks
 from daemon.reconstitute.facts.shell.runs import Run
 from daemon.reconstitute.facts.usage import commands
 from daemon.reconstitute.facts.values import Script, Setback, SetbackKind
@@ -85,7 +86,7 @@ def find(
     sessions: Sequence[SessionFacts], more: Sequence[Setback] = (), scripts: Sequence[Script] = ()
 ) -> tuple[Setback, ...]:
     """All of them, and `more`: first what was never overcome, then the newest. `scripts` tell what a target runs."""
-    found = [*_of_calls(sessions, outcomes.recipes(scripts)), *_of_turns(sessions), *more]
+    found = [*_of_calls(sessions, shell.recipes(scripts)), *_of_turns(sessions), *more]
     for facts in sessions:
         found.extend(_of_reverts(facts))
     return tuple(sorted(found, key=lambda one: (not is_unsettled(one), -one.time, one.citation.message_id))[:MOST])
@@ -143,7 +144,7 @@ def _first_after(failed: _Made, others: Sequence[_Made]) -> _Later | None:
 
 def _made(facts: SessionFacts, turn: Turn, call: Call) -> _Made:
     if call.command:
-        ran = outcomes.of_call(call)
+        ran = shell.of_call(call)
         blamed = ran if call.status is CallStatus.OK else runs.culprits(call, ran)
         is_read = blamed and not any(run.is_inline for run in blamed)
         key = tuple(word for run in blamed for word in run.key) if is_read else (" ".join(call.command.split()),)
@@ -196,7 +197,7 @@ class _Passed:
 
     def was_run_again(self, failed: _Made) -> bool:
         """Whether its command ran again later, nobody knows how that ended, and it did not print the same cause."""
-        cause = error_line.of(failed.call)
+        cause = failures.cause(failed.call)
         again = (one for run in failed.blamed for one in self._untold[run.key] if one.place > failed.place)
         return any(not (cause and cause in one.call.output) for one in again)
 
@@ -259,7 +260,7 @@ def _of_failures(pairs: Sequence[tuple[_Made, _Later | None]], passed: _Passed) 
         outcome = _with_success(kind, later, same=later.text == last.text)
     elif not last.turn.taken_back and passed.was_run_again(last):
         outcome = _NOT_TOLD
-    errors = {error_line.of(one.call) for one, _ in pairs}
+    errors = {failures.cause(one.call) for one, _ in pairs}
     times = f"{len(pairs)} times" + (", the last one:" if len(errors) > 1 else "") if len(pairs) > 1 else ""
     parent = last.facts.session.parent_id
     who = f"by the sub-agent “{_OF_AGENT.sub('', last.facts.title)}”" if parent else ""
@@ -292,9 +293,9 @@ def _told(call: Call) -> str:
     if call.status is CallStatus.STOPPED:
         return f"stopped after {seconds} s" if call.ended > call.started else "stopped"
     status = f"exit {call.exit}" if call.exit is not None else ""
-    if missing := error_line.missing_program(call):
+    if missing := failures.missing_program(call):
         return f"{status}; could not run: `{missing}` is not {'there' if '/' in missing else 'installed'}"
-    return "; ".join(filter(None, (status, shorten(error_line.of(call)))))
+    return "; ".join(filter(None, (status, shorten(failures.cause(call)))))
 
 
 def _with_success(kind: SetbackKind, later: _Later, *, same: bool) -> str:

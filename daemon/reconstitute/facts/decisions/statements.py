@@ -14,7 +14,7 @@ from functools import lru_cache
 from daemon.reconstitute.facts.language import cues, sentences
 from daemon.reconstitute.facts.language.cues import Cues
 from daemon.reconstitute.facts.language.sentences import Sentence
-from daemon.reconstitute.facts.shell import read_only
+from daemon.reconstitute.facts.shell import failures
 
 _LONGEST = 320
 """A sentence with more characters argues; it is no rule that can be quoted."""
@@ -146,7 +146,7 @@ def _of_agent(language: Cues, bare: str) -> str:
     if language.find("condition", bare) or language.find("offer", bare):
         return ""
     contrast = language.find("contrast", bare)
-    if contrast and read_only.is_tool(contrast["y"]):
+    if contrast and failures.is_tool(contrast["y"]):
         return ""  # how it worked, and not what it decided
     explained = contrast or language.find("reason", bare)
     is_decision = (

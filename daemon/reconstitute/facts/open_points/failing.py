@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.content.text import cut
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
-from daemon.reconstitute.facts.shell import error_line, outcomes
-from daemon.reconstitute.facts.shell.read_only import fails_on_purpose, is_tool, parts
+from daemon.reconstitute.facts.shell import failures, groups
+from daemon.reconstitute.facts.shell.failures import fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.usage import commands
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
 from daemon.reconstitute.recover import Recovered
@@ -78,14 +79,14 @@ def find(
 def _has(call: Call, text: str) -> bool:
     """Whether a setback of this text may be of this call."""
     return text in (call.command, call.title) or any(
-        cut(run.text, LONGEST_TITLE) == text for run in outcomes.of_call(call)
+        cut(run.text, LONGEST_TITLE) == text for run in shell.of_call(call)
     )
 
 
 def _names(prompt: str, command: str) -> bool:
     """Whether a prompt names a command by its program, or by what a mere runner was to run."""
     called = (
-        next((word for word in words if not (word.startswith("-") or outcomes.is_runner(word) or word == "run")), "")
+        next((word for word in words if not (word.startswith("-") or groups.is_runner(word) or word == "run")), "")
         for _, words in parts(command)
         if not is_tool(words[0])
     )
@@ -110,14 +111,14 @@ def _failed(sessions: Sequence[SessionFacts], setbacks: Sequence[Setback]) -> It
     """
     tests = sorted(((run, facts) for facts in sessions for run in facts.tests), key=lambda pair: pair[0].citation.time)
     latest = {(run.command, run.place): (run, facts) for run, facts in tests}
-    failures = (call for facts in sessions for turn in facts.turns for call in turn.calls if call.command)
-    causes = {call.message_id: sentences.shorten(error_line.of(call)) for call in failures if call.exit}
+    ran = (call for facts in sessions for turn in facts.turns for call in turn.calls if call.command)
+    causes = {call.message_id: sentences.shorten(failures.cause(call)) for call in ran if call.exit}
     places = defaultdict[str, set[str]](set)
     for command, where in latest:
         places[command].add(where)
     for run, facts in latest.values():
         if not run.passed:
-            place = outcomes.where(run, facts.session.directory)
+            place = shell.where(run, facts.session.directory)
             where = f"in {place or 'the main folder'}" if place or len(places[run.command]) > 1 else ""
             why = run.summary or causes.get(run.citation.message_id, "")
             yield run.command, run.citation, "; ".join(filter(None, (where, why))), True
@@ -162,13 +163,13 @@ def _is_dropped(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) 
 
 def _is_back(failed: _Run, runs: Sequence[_Run], files: Sequence[Recovered]) -> bool:
     """Whether all files that were changed between its last success and its failure have the contents they had then."""
-    blamed = outcomes.failed(failed.call) if files else ()
+    blamed = shell.failed(failed.call) if files else ()
     if not blamed:
         return False
     keys, names = {one.key for one in blamed}, [one.program.name for one in blamed]
     before = (run.call for run in reversed(runs) if run.call.started < failed.call.started)
     may_be = (call for call in before if all(name in call.command for name in names))
-    passed = next((call.ended for call in may_be if keys <= {one.key for one in outcomes.passed(call)}), None)
+    passed = next((call.ended for call in may_be if keys <= {one.key for one in shell.passed(call)}), None)
     if passed is None:
         return False
     changed = [file for file in files if _was_changed(file, passed, failed.call.started)]

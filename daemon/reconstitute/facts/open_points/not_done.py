@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.language import cues, mentions, sentences, subjects, unchecked
 from daemon.reconstitute.facts.language.mentions import History
 from daemon.reconstitute.facts.open_points import questions
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, Reply, SessionFacts, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint
 
 _MOST_KEPT = 16_384
@@ -89,7 +89,7 @@ def _known(history: History) -> _Known:
             made.setdefault(path, call.started)
             changed[path] = call.started
         if call.command:
-            passed |= dict.fromkeys((run.key for run in outcomes.passed(call)), call.started)
+            passed |= dict.fromkeys((run.key for run in shell.passed(call)), call.started)
     names: dict[str, int] = {}
     for path, time in made.items():
         for word in subjects.stems(" ".join(_WORD.findall(path.rsplit("/", 1)[-1]))):
@@ -175,7 +175,7 @@ def _answers_all(reaction: Turn, answer: _Answer) -> bool:
 
 def _programs(calls: Sequence[Call], status: CallStatus) -> frozenset[str]:
     """The programs of the commands that ended so."""
-    ended = [run for call in calls if call.command for run in outcomes.of_call(call)]
+    ended = [run for call in calls if call.command for run in shell.of_call(call)]
     return frozenset(run.program.name for run in ended if run.status is status)
 
 
@@ -223,7 +223,7 @@ def _only_asks(turn: Turn) -> bool:
 def _succeeded_later(answer: _Answer) -> bool:
     """Whether a command that failed in its turn succeeded afterwards."""
     bad = (call for call in answer.turn.calls if call.command and call.status is CallStatus.FAILED)
-    failed = (run for call in bad for run in outcomes.failed(call))
+    failed = (run for call in bad for run in shell.failed(call))
     return any(answer.known.passed.get(run.key, 0) > answer.reply.time for run in failed)
 
 

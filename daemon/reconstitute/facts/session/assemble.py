@@ -8,11 +8,11 @@ from dataclasses import replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.model import Json, Message, Session
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.content import generated
 from daemon.reconstitute.facts.session import commits, forks, turns
 from daemon.reconstitute.facts.session import reverts as taken_back
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts, Todo, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.redact import redact
 from daemon.transcript.evidence.call_results import listed
 from daemon.transcript.tool_calls import valid_text
@@ -59,7 +59,7 @@ def finished(sessions: Iterable[SessionFacts]) -> tuple[SessionFacts, ...]:
     own = {one.id: one.turns[one.copied :] for one in ordered}
     made = commits.of(own)
     return tuple(
-        replace(one, tests=outcomes.tests(one.id, own[one.id]), commits=made[one.id][0], undone_commits=made[one.id][1])
+        replace(one, tests=shell.tests(one.id, own[one.id]), commits=made[one.id][0], undone_commits=made[one.id][1])
         for one in ordered
     )
 

@@ -11,7 +11,7 @@ from daemon import records
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Message, Part, Session
 from daemon.reconstitute.facts.session_values import Call, CallStatus
-from daemon.reconstitute.facts.shell import error_line
+from daemon.reconstitute.facts.shell import failures
 from daemon.redact import redact_value
 from daemon.transcript import patch_text
 from daemon.transcript.document import redacted_end
@@ -120,7 +120,7 @@ def _head(made: Record, hide: Hide) -> str:
 
 def _wrong(made: Record, hide: Hide) -> str:
     """The line of what it printed that says what went wrong; where it printed nothing, what the tool says."""
-    said = error_line.line(_bounded(_METADATA.sub("", _printed(made)), -1, hide, _LOOKED_AT))
+    said = failures.error_line(_bounded(_METADATA.sub("", _printed(made)), -1, hide, _LOOKED_AT))
     return said or _head(made, hide)
 
 

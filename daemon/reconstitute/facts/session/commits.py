@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 from daemon.reconstitute.facts.shell import runs
-from daemon.reconstitute.facts.shell.outcomes import plain
+from daemon.reconstitute.facts.shell.groups import arguments
 from daemon.redact import redact
 from daemon.transcript.shell.known_programs.wrappers import Program
 from daemon.transcript.shell.names import words as names
@@ -168,7 +168,7 @@ def _git(call: Call) -> Iterator[tuple[tuple[str, ...], list[str], bool | None, 
 
 def _words(program: Program) -> tuple[list[str], list[str]]:
     """What is given to git: the options before its command, and the words from that on."""
-    given = plain(program) if program.name == "git" else []
+    given = arguments(program) if program.name == "git" else []
     before: list[str] = []
     while given and given[0].startswith("-"):
         count = 2 if given[0] in _GIT_VALUES else 1

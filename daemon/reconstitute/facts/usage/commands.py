@@ -14,9 +14,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from daemon.files.trees import is_beneath
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.content.text import cut
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts, Turn
-from daemon.reconstitute.facts.shell import error_line, groups, outcomes, runs, spellings
+from daemon.reconstitute.facts.shell import failures, groups, runs, spellings
 from daemon.reconstitute.facts.shell.runs import Run
 from daemon.reconstitute.facts.values import Command, Script
 from daemon.redact import redact
@@ -59,7 +60,7 @@ def find(
                         seen.setdefault(name, _Seen(text, group)).runs.append((run, call, turn, session))
     for facts in sessions:
         for one in (one for turn in facts.turns[facts.copied :] if not turn.taken_back for one in turn.calls):
-            for run in outcomes.of_call(one, facts.session.directory):
+            for run in shell.of_call(one, facts.session.directory):
                 if not run.is_started and (known := seen.get((_shown(run), run.folder))) is not None:
                     known.is_least = True
     made = [(_command(target, one), max(run[1].started for run in one.runs)) for one in seen.values()]
@@ -115,7 +116,7 @@ def repeats(one: str, other: str) -> bool:
 
 def of_call(call: Call, session: SessionFacts) -> Iterator[tuple[Run, str]]:
     """The commands of one shell call that were surely started and are worth telling, in order, with their groups."""
-    for run in outcomes.of_call(call, session.session.directory):
+    for run in shell.of_call(call, session.session.directory):
         if run.is_started and not run.is_inline and run.folder and (group := _group(run.program)):
             yield run, group
 
@@ -159,7 +160,7 @@ def _command(target: str, seen: _Seen) -> Command:
         succeeded=_cited(passed[-1]) if passed else None,
         failed=_cited(failed[-1]) if failed else None,
         exit=failed[-1][0].exit if failed else None,
-        error=cut(error_line.of(last), _MOST) if last is not None else "",
+        error=cut(failures.cause(last), _MOST) if last is not None else "",
         last=run.status,
         taken_back=not standing,
         is_least=seen.is_least,

@@ -11,8 +11,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.session_values import CallStatus
-from daemon.reconstitute.facts.shell import outcomes, spellings
+from daemon.reconstitute.facts.shell import spellings
 from daemon.reconstitute.facts.values import Command
 from daemon.reconstitute.recover import Recovered, State
 
@@ -30,7 +31,7 @@ def find(target: str, commands: Sequence[Command], files: Sequence[Recovered]) -
         is_unneeded = one.group == "install" and one.last is CallStatus.FAILED and one.failed is not None
         if is_unneeded and one.failed is not None and one.failed.time < worked:
             continue
-        if one.exit in outcomes.COULD_NOT_RUN and one.succeeded is None and not one.named:
+        if one.exit in shell.COULD_NOT_RUN and one.succeeded is None and not one.named:
             continue  # what is not there was never run
         script = script_of(one.command, one.folder)
         now = gone.get(script)

@@ -17,8 +17,8 @@ from daemon.display import strip_invisible
 from daemon.files.history import REVERTED
 from daemon.reconstitute.facts.content import manifests
 from daemon.reconstitute.facts.content.text import cut, last_text
+from daemon.reconstitute.facts.shell import failures, spellings
 from daemon.reconstitute.facts.shell import groups as command_groups
-from daemon.reconstitute.facts.shell import read_only, spellings
 from daemon.reconstitute.facts.shell.runs import names as programs_of
 from daemon.reconstitute.facts.usage import commands, runnable
 from daemon.reconstitute.facts.values import Need, Script
@@ -107,7 +107,7 @@ def _kind(text: str, *, is_shell: bool) -> str:
     if len(groups) == 1:
         return groups.pop()
     names = programs_of(text)
-    return "test" if "exit" in names and not groups and all(map(read_only.is_look, names - {"exit", "set"})) else ""
+    return "test" if "exit" in names and not groups and all(map(failures.is_look, names - {"exit", "set"})) else ""
 
 
 def starts(

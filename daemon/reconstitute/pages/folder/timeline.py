@@ -14,9 +14,8 @@ from itertools import groupby
 from daemon.markdown import inert
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts import session_result, shell
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -212,7 +211,7 @@ class Timeline:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({inert.inside(run.summary, 60)})" if run.summary.strip() else ""
             command = inert.code(inert.cut(run.command, 80))
-            where = outcomes.where(run, one.session.directory)
+            where = shell.where(run, one.session.directory)
             where = f" in {inert.code(inert.cut(where, 80))}" if where else ""
             yield f"tests {how}: {command}{where}{summary}{self._notes.mark(run.citation)}"
         for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):

@@ -19,9 +19,9 @@ from daemon.markdown.inert import Href, Markdown, code, link, prose
 from daemon.model import Page
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.pages.folder.page import refs
 from daemon.reconstitute.pages.folder.timeline import written
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -283,7 +283,7 @@ def _revert(one: TakenBack, href: Href) -> str:
 
 
 def _tests(directory: str, run: TestRun) -> str:
-    where = outcomes.where(run, directory)
+    where = shell.where(run, directory)
     return f"{code(run.command)}{f' in {code(where)}' if where else ''} {'passed' if run.passed else 'failed'}"
 
 
