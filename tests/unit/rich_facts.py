@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.markdown.inert import Href
+from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import (
