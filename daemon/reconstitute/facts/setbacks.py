@@ -19,11 +19,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from daemon.reconstitute.facts import shell
-from daemon.reconstitute.facts.content.text import cut
+from daemon.reconstitute.facts.content import cut
 from daemon.reconstitute.facts.language import mentions
 from daemon.reconstitute.facts.language.sentences import shorten
-from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, SessionFacts, TakenBack, Turn
 from daemon.reconstitute.facts.shell import failures, runs
 from daemon.reconstitute.facts.shell.failures import only_looks
@@ -388,7 +388,7 @@ def _of_reverts(facts: SessionFacts) -> Iterator[Setback]:
         resolved = Citation(facts.id, last.message_id, last.undone) if last.undone is not None else None
         pending = "pending: OpenCode can still undo it" if last.pending else ""
         gone = [one for one in facts.turns if one is turn or (one.taken_back and one.prompt in last.prompts)]
-        outcome = "undone again" if resolved else "; ".join(filter(None, (kept_changes.words(gone), pending)))
+        outcome = "undone again" if resolved else "; ".join(filter(None, (kept_words(gone), pending)))
         paths = tuple(path for path in last.paths if not any(path in one.kept for one in gone))
         detail = "; ".join(filter(None, details))
         yield Setback(SetbackKind.REVERTED, text, last.time, citation, detail, outcome, resolved, paths)

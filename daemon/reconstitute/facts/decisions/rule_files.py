@@ -12,8 +12,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.reconstitute.facts.content.text import Text, has_letters, is_mostly_links, key, last_text, plain, weight
-from daemon.reconstitute.facts.content.text import sentences as first_sentences
+from daemon.reconstitute.facts.content import (
+    Text,
+    comparable,
+    first_sentences,
+    has_letters,
+    is_mostly_links,
+    last_text,
+    without_markup,
+    word_count,
+)
 from daemon.reconstitute.facts.decisions import statements
 from daemon.reconstitute.facts.language import cues, sentences
 from daemon.reconstitute.facts.values import Rule
@@ -64,8 +72,10 @@ def find(files: Sequence[Recovered]) -> Iterator[Rule]:
             continue
         read = None if _ELSEWHERE.search(file.relative) else last_text(file)
         if read is not None:
-            told = [rule for rule in _rules(read, is_for_agents=is_for_agents) if key(rule.text) not in seen][:MOST]
-            seen.update(key(rule.text) for rule in told)
+            told = [rule for rule in _rules(read, is_for_agents=is_for_agents) if comparable(rule.text) not in seen][
+                :MOST
+            ]
+            seen.update(comparable(rule.text) for rule in told)
             yield from told
 
 
@@ -90,7 +100,7 @@ def _rules(read: Text, *, is_for_agents: bool) -> Iterator[Rule]:
 
 def _said(item: _Item) -> Sequence[sentences.Sentence]:
     """A bullet as one, for its sentences belong together; a paragraph sentence by sentence."""
-    text = plain(item.text)
+    text = without_markup(item.text)
     if item.depth is None:
         return sentences.split(text)
     line = first_sentences(text, _LONGEST, 2)
@@ -125,7 +135,7 @@ def _is_stated(said: sentences.Sentence, context: str) -> bool:
     if any(one is not None and one.kind == "rule" for one in told):
         return True
     first = said.bare.split(maxsplit=1)[0]
-    is_long = weight(said.text) >= _FEWEST_WORDS and not said.is_question
+    is_long = word_count(said.text) >= _FEWEST_WORDS and not said.is_question
     return is_long and any(language.find("never", first) for language in cues.of(said.bare, context))
 
 
@@ -138,7 +148,7 @@ def _is_order(said: sentences.Sentence, item: _Item, context: str) -> bool:
     if said.is_question or _CODE_FIRST.match(said.text) or _is_case(said, context):
         return False
     label = _LABEL.match(said.text)
-    return weight(prose[label.end() :] if label else prose) >= (2 * _FEWEST_WORDS if label else _FEWEST_WORDS)
+    return word_count(prose[label.end() :] if label else prose) >= (2 * _FEWEST_WORDS if label else _FEWEST_WORDS)
 
 
 def _is_case(said: sentences.Sentence, context: str) -> bool:
@@ -173,7 +183,7 @@ def _items(text: str) -> Iterator[_Item]:
         if fence or mark:
             fence = ("" if mark and mark[1].startswith(fence) else fence) if fence else str(mark and mark[1])
         elif title:
-            heading, lead, parents = plain(title[2]) if len(title[1]) > 1 else "", "", []
+            heading, lead, parents = without_markup(title[2]) if len(title[1]) > 1 else "", "", []
         elif bullet and not _TASK.match(bullet[2]):
             depth, lines = len(bullet[1].expandtabs(4)), [bullet[2]]
         elif line.strip() and not bullet and not _NUMBERED.match(line) and not _NO_PROSE.match(line):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
 from daemon.reconstitute.facts import shell
-from daemon.reconstitute.facts.content.text import cut
+from daemon.reconstitute.facts.content import cut
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from daemon.reconstitute.facts.content.text import last_text
+from daemon.reconstitute.facts.content import last_text
 from daemon.reconstitute.facts.language import mentions, sentences, subjects
 from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts, Todo
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint

@@ -11,9 +11,11 @@ from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
 from daemon.files.lines import counts
 from daemon.model import Operation
-from daemon.reconstitute.facts.session_values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange, Turn
 from daemon.redact import redact
 
+_FEWEST_IN_FOLDER = 3
+"""Files of one folder that become one change."""
 _ENDS = frozenset({Operation.SNAPSHOT, Operation.STATE})
 _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
 """They keep what they do not name, so that the lines they changed can be told of a text that is in doubt, too."""
@@ -183,3 +185,30 @@ def _before(stretch: _Stretch) -> bytes | None:
         return None
     is_known = before.proven or before.mark_unknown or before.unconfirmed or first.operation in _ON_TOP
     return before.content if is_known else None
+
+
+def by_folder(changes: Iterable[FileChange], turns: Iterable[Turn], directory: str) -> tuple[FileChange, ...]:
+    """The changes of a session, those last that no call records; if there are many in one folder, as one change.
+
+    A build writes a folder anew. That would hide the few files that somebody worked on. `directory` is the session's.
+    """
+    commands = [call for turn in turns for call in turn.calls if call.command]
+    recorded: list[FileChange] = []
+    seen: list[FileChange] = []
+    folders: dict[str, list[FileChange]] = defaultdict(list)
+    for change in changes:
+        (seen if change.seen_in else recorded).append(change)
+        rest = change.path.removeprefix(f"{directory.rstrip('/')}/")
+        if change.seen_in and rest != change.path and "/" in rest and not change.undone:
+            folders[change.path[: -len(rest)] + rest.partition("/")[0]].append(change)
+    written: list[FileChange] = []
+    for folder, inner in sorted(folders.items()):
+        if len(inner) < _FEWEST_IN_FOLDER:
+            continue
+        messages = {change.seen_in for change in inner}
+        causes = {call.command for call in commands if call.message_id in messages}
+        seen = [change for change in seen if change not in inner]
+        command = causes.pop() if len(causes) == 1 else ""
+        written.append(FileChange(folder, "written", files=len(inner), command=command))
+    recorded.sort(key=lambda change: change.kind not in {"moved", "deleted"})  # these have no count of lines
+    return (*recorded, *seen, *written)

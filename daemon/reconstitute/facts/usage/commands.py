@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from daemon.files.trees import is_beneath
 from daemon.reconstitute.facts import shell
-from daemon.reconstitute.facts.content.text import cut
+from daemon.reconstitute.facts.content import cut
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts, Turn
 from daemon.reconstitute.facts.shell import failures, groups, runs, spellings
 from daemon.reconstitute.facts.shell.runs import Run

@@ -15,8 +15,7 @@ from itertools import islice
 from daemon import records
 from daemon.display import strip_invisible
 from daemon.files.history import REVERTED
-from daemon.reconstitute.facts.content import manifests
-from daemon.reconstitute.facts.content.text import cut, last_text
+from daemon.reconstitute.facts.content import cut, last_text, manifests
 from daemon.reconstitute.facts.shell import failures, spellings
 from daemon.reconstitute.facts.shell import groups as command_groups
 from daemon.reconstitute.facts.shell.runs import names as programs_of

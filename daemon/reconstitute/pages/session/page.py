@@ -19,7 +19,7 @@ from daemon.model import Page
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import shell
-from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.pages.folder.page import refs
 from daemon.reconstitute.pages.folder.timeline import written
@@ -256,7 +256,7 @@ def _first_line(prompt: str) -> str:
 
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
-    kept = kept_changes.words([turn])
+    kept = kept_words([turn])
     files = f" In the folder, {markdown.inline(kept)}." if kept else ""
     if turn.in_doubt:
         part = " in part" if turn.in_part else ""
