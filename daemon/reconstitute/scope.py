@@ -196,7 +196,7 @@ def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str
     """
     if not one.is_whole:
         return ()
-    own = (call for turn in one.turns[one.copied :] if not turn.taken_back for call in turn.calls)
+    own = (call for turn in one.own_turns if not turn.taken_back for call in turn.calls)
     paths = {path for call in own for path in call.changed if path.startswith("/")}
     elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
     return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)

@@ -8,7 +8,8 @@ import pytest
 from folder_facts import START, TARGET, call, file, revision, session, turn
 
 from daemon.model import Operation
-from daemon.reconstitute.facts.usage import commands, runnable, scripts
+from daemon.reconstitute.facts import usage
+from daemon.reconstitute.facts.usage import scripts
 from daemon.reconstitute.recover import State
 
 
@@ -20,8 +21,8 @@ def gone(path: str, to: str = ""):
 
 
 def lasting(*calls, files=()):
-    ran = commands.find(TARGET, [session(turn("Do it.", *calls))])
-    return [(one.command, one.ran_as) for one in runnable.find(TARGET, ran, files)]
+    ran = usage.find(TARGET, [session(turn("Do it.", *calls))])
+    return [(one.command, one.ran_as) for one in usage.runnable(TARGET, ran, files)]
 
 
 MOVED = [

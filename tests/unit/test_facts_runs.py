@@ -7,10 +7,9 @@ from constructed_sessions import FOLDER, asked, ran, session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import setbacks, shell
+from daemon.reconstitute.facts import setbacks, shell, usage
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell import runs
-from daemon.reconstitute.facts.usage import commands
 from daemon.reconstitute.facts.values import Script
 
 OK, FAILED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.UNKNOWN
@@ -131,7 +130,7 @@ LINES = st.lists(st.tuples(LINKS, st.sampled_from([" && ", "; ", " | tail -1; ",
 def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[tuple[str, int]]) -> None:
     """A command that last succeeded is nowhere said not to have succeeded later."""
     facts = session(asked("Do it.", *(ran(command, code) for command, code in calls)))
-    good = {one.command for one in commands.find(FOLDER, [facts]) if one.last is OK and not one.folder}
+    good = {one.command for one in usage.find(FOLDER, [facts]) if one.last is OK and not one.folder}
     left = {
         one.text for one in setbacks.find([facts]) if setbacks.is_unsettled(one) and not one.detail.endswith("in x")
     }

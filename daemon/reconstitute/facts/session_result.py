@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from daemon.reconstitute.facts.language import cues, sentences, subjects
 from daemon.reconstitute.facts.language.sentences import Sentence
 from daemon.reconstitute.facts.session_values import Citation, Ending, Reply, SessionFacts, Turn
-from daemon.reconstitute.facts.setbacks import own_turns
 
 _FEWEST_NEW = 2
 """Words of an answer that neither the prompt nor the names of the files have, without the commonest ones."""
@@ -31,7 +30,7 @@ def last(facts: SessionFacts, most: int, told: Collection[str] = ()) -> Citation
     what was said before the last tool call, is no result. Of the last turns the newest counts that says something, and
     none where a later one may have overtaken it.
     """
-    turns = [turn for turn in own_turns(facts) if turn.prompt and not turn.is_compaction and not turn.taken_back]
+    turns = [turn for turn in facts.exchanges if turn.prompt and not turn.taken_back]
     for number, turn in enumerate(reversed(turns[-_LAST_TURNS:])):
         reply = _final(turn) if turn.ending is Ending.ANSWERED else None
         chosen = _chosen(reply, most) if reply is not None else []

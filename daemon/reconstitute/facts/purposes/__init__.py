@@ -139,7 +139,7 @@ def _statement(prompt: str) -> str:
 
 def _has_request(session: SessionFacts) -> bool:
     """Whether somebody asked for something in it; sub-agents' sessions belong to others."""
-    return not session.session.parent_id and any(turn.prompt for turn in session.turns[session.copied :])
+    return not session.session.parent_id and any(turn.prompt for turn in session.own_turns)
 
 
 def _oldest_first(sessions: Sequence[SessionFacts]) -> list[SessionFacts]:
@@ -178,7 +178,7 @@ def _own_turns(session: SessionFacts, target: str) -> Iterator[Turn]:
     """The turns in which a person asked for something in this very folder."""
     if session.session.parent_id or not session.is_whole or session.session.directory.rstrip("/") != target.rstrip("/"):
         return
-    for turn in session.turns[session.copied :]:
+    for turn in session.own_turns:
         if turn.prompt and not (turn.is_command or turn.is_compaction or turn.taken_back):
             yield turn
 

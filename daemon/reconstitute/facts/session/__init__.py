@@ -70,7 +70,7 @@ def finish(sessions: Iterable[SessionFacts]) -> tuple[SessionFacts, ...]:
     Tests and commits of turns that a fork copied belong to the original session alone.
     """
     ordered = with_forks(sorted(sessions, key=lambda facts: (facts.session.created, facts.id)))
-    own = {facts.id: facts.turns[facts.copied :] for facts in ordered}
+    own = {facts.id: facts.own_turns for facts in ordered}
     by_session = commits.of(own)
     return tuple(
         replace(

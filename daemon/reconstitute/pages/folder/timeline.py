@@ -53,12 +53,12 @@ class Bounds:
 
 def own_turns(one: SessionFacts) -> list[Turn]:
     """The turns in which something was asked: without those copied from the session that it was forked from."""
-    return [turn for turn in one.turns[one.copied :] if not turn.is_compaction]
+    return [turn for turn in one.own_turns if not turn.is_compaction]
 
 
 def begun(one: SessionFacts) -> int:
     """When its own first turn was asked, epoch ms."""
-    return next((turn.time for turn in one.turns[one.copied :] if turn.time), one.session.created)
+    return next((turn.time for turn in one.own_turns if turn.time), one.session.created)
 
 
 def ending(one: SessionFacts) -> str:
