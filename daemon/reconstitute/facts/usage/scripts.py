@@ -154,12 +154,11 @@ def _goal(text: str) -> str:
 def needs(files: Sequence[Recovered]) -> tuple[Need, ...]:
     """What the project's own files require: versions first, then pinned dependencies."""
     requirements: list[Need] = []
-    for file in sorted(files, key=lambda one: one.relative):
-        reader = _NEEDS.get(file.relative.lower())
-        text = _certain(file) if reader is not None else None
-        if reader is not None and text is not None:
-            texts = [_line(one, 80) for one in islice(reader(text), _MOST_NEEDS)]
-            requirements += [Need(one, file.path) for one in dict.fromkeys(texts) if one]
+    for file in sorted(files, key=lambda file: file.relative):
+        text = _certain(file) if manifests.names_requirements(file.relative) else None
+        if text is not None:
+            lines = [_line(each, 80) for each in islice(manifests.requirements(file.relative, text), _MOST_NEEDS)]
+            requirements += [Need(line, file.path) for line in dict.fromkeys(lines) if line]
     return tuple(requirements)
 
 
@@ -339,65 +338,4 @@ _READERS: dict[str, Read] = {
     "gnumakefile": _makefile, "justfile": _justfile, ".justfile": _justfile, "taskfile.yml": _taskfile,
     "taskfile.yaml": _taskfile, "procfile": _procfile, "tox.ini": _tox, "noxfile.py": _noxfile, "tasks.py": _noxfile,
     "docker-compose.yml": _compose, "docker-compose.yaml": _compose, "compose.yml": _compose, "compose.yaml": _compose,
-}  # fmt: skip
-
-
-# -- what it needs -------------------------------------------------------------------------------------------------
-
-_PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*(?:\[[\w, .-]*\])?\s*(?:==|~=|>=|<=|===|<|>|!=)[^\s;#]+)", re.MULTILINE)
-
-
-def _requirements(text: str) -> Iterator[str]:
-    for pin in _PINNED.finditer(text):
-        yield pin[1].replace(" ", "")
-
-
-def _of_pyproject(text: str) -> Iterator[str]:
-    document = manifests.toml(text)
-    project = records.table(document.get("project"))
-    poetry = records.table(records.table(records.table(document.get("tool")).get("poetry")).get("dependencies"))
-    version = project.get("requires-python") or poetry.get("python")
-    if isinstance(version, str):
-        yield f"Python {version}"
-    given = project.get("dependencies")
-    for one in given if isinstance(given, list) else []:
-        if isinstance(one, str):
-            yield one.partition(";")[0].strip()
-
-
-def _of_package(text: str) -> Iterator[str]:
-    for name, version in records.table(manifests.json_object(text).get("engines")).items():
-        if isinstance(version, str):
-            yield f"{'Node' if name == 'node' else name} {version}"
-
-
-def _of_cargo(text: str) -> Iterator[str]:
-    version = records.table(manifests.toml(text).get("package")).get("rust-version")
-    if isinstance(version, str):
-        yield f"Rust {version}"
-
-
-def _of_go(text: str) -> Iterator[str]:
-    yield from (f"Go {found[1]}" for found in re.finditer(r"^go[ \t]+([\d.]+)", text, re.MULTILINE))
-
-
-def _of_composer(text: str) -> Iterator[str]:
-    version = records.table(manifests.json_object(text).get("require")).get("php")
-    if isinstance(version, str):
-        yield f"PHP {version}"
-
-
-def _of_file(language: str) -> Callable[[str], Iterator[str]]:
-    def read(text: str) -> Iterator[str]:
-        first = text.strip().split("\n")[0].strip()
-        if re.fullmatch(r"[\w./-]{1,40}", first) and any(one.isdigit() for one in first):
-            yield f"{language} {first}"
-
-    return read
-
-
-_NEEDS: dict[str, Callable[[str], Iterator[str]]] = {
-    "requirements.txt": _requirements, "pyproject.toml": _of_pyproject, "package.json": _of_package,
-    "cargo.toml": _of_cargo, "go.mod": _of_go, "composer.json": _of_composer, ".python-version": _of_file("Python"),
-    ".nvmrc": _of_file("Node"), ".node-version": _of_file("Node"), ".ruby-version": _of_file("Ruby"),
 }  # fmt: skip
