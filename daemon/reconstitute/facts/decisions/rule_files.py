@@ -1,8 +1,8 @@
 """The rules in files written for agents and contributors (AGENTS.md, .cursorrules, CONTRIBUTING.md).
 
 In a file for agents, every item is a rule that gives an order or is a sentence. An item that only names a command, a
-path or a part of the project is none. In a file for everybody, an item must state a rule itself. Items under a heading or
-lead-in that forbids something or sets a condition are left out, because alone they would say something else.
+path or a part of the project is none. In a file for everybody, an item must state a rule itself. Items under a heading
+or lead-in that forbids something or sets a condition are left out, because alone they would say something else.
 """
 
 from __future__ import annotations
