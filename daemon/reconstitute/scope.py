@@ -16,7 +16,7 @@ from itertools import chain
 
 from daemon.archive import Archive
 from daemon.display import counted
-from daemon.errors import ReconstituteError
+from daemon.errors import Retry, Skip
 from daemon.files import FileHistory
 from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
@@ -148,7 +148,7 @@ def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> I
     for phrase, directory in asks:
         try:
             found = recall.search(phrase, "literal", _MOST_MENTIONS, Filters(directory=directory))
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             draft.warnings.append(f"messages that only mention {target} were not looked for: {error}")
             return
         if found.degraded:

@@ -30,7 +30,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with Archive(root / "archive") as archive:
         sources = Sources(sample.data_dir, 64)
         for source in sources.refresh():
-            intake_of(archive, sample.data_dir, quiet_s=0, free_mb=0).take(source, patient=False)
+            intake_of(archive, sample.data_dir, quiet_s=0, free_mb=0).scan(source, patient=False)
         sources.close()
         with closing(Snapshots(sample.data_dir)) as snapshots:
             Capture(archive, snapshots, data_dir=sample.data_dir).run(60)
