@@ -65,7 +65,9 @@ class House:
         """How a mode of recall answers a question: session ids, best first."""
 
         def ask(text: str) -> list[str]:
-            answer = self.recall.answer(Asked(query=text, match=mode, group="session", results=DEEP))  # type: ignore[arg-type]  # one of asked.Match
+            answer = self.recall.answer(
+                Asked(query=text, match=mode, group="session", results=DEEP)
+            )  # one of asked.Match
             if answer["degraded"]:
                 raise SystemExit(f"the answer to {text!r} is not whole: {answer['degraded']}")
             return [one["sessionID"] for one in answer["results"]]

@@ -50,7 +50,7 @@ class Hashed:
 
 class Down(Hashed):
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         raise ModelUnavailable("nothing answers; start it")
 
     @fingerprint.setter
