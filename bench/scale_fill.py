@@ -19,8 +19,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-
 from daemon.app.feeding import EmbedLoop
+
 from daemon.cli import main
 from daemon.embed import BadInput, Vector
 from daemon.embed.builtin import Builtin

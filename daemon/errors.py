@@ -141,3 +141,9 @@ class OutputRefused(Stop):
     """The output directory is not ours to write to."""
 
     exit_code = 73
+
+
+def described(error: BaseException, message: str) -> dict[str, str | int]:
+    """An error as every door says it in JSON; `message` is its text, redacted."""
+    code = error.exit_code if isinstance(error, ReconstituteError) else ReconstituteError.exit_code
+    return {"type": type(error).__name__, "message": message, "exitCode": code}

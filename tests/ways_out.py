@@ -32,6 +32,7 @@ from tests.canaries import SECRETS
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.frames import FRAMES, Framed, texts
 from tests.make_opencode import JsonStore
+from tests.plain_service import PlainService
 from tests.unit.test_ingest_upkeep import Hashed
 
 
@@ -102,7 +103,7 @@ def engine(root: Path, pairs: Pairs) -> Iterator[tuple[Engine, list[Planted]]]:
         "output": {"dir": str(root / "pages")},
         "chat": {"provider": "none"},
     }
-    with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test")) as opened:
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test"))) as opened:
         opened.index(silent)
         yield opened, planted
 
@@ -158,7 +159,7 @@ def _pages(engine: Engine) -> Any:
 
 def _content(engine: Engine, one: Planted) -> Any:
     answer = engine.content(one.path)
-    return [answer, base64.b64decode(answer["content_base64"]).decode("utf-8", "replace")]
+    return [answer, base64.b64decode(answer["contentBase64"]).decode("utf-8", "replace")]
 
 
 WAYS: dict[str, Callable[[Engine, Planted], Any]] = {

@@ -16,6 +16,7 @@ from daemon.app.engine import Engine
 from daemon.model import Message
 from daemon.transcript.replay import validate
 from tests.conftest import Sample
+from tests.plain_service import PlainService
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{4,24}")
 
@@ -27,13 +28,13 @@ def engine_over(sample: Sample, root: Path, **more: Any) -> Engine:
         "output": {"dir": str(root / "out")},
         "embedding": {"provider": "builtin"},
     }
-    return Engine(msgspec.convert(tables | more, config.Config))
+    return PlainService(Engine(msgspec.convert(tables | more, config.Config)))
 
 
 @pytest.fixture
 def engine(any_sample: Sample, tmp_path: Path) -> Iterator[Engine]:
     with engine_over(any_sample, tmp_path) as opened:
-        opened.take(everything=True, patient=False)
+        opened.scan(everything=True, patient=False)
         yield opened
 
 

@@ -20,6 +20,7 @@ import pytest
 from daemon import cli, config
 from daemon.app.engine import Engine
 from daemon.files import Files
+from tests.plain_service import PlainService
 from tests.recovery import answers, story
 from tests.recovery.answers import Answer
 from tests.recovery.calls import APP
@@ -42,8 +43,8 @@ def taken_in(case: Case, root: Path) -> Iterator[tuple[Story, Engine]]:
         "output": {"dir": str(root / "out")},
         "embedding": {"provider": "builtin"},
     }
-    with Engine(msgspec.convert(tables, config.Config)) as engine:
-        engine.take(everything=True, patient=False)
+    with PlainService(Engine(msgspec.convert(tables, config.Config))) as engine:
+        engine.scan(everything=True, patient=False)
         yield told, engine
 
 

@@ -13,6 +13,7 @@ import pytest
 from daemon import config
 from daemon.app.engine import Engine
 from tests.make_opencode import JsonStore, session, text, user
+from tests.plain_service import PlainService
 from tests.unit.test_ingest_upkeep import Hashed
 
 
@@ -33,7 +34,7 @@ def store(tmp_path: Path) -> JsonStore:
 def engine(store: JsonStore, tmp_path: Path) -> Iterator[Engine]:
     tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "a")}}
     model = Hashed()
-    with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (model, "a test")) as opened:
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (model, "a test"))) as opened:
         opened.index(lambda _: None)
         yield opened
 
@@ -59,7 +60,7 @@ def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: Engi
     engine.close()
     shutil.rmtree(tmp_path / "a" / "index" / "semantic")
     model = Hashed()
-    with Engine(engine.config, embedder=lambda: (model, "a test")) as again:
+    with PlainService(Engine(engine.config, embedder=lambda: (model, "a test"))) as again:
         result = again.index(lambda _: None)
         assert (result["waiting"], result["embedded"], model.calls) == (0, 0, [])
         assert semantic_hits(again) == 30
@@ -69,7 +70,7 @@ def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: J
     """The scan is made long by a slow listener; the new message belongs to a session that was passed already."""
     tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "b")}}
     seen: list[bool] = []
-    with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test")) as engine:
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test"))) as engine:
 
         def listen(event: dict[str, object]) -> None:
             done = event["done"]
@@ -83,7 +84,7 @@ def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: J
             if done == 29:
                 seen.append(bool(engine.search("zebra", mode="literal")["hits"]))
 
-        engine.take(everything=True, progress=listen)
+        engine.scan(everything=True, progress=listen)
         assert seen == [True]
 
 
@@ -91,9 +92,9 @@ def test_whoever_looks_at_the_sources_continuous_targets_hear_of_what_was_found(
     store: JsonStore, engine: Engine
 ) -> None:
     heard: list[set[str]] = []
-    engine.on_taken = lambda taken: heard.append(taken.places)
+    engine.on_scanned = lambda taken: heard.append(taken.places)
     store.message(user("msg_more", "ses_00"), text("prt_more", "msg_more", "ses_00", "more"))
     for source in engine.sources.current():
         source.hint(str(store.storage / "message" / "ses_00" / "msg_more.json"))
-    engine.take(everything=False, patient=False)
+    engine.scan(everything=False, patient=False)
     assert "/home/dev/p" in set().union(*heard)

@@ -17,6 +17,7 @@ from daemon.errors import BadInput, ModelUnavailable, Retry
 from daemon.model import Json
 from daemon.vectors import Vector
 from tests.make_opencode import JsonStore, session, text, user
+from tests.plain_service import PlainService
 from tests.unit.test_ingest_upkeep import Hashed
 
 
@@ -53,7 +54,9 @@ def _alone(data: Path, model: Hashed | None = None, progress: Callable[[Json], N
         "archive": {"dir": str(data.parent / "archive")},
     }
     chosen = model or Hashed()
-    with OneShot(msgspec.convert(tables, config.Config), progress, embedder=lambda: (chosen, "a test")) as engine:
+    with PlainService(
+        OneShot(msgspec.convert(tables, config.Config), progress, embedder=lambda: (chosen, "a test"))
+    ) as engine:
         yield engine
 
 

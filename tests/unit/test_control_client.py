@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_service import HIT, ScriptedService, content_of, serving
+from scripted_service import ScriptedService, content_of, serving
 
 from daemon import errors
 from daemon.control import client as client_module
 from daemon.control.calls import FileContent
 from daemon.control.client import Client
 from daemon.errors import BadRequest, DaemonUnreachable, ReconstituteError
+from tests.plain_service import PlainService
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def service() -> ScriptedService:
 @pytest.fixture
 def client(service: ScriptedService, tmp_path: Path) -> Iterator[Client]:
     with serving(service, tmp_path / "r" / "s"):
-        yield Client(tmp_path / "r" / "s")
+        yield PlainService(Client(tmp_path / "r" / "s"))
 
 
 def every_error() -> list[type[ReconstituteError]]:
@@ -58,9 +59,7 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
 
 def test_the_answers_are_the_services(client: Client, service: ScriptedService) -> None:
     progress: list[Any] = []
-    assert client.status() == service.status_answer
-    assert client.search("rate limit")["hits"] == [HIT]
-    assert client.search("x", context=True)["messages"] == [{"role": "user", "content": "why is it slow?"}]
+    assert client.status() == service.answer("status")
     assert client.index(progress.append)["embedded"] == 5
     assert progress == [{"phase": "scan", "done": n, "total": 3} for n in (1, 2, 3)]
     run = client.reconstitute("/p", questions=["Why?"], at="2026-06-01", output="/o", progress=progress.append)
@@ -75,7 +74,7 @@ def test_every_error_is_raised_as_the_type_it_was(
     service.failure = kind("thing: cause; fix")
     asks = (
         client.status,
-        lambda: client.search("x"),
+        lambda: client.files("/x"),
         lambda: client.index(print),
         lambda: client.recall("recall", {}),
         lambda: client.export({}, take=lambda _: None),
@@ -93,15 +92,15 @@ def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: Client, 
 
     service.failure = UnheardError("thing: cause; fix")
     # Known here only because the class is defined in this process; the wire has name, message and code.
-    error = client_module._error({"error": {"type": "Unheard", "message": "thing: cause; fix", "exit_code": 99}})
+    error = client_module._error({"error": {"type": "Unheard", "message": "thing: cause; fix", "exitCode": 99}})
     assert (type(error), str(error), error.exit_code) == (ReconstituteError, "thing: cause; fix", 99)
     with pytest.raises(UnheardError):
         client.status()
 
 
 def test_a_request_that_makes_no_sense_is_bad_request(client: Client) -> None:
-    with pytest.raises(BadRequest, match="use hybrid"):
-        client.search("x", mode="psychic")
+    with pytest.raises(BadRequest, match="it takes path, at, lost"):
+        client.files(3)
 
 
 def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Path) -> None:
@@ -110,7 +109,7 @@ def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Pat
         dead.bind(str(stale))
     for path in (tmp_path / "none", stale, tmp_path / ("x" * 200)):
         with pytest.raises(DaemonUnreachable, match="no daemon answers there"):
-            Client(path).status()
+            PlainService(Client(path)).status()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,7 @@ def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Pat
 def test_whatever_else_answers_there_is_unreachable(tmp_path: Path, answer: bytes) -> None:
     thread = answering(tmp_path / "s", answer)
     with pytest.raises(DaemonUnreachable):
-        Client(tmp_path / "s").index(print)
+        PlainService(Client(tmp_path / "s")).index(print)
     thread.join(5)
 
 
@@ -147,7 +146,7 @@ def test_proxies_of_the_environment_are_not_asked(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving(service, tmp_path / "r" / "s"):
-        assert Client(tmp_path / "r" / "s").status() == service.status_answer
+        assert PlainService(Client(tmp_path / "r" / "s")).status() == service.answer("status")
 
 
 DAEMON = """
@@ -178,20 +177,20 @@ def test_a_daemon_killed_during_a_call_is_unreachable_not_an_empty_answer(tmp_pa
                 os.kill(daemon.pid, signal.SIGKILL)
 
         with pytest.raises(DaemonUnreachable, match=r"broke off|ended before"):
-            Client(path).index(kill)
+            PlainService(Client(path)).index(kill)
 
 
 def test_the_calls_about_files_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
     taken: list[FileContent] = []
     steps: list[dict[str, Any]] = []
-    service.contents = [content_of("a\n\ud800", bytes(range(256)), executable=True), content_of("b", b"")]
-    service.skipped = [{"path": "/x/c", "reason": "lost: x"}]
-    assert client.files("/x", at="2026-05-31", lost=True) == service.files_answer
-    assert client.history("/x", diff=True, lines=True) == service.history_answer
-    assert client.content("/x", at="2026-05-31", raw=True) == service.content_answer
+    service.parts["restore"] = [content_of("a\n\ud800", bytes(range(256)), executable=True), content_of("b", b"")]
+    service.answers["restore"]["skipped"] = [{"path": "/x/c", "reason": "lost: x"}]
+    assert client.files("/x", at="2026-05-31", lost=True) == service.answer("files")
+    assert client.history("/x", diff=True, lines=True) == service.answer("history")
+    assert client.content("/x", at="2026-05-31", raw=True) == service.answer("content")
     answer = client.restore("/x", deleted=True, grade="stale", take=taken.append, progress=steps.append)
-    assert client.alias("/a", "/b") == {"aliases": []}
-    assert (taken, answer["skipped"]) == (service.contents, service.skipped)
+    assert client.alias("/a", "/b") == {"aliases": [], "warnings": []}
+    assert (taken, answer["skipped"]) == (service.parts["restore"], [{"path": "/x/c", "reason": "lost: x"}])
     assert [step["done"] for step in steps] == [1, 2, 3]
     assert service.calls == [
         ("files", "/x", "2026-05-31", True),
@@ -208,19 +207,19 @@ def test_what_the_taker_of_contents_raises_comes_out(client: Client, service: Sc
 
     with pytest.raises(OSError, match="full"):
         client.restore("/x", take=full)
-    assert client.status() == service.status_answer
+    assert client.status() == service.answer("status")
 
 
 def test_the_recall_calls_and_exports_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
     steps: list[dict[str, Any]] = []
     pieces: list[str] = []
-    service.recall_answer = {"ok": True, "results": [{"path": "/a\udcff \u2028 日本"}], "warnings": []}
-    service.pieces = ["", "{}\n", "\udcff\n\n", "x" * 600_000, *map(str, range(1000))]
+    service.answers["recall"] = {"ok": True, "results": [{"path": "/a\udcff \u2028 日本"}], "warnings": []}
+    service.parts["export"] = ["", "{}\n", "\udcff\n\n", "x" * 600_000, *map(str, range(1000))]
     asked = {"query": "\ud800 größer", "kinds": ["prompt"], "explain": True}
-    assert client.recall("recall", asked, here="/home/\udcff") == service.recall_answer
+    assert client.recall("recall", asked, here="/home/\udcff") == service.answers["recall"]
     answer = client.export({"format": "jsonl"}, take=pieces.append, progress=steps.append)
-    assert pieces == service.pieces
-    assert answer["sessions"] == len(pieces)
+    assert pieces == service.parts["export"]
+    assert answer == service.answer("export")
     assert [step["done"] for step in steps] == [1, 2, 3]
     assert service.calls == [("recall", "recall", asked, "/home/\udcff"), ("export", {"format": "jsonl"})]
 
@@ -244,7 +243,7 @@ def test_what_the_taker_of_an_export_raises_comes_out(client: Client, service: S
 
     with pytest.raises(OSError, match="full"):
         client.export({}, take=full)
-    assert client.status() == service.status_answer
+    assert client.status() == service.answer("status")
 
 
 def test_a_call_costs_one_connection_and_leaves_none_open(client: Client, service: ScriptedService) -> None:

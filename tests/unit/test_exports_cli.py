@@ -31,13 +31,12 @@ class Exporting(ScriptedService):
         self.house = house
         self.failing: Exception | None = None
 
-    def export(self, arguments: Any, *, take: Any, progress: Any) -> Any:
-        self.calls.append(("export", arguments))
-        asked = msgspec.convert(arguments, Export)
+    def work(self, request: Any, progress: Any, take: Any) -> None:
+        conditions = msgspec.convert(request.arguments, Export)
         if self.failing is not None:
             take("half of it" * 300_000)  # more than the server gathers before it sends
             raise self.failing
-        return export(self.house.archive, asked, take, progress)
+        self.answers["export"] = export(self.house.archive, conditions, take, progress)
 
 
 @pytest.fixture

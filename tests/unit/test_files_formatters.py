@@ -17,6 +17,7 @@ from daemon.model import FileEdit, Operation
 from daemon.opencode import configuration
 from daemon.opencode.configuration import UNKNOWN, Settings
 from daemon.transcript.evidence.shown_diffs import hunks
+from tests.plain_service import PlainService
 from tests.recovery.calls import APP
 from tests.recovery.case import Case
 from tests.recovery.forms import trimmed
@@ -82,11 +83,11 @@ WRITTEN = {"id": "w", "shows": "", "events": [{"write": "a.py", "content": "x=1\
 
 def _engine(tmp_path: Path, name: str = "archive") -> Engine:
     places = OpenCode(data_dir=str(tmp_path / "data")), ArchiveSection(dir=str(tmp_path / name))
-    return Engine(Config(opencode=places[0], archive=places[1]))
+    return PlainService(Engine(Config(opencode=places[0], archive=places[1])))
 
 
 def _grades(engine: Engine) -> tuple[str, str]:
-    engine.take(everything=True, patient=False)
+    engine.scan(everything=True, patient=False)
     [row] = [row for row in engine.recorded.rows("/") if row.path == f"{APP}/a.py"]
     return row.grade, str(engine.recorded.history(f"{APP}/a.py").grade)
 

@@ -18,6 +18,7 @@ from daemon.model import Json
 from daemon.recall.quarantine import KeptAside
 from daemon.recall.query.request import Recall as Asked
 from tests.make_opencode import JsonStore, session, text, user
+from tests.plain_service import PlainService
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -61,7 +62,7 @@ def test_a_message_with_a_broken_part_is_told_by_coverage_and_by_a_warning(tmp_p
         "archive": {"dir": str(tmp_path / "archive")},
         "embedding": {"provider": "builtin"},
     }
-    with OneShot(msgspec.convert(tables, config.Config)) as engine:
+    with PlainService(OneShot(msgspec.convert(tables, config.Config))) as engine:
         answer = engine.recall("recall", {"query": "tapir"})
         assert answer["coverage"]["loadErrorCount"] == 1
         assert answer["coverage"]["loadErrors"][0]["record"] == "message msg_1"

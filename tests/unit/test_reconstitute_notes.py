@@ -33,6 +33,7 @@ from daemon.reconstitute.agent.outcomes import Kept, Outcome
 from daemon.reconstitute.answer import Answer, Source, Statement
 from daemon.reconstitute.note import Note, notes_of
 from tests.make_opencode import JsonStore, session, text, user
+from tests.plain_service import PlainService
 
 SHOP, BARN = "/home/dev/shop", "/home/dev/barn"
 SECRET = "ghp_" + "a1B2" * 9
@@ -528,7 +529,9 @@ def test_the_engine_keeps_notes_and_mends_their_index(tmp_path: Path):
             "chat": {"provider": "ollama", "model": "chat", "url": server.url},
         }
         embedder = Counting()
-        with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (embedder, "a test")) as engine:
+        with PlainService(
+            Engine(msgspec.convert(tables, config.Config), embedder=lambda: (embedder, "a test"))
+        ) as engine:
             engine.index(nothing)
 
             def count() -> Any:

@@ -15,6 +15,7 @@ from daemon.redact import known, redact, redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.frames import texts
 from tests.make_opencode import JsonStore
+from tests.plain_service import PlainService
 from tests.unit.test_ingest_upkeep import Hashed
 from tests.ways_out import WAYS, Framed, Planted
 
@@ -25,7 +26,7 @@ VALUE = "vq7Rm2xZ" + "k9Lp"
 def opened(root: Path, **tables: object) -> Engine:
     made = {"opencode": {"data_dir": str(root / "oc")}, "archive": {"dir": str(root / "a")}, **tables}
     made |= {"output": {"dir": str(root / "pages")}, "chat": {"provider": "none"}}
-    return Engine(msgspec.convert(made, config.Config), embedder=lambda: (Hashed(), "a test"))
+    return PlainService(Engine(msgspec.convert(made, config.Config), embedder=lambda: (Hashed(), "a test")))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from daemon.cli.settings import Settings
 from daemon.cli.subcommands.recall import show_result
 from daemon.cli.subcommands.recall_messages import show_all
 from daemon.cli.subcommands.recall_options import Searching
+from daemon.control import calls
 
 _NAMES = {
     "role": "role", "created": "time", "kind": "kind", "tool": "toolName", "title": "sessionTitle",
@@ -32,7 +33,7 @@ _NAMES = {
 @click.option("--context", is_flag=True, help="Add the conversation around the results.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def command(settings: Settings, *, words: tuple[str, ...], limit: int, mode: str, context: bool, as_json: bool) -> None:
+def search(settings: Settings, *, words: tuple[str, ...], limit: int, mode: str, context: bool, as_json: bool) -> None:
     """Find WORDS in everything that is archived.
 
     \b
@@ -42,7 +43,7 @@ def command(settings: Settings, *, words: tuple[str, ...], limit: int, mode: str
       reconstitute search --context --json "why a list" > context.json
     """  # noqa: D301 - click's mark for text that is not to be filled
     query = " ".join(words)
-    answer = settings.ask(lambda service: service.search(query, mode=mode, limit=limit, context=context))
+    answer = settings.ask(calls.Search(query, mode, limit, context))
     if as_json:
         terminal.data(answer)
         return
