@@ -27,6 +27,9 @@ class PlainService:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._service, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(self._service, name)
+
     def _call(self, call: Call, *values: Any, progress: Any = silent, take: Any = silent, **named: Any) -> Any:
         progress = next(filter(callable, values), progress)
         request = call.request(*[value for value in values if not callable(value)], **named)

@@ -29,12 +29,12 @@ from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.errors import BadInput, DiskFull, OutputRefused, ReconstituteError, Retry
 from daemon.ingest import Taken
+from daemon.model import Vector
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
 from daemon.publish import recover
 from daemon.requests import Requests
 from daemon.schedule import Scheduler, due_since, parse
-from daemon.vectors import Vector
 
 _LOG = log.get("daemon")
 _DRAIN_S = 14.0

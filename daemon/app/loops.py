@@ -19,7 +19,6 @@ from daemon.app.indexing import NEWEST, Interrupted
 from daemon.errors import ArchiveCorrupt, IndexBroken, ReconstituteError
 from daemon.filesystem.disk_space import is_full
 from daemon.index import LexicalIndex
-from daemon.model import Vector
 from daemon.redact import known
 
 _LOG = log.get("loops")

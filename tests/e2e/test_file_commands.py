@@ -130,4 +130,4 @@ def test_an_alias_set_at_the_daemon_is_kept(daemon: Daemon, talk: Talk) -> None:
         "/home/dev/orchard/empty"
     ]
     daemon.terminate()
-    assert answer(daemon, "alias", "--list") == [{"old": PROJECT, "new": "/home/dev/orchard"}]
+    assert answer(daemon, "alias", "--list")["aliases"] == [{"old": PROJECT, "new": "/home/dev/orchard"}]

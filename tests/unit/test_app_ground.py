@@ -154,7 +154,7 @@ def test_sources(house: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     embed(house)
     with monkeypatch.context() as patch:
-        patch.setattr(house.engine, "_take_from", locked)
+        patch.setattr(house.engine, "_scan_source", locked)
         run(house)
     house.engine.scan(everything=False)
     assert runs(house) == 1

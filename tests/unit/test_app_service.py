@@ -84,7 +84,7 @@ def test_an_archive_that_does_not_answer_stops_the_pings(daemon: Daemon, monkeyp
 
     monkeypatch.setattr(daemon._engine.archive, "state", broken)
     assert not daemon._is_able()
-    assert daemon._engine.errors[-1]["where"] == "archive"
+    assert daemon._engine.errors[-1].where == "archive"
 
 
 def test_a_corrupt_archive_ends_the_daemon_with_its_own_exit_code(daemon: Daemon) -> None:
@@ -225,7 +225,7 @@ def test_an_index_whose_words_cannot_be_read_is_reported_once_and_made_anew(
     whole = upkeep.lexical
     upkeep.lexical = FailingLexical(IndexBroken("the word index is torn"))  # type: ignore[assignment]  # a stand-in
     follows.words.turn()
-    assert [error["message"] for error in follows.engine.errors] == ["the word index is torn"]
+    assert [error.message for error in follows.engine.errors] == ["the word index is torn"]
     upkeep.lexical = whole  # rebuilding closes it first
 
     until(lambda: follows.words.turn() and follows.finds("lantern"))
