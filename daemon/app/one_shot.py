@@ -14,11 +14,11 @@ from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress, silent
+from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import DiskFull, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 
 _EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
 """Seconds of embedding before an answer, by mode; smart asks for meaning only where no text has the words."""
@@ -59,15 +59,6 @@ class OneShot(Engine):
             self._open_semantic()
             self._embed(_EMBEDDING_S[match])
         return self.unread
-
-    def search(self, request: calls.Search) -> Json:
-        """See calls.Search.
-
-        Raises:
-            Retry: by meaning alone nothing was found, and texts wait to be embedded.
-        """
-        answer = super().search(request)
-        return self._checked(answer, request.mode, is_found=bool(answer["hits"]))
 
     def recall(self, request: calls.Recall) -> Json:
         """See calls.Recall.

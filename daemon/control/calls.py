@@ -64,15 +64,6 @@ class Index(Request[answers.Index]):
     """Read everything OpenCode has, and index all of it."""
 
 
-class Search(Request[Json]):
-    """Search by plain rank fusion."""
-
-    query: str
-    mode: str = "hybrid"
-    limit: int = 10
-    context: bool = False
-
-
 class Recall(Request[Json]):
     """One of the calls of recall, by name, its arguments as a client wrote them.
 
@@ -214,7 +205,6 @@ CALLS: dict[type[Request[Any]], Call] = {
         Call(Content),
         Call(Restore, part=FileContent, part_name="content"),
         Call(Alias, _SHORT_SECONDS, changes=True),
-        Call(Search, _SEARCH_SECONDS),
     )
 }
 BY_NAME = {call.name: call for call in CALLS.values()}

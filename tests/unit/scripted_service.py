@@ -23,21 +23,21 @@ from daemon.control.answers import from_json, to_json
 from daemon.control.calls import BY_NAME, CALLS, FileContent, silent
 from daemon.control.server import Server
 
-HIT = {
-    "message_id": "msg_1",
-    "session_id": "ses_1",
-    "title": "Limit the rate of requests",
-    "role": "assistant",
-    "created": 1_780_000_000_000,
-    "kind": "tool_output",
-    "score": 0.9,
-    "mode": "hybrid",
-    "snippet": "def rate_limit(per_minute: int) -> None:\n    bucket = Bucket(per_minute)",
-    "part_id": "prt_1",
-    "tool": "read",
+RESULT = {
+    "sessionID": "ses_1",
+    "sessionTitle": "Limit the rate of requests",
     "directory": "/home/ada/shop",
-    "project_id": "p",
-    "terms": ["bucket"],
+    "projectID": "p",
+    "messageID": "msg_1",
+    "role": "assistant",
+    "time": 1_780_000_000_000,
+    "partID": "prt_1",
+    "kind": "tool_output",
+    "toolName": "read",
+    "snippet": "def rate_limit(per_minute: int) -> None:\n    bucket = Bucket(per_minute)",
+    "score": 0.9,
+    "matchMode": "hybrid",
+    "matchedTerms": ["bucket"],
 }
 
 STATUS = {
@@ -144,7 +144,6 @@ COST = {"asked": 7, "kept": 2, "calls": 21, "tokens": 84_000, "mostCalls": 280, 
 
 ANSWERS: dict[str, Any] = {
     "status": STATUS,
-    "search": {"query": "", "mode": "hybrid", "hits": [HIT], "coverage": {}, "warnings": []},
     "recall": {"ok": True, "results": [], "warnings": []},
     "export": {"sessions": 1, "messages": 0, "warnings": []},
     "index": {"changed": 3, "removed": 1, "embedded": 5, "waiting": 0, "quarantined": 0},

@@ -60,6 +60,7 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
 def test_the_answers_are_the_services(client: Client, service: ScriptedService) -> None:
     progress: list[Any] = []
     assert client.status() == service.answer("status")
+    assert client.recall("recall", {"query": "rate limit"}) == service.answers["recall"]
     assert client.index(progress.append)["embedded"] == 5
     assert progress == [{"phase": "scan", "done": n, "total": 3} for n in (1, 2, 3)]
     run = client.reconstitute("/p", questions=["Why?"], at="2026-06-01", output="/o", progress=progress.append)

@@ -126,6 +126,7 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
         ("GET", "/statuss", b"", 404, "not a call"),
         ("DELETE", "/status", b"", 405, "not a call"),
         ("GET", "/files", b"", 405, "not a call"),
+        ("POST", "/search", b"{}", 404, "not a call"),
         ("POST", "/content", b"", 400, "path"),
         ("POST", "/files", b"{", 400, "/files"),
         ("POST", "/files", b"[]", 400, "object"),

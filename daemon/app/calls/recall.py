@@ -23,7 +23,6 @@ from daemon.exports.stream import export
 from daemon.ingest import Chosen, Upkeep
 from daemon.model import Json
 from daemon.recall import browse
-from daemon.recall.answer.chat_messages import window
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import request as queries
 from daemon.recall.query.arguments import read
@@ -68,7 +67,6 @@ class RecallCalls:
             lambda: self.upkeep.semantic,
             Chosen(self.upkeep),
             catalog=self.catalog,
-            indexed_kb=self.config.limits.indexed_kb,
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
         )
@@ -76,16 +74,6 @@ class RecallCalls:
     def noting(self) -> Notes:
         """What models found out, over what is open now."""
         return Notes(self.archive, lambda: self.upkeep.notes, Chosen(self.upkeep), on_failure=self.index_failed)
-
-    def search(self, request: calls.Search) -> Json:
-        """See calls.Search."""
-        behind = self.look(match=request.mode)
-        answer = self.searching().search(request.query, request.mode, request.limit)
-        made: Json = answer.to_json()
-        if request.context:
-            made["messages"] = window(self.archive, answer.hits)
-        made["warnings"] += behind
-        return made
 
     def recall(self, request: calls.Recall) -> Json:
         """See calls.Recall.
@@ -105,7 +93,7 @@ class RecallCalls:
     def _answer(self, question: Any, here: str) -> Json:
         archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
         by_query: dict[type[Any], Callable[[], Json]] = {
-            queries.Recall: lambda: self.searching().ask(question, here),
+            queries.Recall: lambda: self.searching().answer(question, here),
             queries.RecallGet: lambda: browse.get(archive, question),
             queries.RecallContext: lambda: browse.context(archive, question),
             queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),
