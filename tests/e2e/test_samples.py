@@ -16,7 +16,7 @@ from daemon.app.engine import Engine
 from daemon.model import Message
 from daemon.transcript.replay import validate
 from tests.conftest import Sample
-from tests.plain_service import PlainService
+from tests.support.servers.plain_service import PlainService
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{4,24}")
 

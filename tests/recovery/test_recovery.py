@@ -20,12 +20,12 @@ import pytest
 from daemon import cli, config
 from daemon.app.engine import Engine
 from daemon.files import Files
-from tests.plain_service import PlainService
 from tests.recovery import answers, story
 from tests.recovery.answers import Answer
 from tests.recovery.calls import APP
 from tests.recovery.case import Case, cases
 from tests.recovery.story import Story
+from tests.support.servers.plain_service import PlainService
 
 CASES = list(cases(Path(__file__).parent / "cases"))
 LEAST = 60
