@@ -32,12 +32,13 @@ from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.filesystem.disk_space import DiskSpace
-from daemon.ingest import Intake, Upkeep, events
+from daemon.ingest import Intake, Upkeep
+from daemon.ingest.evidence import move_events
 from daemon.model import Target
 from daemon.opencode.discover import Sources
 from daemon.recall.catalog import Catalog
 from daemon.recall.ranking.candidates import finish
-from daemon.redact import custom, redact
+from daemon.redact import known, redact
 
 A = TypeVar("A")
 
@@ -62,7 +63,7 @@ class Engine(Scanning, RunCalls, ContentCalls):
         self.started = int(time.time() * 1000)
         self.errors: deque[answers.ErrorStatus] = deque(maxlen=_MOST_ERRORS)
         self._reporting = threading.Lock()
-        custom.configure(config.redact.extra, config.redact.allow)
+        known.configure(config.redact.extra, config.redact.allow)
         self.archive = Archive(config.archive_dir)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
@@ -74,7 +75,7 @@ class Engine(Scanning, RunCalls, ContentCalls):
     def _build(self, embedder: Callable[[], tuple[Embedder, str]]) -> None:
         """What stands on the archive."""
         config = self.config
-        events.set_apart(self.archive)
+        move_events(self.archive)
         self.catalog = Catalog(self.archive)
         self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
         self.archive.large_files.free_mb = config.limits.free_mb
@@ -124,7 +125,7 @@ class Engine(Scanning, RunCalls, ContentCalls):
         self.recovery.close()
         self.upkeep.close()
         self.archive.close()
-        custom.configure((), ())
+        known.configure((), ())
 
     def __enter__(self) -> Self:
         return self

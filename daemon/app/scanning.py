@@ -11,10 +11,10 @@ from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.calls import Progress
-from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, Retry, SourceBusy, SourceMissing
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, Retry, SourceBusy
 from daemon.files import Files
 from daemon.filesystem.disk_space import is_full
-from daemon.ingest import Capture, Captured, Evidence, Intake, Taken
+from daemon.ingest import Capture, Captured, Evidence, Intake, ScanResult
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
 from daemon.opencode.snapshots import Snapshots
@@ -79,7 +79,7 @@ class Scanning(Indexing):
         self._postponed: dict[str, set[str]] = {}
         self._doubted: set[str] = set()
         """Sources whose file events may have missed something."""
-        self.on_scanned: Callable[[Taken], None] = lambda _: None
+        self.on_scanned: Callable[[ScanResult], None] = lambda _: None
         """Called after every scan, whoever asked for it: a continuous target may be concerned."""
 
     def scan(
@@ -90,7 +90,7 @@ class Scanning(Indexing):
         hurry: bool = False,
         words: bool = True,
         progress: Progress | None = None,
-    ) -> Taken:
+    ) -> ScanResult:
         """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
 
         A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` snapshots are
@@ -101,7 +101,7 @@ class Scanning(Indexing):
             DiskFull: there is no room; what was read until then is kept, the rest is read by the next look.
         """
         with self._scanning:
-            total = Taken()
+            total = ScanResult()
             full: DiskFull | None = None
             for source in self.sources.refresh(anew=everything):
                 whole = everything or source.name in self._unread or source.name in self._doubted
@@ -112,7 +112,7 @@ class Scanning(Indexing):
                     self._unread[source.name] = str(error)
                     full = error
                     continue
-                except (SourceMissing, Retry, OSError) as error:
+                except (Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     since = self._locked.setdefault(source.name, time.monotonic())
                     # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.
@@ -150,7 +150,7 @@ class Scanning(Indexing):
 
     def _scan_source(
         self, source: Source, *, everything: bool, patient: bool, words: bool, progress: Progress | None
-    ) -> Taken:
+    ) -> ScanResult:
         last = time.monotonic()
 
         def step(done: int, of: int) -> None:
@@ -164,8 +164,8 @@ class Scanning(Indexing):
 
         touched = source.touched()
         if everything or touched is None:
-            return self.intake.take(source, None, patient=patient, progress=step)
-        return self.intake.take(
+            return self.intake.scan(source, None, patient=patient, progress=step)
+        return self.intake.scan(
             source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
         )
 
@@ -175,7 +175,7 @@ class Scanning(Indexing):
         if touched is None:
             self._doubted.add(source.name)
         elif touched:
-            self.on_scanned(self.intake.take(source, touched, patient=patient))
+            self.on_scanned(self.intake.scan(source, touched, patient=patient))
         if words:
             self.drain_lexical(within_s=MOMENT_S)
 

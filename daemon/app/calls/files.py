@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
+from daemon.archive.paths import is_touched, unknown
 from daemon.control import answers, calls
 from daemon.control.answers import from_json, to_json
 from daemon.control.calls import Progress

@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon.app.indexing import Unindexed
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
+from daemon.archive.paths import is_touched, unknown
 from daemon.config import Config
 from daemon.control import answers, calls
 from daemon.control.answers import from_json
