@@ -19,8 +19,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from daemon.app.feeding import EmbedLoop
 
+from daemon.app.loops import EmbedLoop
 from daemon.cli import main
 from daemon.embed import BadInput, Vector
 from daemon.embed.builtin import Builtin
@@ -48,7 +48,7 @@ def run() -> int:
     if os.environ["SCALE_EMBEDDING"] == "cheap":
         Builtin.embed = embed  # type: ignore[method-assign, assignment]  # the purpose of this script
     else:
-        EmbedLoop.turn = lambda _self: 2.0  # type: ignore[method-assign, assignment]  # likewise
+        EmbedLoop.turn = lambda _self: 2.0  # type: ignore[method-assign]  # likewise
     return main()
 
 

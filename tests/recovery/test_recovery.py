@@ -32,7 +32,7 @@ LEAST = 60
 
 
 @contextmanager
-def taken_in(case: Case, root: Path) -> Iterator[tuple[Story, Engine]]:
+def taken_in(case: Case, root: Path) -> Iterator[tuple[Story, PlainService]]:
     """The case's story, and an engine that has taken in all that was recorded of it."""
     told = Story(case, root / "data", root / "scratch")
     told.play()

@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> JsonStore:
 
 
 @pytest.fixture
-def engine(store: JsonStore, tmp_path: Path) -> Iterator[Engine]:
+def engine(store: JsonStore, tmp_path: Path) -> Iterator[PlainService]:
     tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "a")}}
     model = Hashed()
     with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (model, "a test"))) as opened:
@@ -39,11 +39,11 @@ def engine(store: JsonStore, tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def semantic_hits(engine: Engine) -> int:
+def semantic_hits(engine: PlainService) -> int:
     return len(engine.recall("recall", {"query": "apples", "match": "semantic", "results": 50})["results"])
 
 
-def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new_to_embed(engine: Engine) -> None:
+def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new_to_embed(engine: PlainService) -> None:
     assert semantic_hits(engine) == 30
     index = engine.upkeep.semantic
     assert index is not None
@@ -56,7 +56,7 @@ def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new
     assert semantic_hits(engine) == 30
 
 
-def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: Engine, tmp_path: Path) -> None:
+def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: PlainService, tmp_path: Path) -> None:
     engine.close()
     shutil.rmtree(tmp_path / "a" / "index" / "semantic")
     model = Hashed()
@@ -89,7 +89,7 @@ def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: J
 
 
 def test_whoever_looks_at_the_sources_continuous_targets_hear_of_what_was_found(
-    store: JsonStore, engine: Engine
+    store: JsonStore, engine: PlainService
 ) -> None:
     heard: list[set[str]] = []
     engine.on_scanned = lambda taken: heard.append(taken.places)

@@ -14,7 +14,6 @@ import pytest
 
 from daemon import config
 from daemon.app.calls.files import _diffs
-from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
 from daemon.control.calls import FileContent
 from daemon.errors import BadRequest
@@ -32,7 +31,7 @@ SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
 class Workshop:
     """A session that works in a folder that really is on the disk, and the engine that reads its records."""
 
-    def __init__(self, root: Path, engine: Engine, talk: Talk) -> None:
+    def __init__(self, root: Path, engine: PlainService, talk: Talk) -> None:
         self.root, self.engine, self.talk = root, engine, talk
 
     def path(self, name: str) -> str:

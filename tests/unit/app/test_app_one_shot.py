@@ -24,7 +24,7 @@ class Down(Hashed):
     """A model whose server does not run: it says neither who it is nor anything else."""
 
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         raise ModelUnavailable("http://127.0.0.1:11434 does not answer; start it with: ollama serve")
 
     @fingerprint.setter
@@ -47,7 +47,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def _alone(data: Path, model: Hashed | None = None, progress: Callable[[Json], None] = print) -> Iterator[OneShot]:
+def _alone(data: Path, model: Hashed | None = None, progress: Callable[[Json], None] = print) -> Iterator[PlainService]:
     tables: dict[str, Any] = {
         "opencode": {"data_dir": str(data)},
         "archive": {"dir": str(data.parent / "archive")},

@@ -116,7 +116,7 @@ def test_index_that_could_not_read_does_not_say_that_all_is_well(
 
 def test_status_shows_the_newest_records_that_were_set_aside_each_on_one_line(cli: Cli) -> None:
     entries = [{"place": f"message msg_{n}", "reason": f"{HOSTILE} not JSON " * 9, "time": 9 - n} for n in range(7)]
-    source = {**STATUS["sources"][0], "setAside": entries}  # type: ignore[index]
+    source = {**STATUS["sources"][0], "setAside": entries}
     cli.service.answers["status"] = {**STATUS, "sources": [source]}
     lines = [line for line in cli("status").stdout.splitlines() if "message msg_" in line]
     assert [line.split(":")[0].strip() for line in lines] == [f"message msg_{n}" for n in range(5)]

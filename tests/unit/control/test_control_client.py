@@ -29,7 +29,7 @@ def service() -> ScriptedService:
 
 
 @pytest.fixture
-def client(service: ScriptedService, tmp_path: Path) -> Iterator[Client]:
+def client(service: ScriptedService, tmp_path: Path) -> Iterator[PlainService]:
     with serving(service, tmp_path / "r" / "s"):
         yield PlainService(Client(tmp_path / "r" / "s"))
 
@@ -57,7 +57,7 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
     return thread
 
 
-def test_the_answers_are_the_services(client: Client, service: ScriptedService) -> None:
+def test_the_answers_are_the_services(client: PlainService, service: ScriptedService) -> None:
     progress: list[Any] = []
     assert client.status() == service.answer("status")
     assert client.recall("recall", {"query": "rate limit"}) == service.answers["recall"]
@@ -70,7 +70,7 @@ def test_the_answers_are_the_services(client: Client, service: ScriptedService) 
 
 @pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
 def test_every_error_is_raised_as_the_type_it_was(
-    client: Client, service: ScriptedService, kind: type[ReconstituteError]
+    client: PlainService, service: ScriptedService, kind: type[ReconstituteError]
 ) -> None:
     service.failure = kind("thing: cause; fix")
     asks = (
@@ -87,7 +87,7 @@ def test_every_error_is_raised_as_the_type_it_was(
         assert str(caught.value) == "thing: cause; fix"
 
 
-def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: Client, service: ScriptedService) -> None:
+def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: PlainService, service: ScriptedService) -> None:
     class UnheardError(ReconstituteError):
         exit_code = 99
 
@@ -99,7 +99,7 @@ def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: Client, 
         client.status()
 
 
-def test_a_request_that_makes_no_sense_is_bad_request(client: Client) -> None:
+def test_a_request_that_makes_no_sense_is_bad_request(client: PlainService) -> None:
     with pytest.raises(BadRequest, match="it takes path, at, lost"):
         client.files(3)
 
@@ -132,7 +132,7 @@ def test_whatever_else_answers_there_is_unreachable(tmp_path: Path, answer: byte
 
 
 def test_a_silent_daemon_is_unreachable_after_the_allowed_silence(
-    client: Client, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
+    client: PlainService, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_module, "SILENCE_SECONDS", 0.2)
     service.gate.clear()
@@ -181,7 +181,7 @@ def test_a_daemon_killed_during_a_call_is_unreachable_not_an_empty_answer(tmp_pa
             PlainService(Client(path)).index(kill)
 
 
-def test_the_calls_about_files_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
+def test_the_calls_about_files_are_answered_by_the_service(client: PlainService, service: ScriptedService) -> None:
     taken: list[FileContent] = []
     steps: list[dict[str, Any]] = []
     service.parts["restore"] = [content_of("a\n\ud800", bytes(range(256)), executable=True), content_of("b", b"")]
@@ -202,7 +202,7 @@ def test_the_calls_about_files_are_answered_by_the_service(client: Client, servi
     ]
 
 
-def test_what_the_taker_of_contents_raises_comes_out(client: Client, service: ScriptedService) -> None:
+def test_what_the_taker_of_contents_raises_comes_out(client: PlainService, service: ScriptedService) -> None:
     def full(_: FileContent) -> None:
         raise OSError("full")
 
@@ -211,7 +211,9 @@ def test_what_the_taker_of_contents_raises_comes_out(client: Client, service: Sc
     assert client.status() == service.answer("status")
 
 
-def test_the_recall_calls_and_exports_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
+def test_the_recall_calls_and_exports_are_answered_by_the_service(
+    client: PlainService, service: ScriptedService
+) -> None:
     steps: list[dict[str, Any]] = []
     pieces: list[str] = []
     service.answers["recall"] = {"ok": True, "results": [{"path": "/a\udcff \u2028 日本"}], "warnings": []}
@@ -227,7 +229,7 @@ def test_the_recall_calls_and_exports_are_answered_by_the_service(client: Client
 
 @pytest.mark.parametrize("call", ["", "re/call", "../status", "re call", "r\r\nx: y", "\ud800", "recall?x=1", "é"])
 def test_a_call_of_any_name_reaches_the_service_or_is_a_bad_request(
-    client: Client, service: ScriptedService, call: str
+    client: PlainService, service: ScriptedService, call: str
 ) -> None:
     try:
         client.recall(call, {})
@@ -238,7 +240,7 @@ def test_a_call_of_any_name_reaches_the_service_or_is_a_bad_request(
         assert service.calls == [("recall", call.replace("\ud800", "?"), {}, "")]
 
 
-def test_what_the_taker_of_an_export_raises_comes_out(client: Client, service: ScriptedService) -> None:
+def test_what_the_taker_of_an_export_raises_comes_out(client: PlainService, service: ScriptedService) -> None:
     def full(_: str) -> None:
         raise OSError("full")
 
@@ -247,7 +249,7 @@ def test_what_the_taker_of_an_export_raises_comes_out(client: Client, service: S
     assert client.status() == service.answer("status")
 
 
-def test_a_call_costs_one_connection_and_leaves_none_open(client: Client, service: ScriptedService) -> None:
+def test_a_call_costs_one_connection_and_leaves_none_open(client: PlainService, service: ScriptedService) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         client.recall("recall", {})
@@ -258,7 +260,7 @@ def test_a_call_costs_one_connection_and_leaves_none_open(client: Client, servic
     assert len(os.listdir("/proc/self/fd")) < before + 20
 
 
-def test_a_refusal_is_heard_also_when_it_comes_before_the_question_is_sent(client: Client) -> None:
+def test_a_refusal_is_heard_also_when_it_comes_before_the_question_is_sent(client: PlainService) -> None:
     with pytest.raises(BadRequest, match="larger than"):
         client.recall("recall", {"query": "x" * (8 << 20)})
     for _ in range(50):

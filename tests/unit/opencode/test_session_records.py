@@ -33,7 +33,7 @@ CREATE TABLE todo (session_id text NOT NULL, content text NOT NULL, status text 
 SWITCHES = ("agent-switched", "model-switched", "something-of-the-next-version")
 
 
-def opened(root: Path) -> Engine:
+def opened(root: Path) -> PlainService:
     tables = {"opencode": {"data_dir": str(root / "opencode")}, "archive": {"dir": str(root / "archive")}}
     return PlainService(Engine(msgspec.convert(tables, Config)))
 
@@ -144,8 +144,8 @@ def test_an_archive_of_0_1_loses_its_phantoms_and_keeps_what_they_said(
         assert phantoms[0] not in exported(engine.archive, "messages")
         assert engine.archive.figures()["messages"] == 2
         assert engine.archive.figures()["sessions"] == 1
-        hits = engine.search("Garden", mode="literal", limit=5)["hits"]
-        assert [hit["message_id"] for hit in hits if hit["kind"] == "title"] == ["msg_ses_1_a"]
+        hits = engine.recall("recall", {"query": "Garden", "match": "literal"})["results"]
+        assert [hit["messageID"] for hit in hits if hit["kind"] == "title"] == ["msg_ses_1_a"]
 
 
 ITEMS = [

@@ -81,12 +81,12 @@ def test_a_configuration_is_read_as_json_with_comments(text: str, settings: Sett
 WRITTEN = {"id": "w", "shows": "", "events": [{"write": "a.py", "content": "x=1\n"}], "expect": []}
 
 
-def _engine(tmp_path: Path, name: str = "archive") -> Engine:
+def _engine(tmp_path: Path, name: str = "archive") -> PlainService:
     places = OpenCode(data_dir=str(tmp_path / "data")), ArchiveSection(dir=str(tmp_path / name))
     return PlainService(Engine(Config(opencode=places[0], archive=places[1])))
 
 
-def _grades(engine: Engine) -> tuple[str, str]:
+def _grades(engine: PlainService) -> tuple[str, str]:
     engine.scan(everything=True, patient=False)
     [row] = [row for row in engine.recorded.rows("/") if row.path == f"{APP}/a.py"]
     return row.grade, str(engine.recorded.history(f"{APP}/a.py").grade)
