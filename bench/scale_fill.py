@@ -48,7 +48,7 @@ def run() -> int:
     if os.environ["SCALE_EMBEDDING"] == "cheap":
         Builtin.embed = embed  # type: ignore[method-assign, assignment]  # the purpose of this script
     else:
-        EmbedLoop.turn = lambda _self: 2.0  # type: ignore[method-assign]  # likewise
+        EmbedLoop.turn = lambda _self: 2.0  # type: ignore[method-assign, assignment]  # likewise
     return main()
 
 
