@@ -30,7 +30,7 @@ from typing import Any
 from daemon import records
 from daemon.archive import Archive
 from daemon.model import Session
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.edits import edits
 
 START = 1_795_230_000_000
 FOLDERS = 200

@@ -30,7 +30,7 @@ from daemon import reconstitute  # noqa: E402
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
-from daemon.control.protocol import silent  # noqa: E402
+from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Target  # noqa: E402
 
 START = 1_780_000_000_000

@@ -6,7 +6,8 @@ The first sentence of a docstring is the question, the function's source without
 function is a session of one message, without a title. The packages are those below, in the versions of
 requirements.lock; their tests and vendored copies are left out, functions of equal text too, and sentences that stand
 in several functions are not asked. The figures of the questions with even and with odd numbers, counted from 0, stand
-beside those of all: both were looked at when the constants of recall.fuse were chosen. Built-in model, no network.
+beside those of all: both were looked at when the constants of recall.ranking.fuse were chosen. Built-in model,
+no network.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from daemon.embed.builtin import Builtin
 from daemon.errors import IndexBroken
 from daemon.index import Filters, Match
 from daemon.index.lexical import Lexical
-from daemon.index.semantic import Semantic
-from daemon.ingest.drain import LexicalDrain, SemanticDrain
+from daemon.index.semantic.collection import Semantic
+from daemon.ingest.outbox import LexicalDrain, SemanticDrain
 from daemon.model import Session
-from daemon.recall.asked import Recall as Asked
+from daemon.recall.query.request import Recall as Asked
 from daemon.recall.search import Recall
 from daemon.transcript.replay import replay
 

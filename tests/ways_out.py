@@ -21,12 +21,12 @@ import msgspec
 from daemon import config, log
 from daemon.app.engine import Engine
 from daemon.config import Log
-from daemon.control.protocol import silent
+from daemon.control.calls import silent
 from daemon.files import Files
 from daemon.ingest import Entries
 from daemon.publish.naming import safe_path
-from daemon.reconstitute.agent.quoted import telling
-from daemon.reconstitute.facts import file_changes, sessions
+from daemon.reconstitute.agent.context.messages import telling
+from daemon.reconstitute.facts.session import assemble, file_changes
 from daemon.redact import redact_value
 from tests.canaries import SECRETS
 from tests.e2e.talk import PROJECT, Talk, words
@@ -137,8 +137,8 @@ def _facts(engine: Engine, one: Planted) -> Any:
     assert session is not None
     changes = file_changes.by_session(Files(engine.archive).histories(f"{PROJECT}/{one.number}"))
     messages = list(engine.archive.messages(one.session))
-    made = sessions.of(engine.archive, session, messages, changes[one.session], is_whole=True, until=None)
-    (told,) = sessions.finished([made])
+    made = assemble.of(engine.archive, session, messages, changes[one.session], is_whole=True, until=None)
+    (told,) = assemble.finished([made])
     return [told.title, told.message_ids, *map(msgspec.to_builtins, (told.turns, told.changes, told.tests))]
 
 

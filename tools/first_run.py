@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from daemon.app.engine import Engine
 from daemon.cli.progress import progress
 from daemon.config import Config, load
-from daemon.control.protocol import Progress
+from daemon.control.calls import Progress
 from daemon.errors import ArchiveLocked, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.model import Json, Target
 

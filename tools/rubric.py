@@ -33,7 +33,7 @@ from fake_ollama import FakeOllama  # noqa: E402
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
-from daemon.control.protocol import silent  # noqa: E402
+from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
 
 SAMPLES = TESTS / "fixtures"

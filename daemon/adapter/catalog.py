@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from daemon.chat.opencode_server import OpenCodeServer, ServedModel
+from daemon.chat.opencode.server import OpenCodeServer, ServedModel
 from daemon.errors import ReconstituteError
 
 _FRESH_S = 30.0

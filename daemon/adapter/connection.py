@@ -10,7 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from daemon.adapter.shapes import line
+from daemon.adapter.responses import line
 
 CONNECTIONS = 32
 """At once; a request may have 32 MB."""

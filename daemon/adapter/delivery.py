@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from daemon.adapter.exchange import Exchange, HungUp, Said
-from daemon.adapter.shapes import line
+from daemon.adapter.responses import line
 from daemon.chat import OnText
 from daemon.errors import ReconstituteError, Retry
 from daemon.model import Json

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from daemon import log
-from daemon.adapter import history, plainly, words
-from daemon.adapter.asked import Asked
+from daemon.adapter import history, plainly, prompts
 from daemon.adapter.language import ENGLISH, language_of
+from daemon.adapter.request import Asked
+from daemon.adapter.responses import Figures
 from daemon.adapter.sessions import Lease, Sessions
-from daemon.adapter.shapes import Figures
 from daemon.adapter.visible import Visible
 from daemon.chat import OnText, Reply, ToolCall
 from daemon.chat.action_text import parse, prose_of, without_thinking
 from daemon.chat.actions import names_of
-from daemon.chat.opencode_server import OpenCodeServer, SessionGone
+from daemon.chat.opencode.server import OpenCodeServer, SessionGone
 from daemon.errors import BadReply, ModelUnavailable, ReconstituteError
 
 _LOG = log.get("adapter")
@@ -169,7 +169,7 @@ class Exchange:
             self._prose = prose_of(reply.content) if tools else ""
             if self._visible.told or (self._prose and history.awaits_answer(self._turns)):
                 raise  # plain words after a result are the answer
-            reply = self._prompt(lease, words.correction(error))
+            reply = self._prompt(lease, prompts.correction(error))
         return self._read(reply)
 
     def _read(self, reply: Reply) -> _Turn:
@@ -179,14 +179,14 @@ class Exchange:
         names = names_of(self._asked.tools)
         action = parse(reply.content, names)
         if action.call is None:
-            return words.formed(action.content, self._asked.form), ()
+            return prompts.formed(action.content, self._asked.form), ()
         return "", (action.call if action.call.name in names else UNKNOWN,)
 
     def _words_of(self, reply: Reply) -> str:
         content = without_thinking(reply.content)
         if not content:
             raise BadReply("the reply ends in thinking; write the answer after it")
-        return words.formed(content, self._asked.form)
+        return prompts.formed(content, self._asked.form)
 
     def _fall_back(self, error: ReconstituteError) -> _Turn:
         """What is left when the turn failed with `error`; raises Unanswered."""
@@ -215,11 +215,11 @@ class Exchange:
         """The model's own words where it has spoken some, else what it says when it may use nothing but words."""
         if self._prose:
             prose, self._prose = self._prose, ""
-            return words.formed(prose, self._asked.form), ()
+            return prompts.formed(prose, self._asked.form), ()
         lease = self._sessions.new(self._asked.model)
         try:
             text = history.opening(self._turns, in_actions=False)
-            wanted = words.plainly(self._asked.form, after_result=after_result)
+            wanted = prompts.plainly(self._asked.form, after_result=after_result)
             reply = self._prompt(lease, f"{text}\n\n{wanted}", tells=True, in_plain_words=True)
             return self._words_of(reply), ()
         finally:
@@ -231,7 +231,7 @@ class Exchange:
         rest = self._deadline - time.monotonic()
         if rest < _LEAST_S:
             raise ModelUnavailable(f"{self._server.url}: no answer within {self._seconds:g} s")
-        system = words.system(
+        system = prompts.system(
             history.system_of(asked.messages),
             () if in_plain_words else asked.tools,
             asked.form,

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from daemon.adapter.shapes import line
+from daemon.adapter.responses import line
 from daemon.config import Adapter
 
 BODY_BYTES = 32 << 20

@@ -20,15 +20,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from daemon.adapter import asked as reading
-from daemon.adapter import shapes
-from daemon.adapter.asked import Asked
+from daemon.adapter import request as reading
+from daemon.adapter import responses
 from daemon.adapter.catalog import Catalog, UnknownModel
 from daemon.adapter.delivery import Deliveries, Event, Lines, Piece, in_thread
 from daemon.adapter.exchange import Exchange, HungUp, Said, Unanswered
 from daemon.adapter.guard import BODY_BYTES
+from daemon.adapter.request import Asked
 from daemon.adapter.sessions import Sessions
-from daemon.chat.opencode_server import OpenCodeServer
+from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, BadRequest, ContextLost, ReconstituteError, Retry
 from daemon.model import Json
 
@@ -72,7 +72,7 @@ class Routes:
         return PlainTextResponse("Ollama is running")
 
     async def _version(self, _request: Request) -> Response:
-        return _json({"version": shapes.VERSION})
+        return _json({"version": responses.VERSION})
 
     async def _health(self, _request: Request) -> Response:
         in_use, waiting = self._sessions.counts()
@@ -86,11 +86,11 @@ class Routes:
         return _json({**state, "sessions": {"in_use": in_use, "waiting": waiting}}, 200 if answers else 503)
 
     async def _tags(self, _request: Request) -> Response:
-        return await self._answer(lambda: {"models": [shapes.listed(m, self._since) for m in self._catalog.all()]})
+        return await self._answer(lambda: {"models": [responses.listed(m, self._since) for m in self._catalog.all()]})
 
     async def _show(self, request: Request) -> Response:
         data = await _body(request)
-        return await self._answer(lambda: shapes.shown(self._catalog.find(reading.model_of(data)), self._since))
+        return await self._answer(lambda: responses.shown(self._catalog.find(reading.model_of(data)), self._since))
 
     async def _ps(self, _request: Request) -> Response:
         def call() -> Json:
@@ -99,7 +99,7 @@ class Routes:
                 latest[name] = max(seconds, latest.get(name, 0.0))
             known = {model.id: model for model in self._catalog.all()} if latest else {}
             now = time.time()
-            return {"models": [shapes.running(known[n], now + s) for n, s in latest.items() if n in known]}
+            return {"models": [responses.running(known[n], now + s) for n, s in latest.items() if n in known]}
 
         return await self._answer(call)
 
@@ -115,7 +115,7 @@ class Routes:
     async def _generate(self, request: Request) -> Response:
         return await self._converse("generate", request, reading.generate)
 
-    async def _converse(self, api: shapes.Api, request: Request, read: Callable[[bytes], Asked]) -> Response:
+    async def _converse(self, api: responses.Api, request: Request, read: Callable[[bytes], Asked]) -> Response:
         data = await _body(request)
         try:
             asked = await in_thread(partial(read, data))
@@ -125,14 +125,14 @@ class Routes:
         except ReconstituteError as error:
             return _failed(error)
 
-    def _load(self, api: shapes.Api, asked: Asked) -> Response:
+    def _load(self, api: responses.Api, asked: Asked) -> Response:
         """Nothing is asked: there is nothing to load, but there may be sessions to let go."""
         known = self._catalog.find(asked.model)
         if not asked.keeps:
             self._sessions.release(known.id)
-        return _json(shapes.loaded(api, asked.model, is_unload=not asked.keeps))
+        return _json(responses.loaded(api, asked.model, is_unload=not asked.keeps))
 
-    async def _deliver(self, api: shapes.Api, request: Request, asked: Asked) -> Response:
+    async def _deliver(self, api: responses.Api, request: Request, asked: Asked) -> Response:
         def make(on_text: Callable[[str], None]) -> Exchange:
             known = self._catalog.find(asked.model)
             return Exchange(
@@ -153,7 +153,7 @@ class Routes:
             return Lines(first, delivery, lambda event: _lines(api, asked.model, event), headers)
         if isinstance(first, Piece):
             raise TypeError("a piece of an answer that is not streamed")
-        return _json(shapes.final(api, asked.model, first.figures, first.content, first.calls), headers=headers)
+        return _json(responses.final(api, asked.model, first.figures, first.content, first.calls), headers=headers)
 
 
 def _named(asked: Asked, name: str) -> Asked:
@@ -161,15 +161,15 @@ def _named(asked: Asked, name: str) -> Asked:
     return replace(asked, model=name)
 
 
-def _lines(api: shapes.Api, model: str, event: Event) -> list[Json]:
+def _lines(api: responses.Api, model: str, event: Event) -> list[Json]:
     """An event as lines of a stream that has begun."""
     if isinstance(event, Piece):
-        return [shapes.piece(api, model, event.text)]
+        return [responses.piece(api, model, event.text)]
     if isinstance(event, Said):
-        last = [shapes.piece(api, model, event.rest, event.calls)] if event.rest or event.calls else []
-        return [*last, shapes.final(api, model, event.figures)]
+        last = [responses.piece(api, model, event.rest, event.calls)] if event.rest or event.calls else []
+        return [*last, responses.final(api, model, event.figures)]
     cause = event.cause if isinstance(event, Unanswered) else event
-    return [shapes.broken_off(api, model, _message(cause), event.shown if isinstance(event, Unanswered) else "")]
+    return [responses.broken_off(api, model, _message(cause), event.shown if isinstance(event, Unanswered) else "")]
 
 
 async def _body(request: Request) -> bytes:

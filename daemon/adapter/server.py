@@ -15,7 +15,7 @@ from daemon.adapter.connection import Connection
 from daemon.adapter.guard import Guard, is_loopback
 from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
-from daemon.chat.opencode_server import OpenCodeServer, Patience
+from daemon.chat.opencode.server import OpenCodeServer, Patience
 from daemon.config import Config
 from daemon.errors import ConfigError, ReconstituteError
 

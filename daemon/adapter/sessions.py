@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from daemon.chat.opencode_server import OpenCodeServer
+from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import Retry
 
 _MOST_KEPT = 64

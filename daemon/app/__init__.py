@@ -16,9 +16,9 @@ from daemon import log
 from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
 from daemon.config import Config
-from daemon.control.protocol import Progress, silent
-from daemon.disk_space import is_full
+from daemon.control.calls import Progress, silent
 from daemon.errors import ArchiveLocked
+from daemon.filesystem.disk_space import is_full
 from daemon.notify import Notifier
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def run(config: Config, *, once: bool = False) -> int:
     if not once:
         # Until the loops run there is nothing to drain: a stop during the start is simply the end.
         signal.signal(signal.SIGTERM, _end)
-    from daemon.app.service import Daemon  # noqa: PLC0415 - the server is not needed by a single command
+    from daemon.app.daemon import Daemon  # noqa: PLC0415 - the server is not needed by a single command
 
     daemon = Daemon(config) if once else _when_there_is_room(lambda: Daemon(config))
     return daemon.once() if once else daemon.run()

@@ -16,29 +16,29 @@ from typing import Self
 
 from daemon import log
 from daemon.app import targets
-from daemon.app.answers import AnswerCalls
-from daemon.app.files import FileCalls
+from daemon.app.calls.files import FileCalls
+from daemon.app.calls.recall import RecallCalls
+from daemon.app.calls.runs import AnswerCalls
+from daemon.app.calls.status import StatusCall
 from daemon.app.ground import ground, missing
 from daemon.app.indexing import Indexing
-from daemon.app.recalls import RecallCalls
 from daemon.app.recovery import Recovery
-from daemon.app.status import StatusCall
 from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
 from daemon.config import Config
-from daemon.control.protocol import Progress, silent
-from daemon.disk_space import DiskSpace, is_full
+from daemon.control.calls import Progress, silent
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
 from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy, SourceMissing
+from daemon.filesystem.disk_space import DiskSpace, is_full
 from daemon.ingest import Intake, Taken, Upkeep, events
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
-from daemon.publish.look import PageLook
-from daemon.recall.candidates import finish
+from daemon.publish.edits import PageLook
 from daemon.recall.catalog import Catalog
+from daemon.recall.ranking.candidates import finish
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.look import Look
 from daemon.redact import custom, known
@@ -300,7 +300,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
     # -- Service -------------------------------------------------------------------------------------------------
 
     def index(self, progress: Progress) -> Json:
-        """See control.protocol.Service."""
+        """See control.calls.Service."""
         taken = self.take(everything=True, patient=False, progress=progress)
         embedded, refused = 0, 0
         warnings: list[str] = []
@@ -338,13 +338,13 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
     def reconstitute(
         self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
     ) -> Json:
-        """See control.protocol.Service."""
+        """See control.calls.Service."""
         return self.run_target(self._wanted(path, questions, output), self._step(progress), at=at)
 
     def estimate(
         self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
     ) -> Json:
-        """See control.protocol.Service."""
+        """See control.calls.Service."""
         target, step = self._wanted(path, questions), self._step(progress)
         with known.only({}), self.alone(target.path, step), self.answerer() as who:
             return self._reconstitution(who, self.ground()).estimate(target, step, at=at) | {"warnings": []}

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from daemon.archive import Archive
 from daemon.config import Config
-from daemon.control.protocol import Progress
-from daemon.disk_space import DiskSpace
+from daemon.control.calls import Progress
 from daemon.errors import DiskFull, IndexBroken, ReconstituteError
-from daemon.index import guard
+from daemon.filesystem.disk_space import DiskSpace
+from daemon.index.semantic import health
 from daemon.ingest import Drained, Upkeep
 
 _SEVERAL_FAILURES = 3
@@ -86,7 +86,7 @@ class Indexing(ABC):
             return Drained()
         if self.upkeep.is_embedded:
             floor_mb = max(self.config.limits.free_mb, _CHROMA_MB)
-            guard.free_space(self.config.archive_dir / "index", floor_mb)
+            health.free_space(self.config.archive_dir / "index", floor_mb)
         try:
             return self.upkeep.semantic_drain().step(stop=stop)
         except IndexBroken as error:

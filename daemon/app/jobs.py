@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine, Interrupted
+from daemon.app.feeding import MODEL_S, Loop
 from daemon.app.ground import is_better
-from daemon.app.loops import MODEL_S, Loop
-from daemon.disk_space import is_full
 from daemon.errors import ArchiveCorrupt, BadRequest, OutputRefused, ReconstituteError, Retry
+from daemon.filesystem.disk_space import is_full
 from daemon.ingest import Taken
 from daemon.model import Json, Target
 from daemon.redact import redact

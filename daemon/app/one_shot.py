@@ -12,12 +12,12 @@ from typing import Any
 
 from daemon.app.engine import Engine
 from daemon.config import Config
-from daemon.control.protocol import Progress, silent
+from daemon.control.calls import Progress, silent
 from daemon.embed import Embedder
 from daemon.errors import DiskFull, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json
-from daemon.recall.snippet import counted
+from daemon.recall.answer.snippet import counted
 
 _EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
 """Seconds of embedding before an answer, by mode; smart asks for meaning only where no text has the words."""

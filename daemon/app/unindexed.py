@@ -11,7 +11,7 @@ import threading
 from daemon.archive import Archive
 from daemon.index import LexicalIndex
 from daemon.index.lexical import Lexical
-from daemon.index.overlay import Overlay
+from daemon.index.lexical.overlay import Overlay
 from daemon.ingest import Entries
 
 MOST = 8

@@ -9,7 +9,7 @@ from daemon import records
 from daemon.archive import keys
 from daemon.archive.bodies import size_of
 from daemon.archive.store import Store
-from daemon.large_files import LargeFiles
+from daemon.filesystem.large_files import LargeFiles
 from daemon.model import LARGE, Json, Part, Parts
 
 

@@ -25,12 +25,12 @@ try:
 except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wheels, under a module name of its own
     import plyvel_next as plyvel
 
-from daemon import fsio
 from daemon.archive import keys
 from daemon.archive.bodies import AHEAD, Body, pieces
-from daemon.archive.whole import MARKER, Marker, files
-from daemon.disk_space import FULL, free_bytes
+from daemon.archive.integrity import MARKER, Marker, files
 from daemon.errors import ArchiveCorrupt, ArchiveLocked, DiskFull
+from daemon.filesystem import durable
+from daemon.filesystem.disk_space import FULL, free_bytes
 
 _NO_ROOM = (*FULL, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -57,7 +57,7 @@ class Store:
                 the message says which.
             DiskFull: there is no room to open it.
         """
-        fsio.make_private_dir(directory)
+        durable.make_private_dir(directory)
         self._place = directory / "leveldb"
         try:
             self._lock_file = _lock(directory / "daemon.lock")

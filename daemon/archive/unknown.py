@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Iterable
 
 from daemon.archive import Archive
-from daemon.archive.touching import names, touches
+from daemon.archive.paths import names, touches
 
 _MOST = 5
 _ALIKE = 0.75

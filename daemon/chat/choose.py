@@ -113,7 +113,7 @@ def _ollama(chat: config.Chat, name: str) -> ChatModel:
 
 def _opencode(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel, str]:
     from daemon.chat.actions import Actions  # noqa: PLC0415
-    from daemon.chat.opencode import OpenCodeChat  # noqa: PLC0415
+    from daemon.chat.opencode.model import OpenCodeChat  # noqa: PLC0415
 
     asked = OpenCodeChat(
         opencode.server_url, opencode.server_model, timeout_s=chat.timeout_seconds, context_tokens=chat.num_ctx
@@ -133,7 +133,7 @@ def _opencode_hint(opencode: config.OpenCode) -> str:
 
 def _is_opencode(url: str) -> bool:
     """Whether an OpenCode server answers there; nothing is asked of it but how it is."""
-    from daemon.chat.opencode_server import OpenCodeServer  # noqa: PLC0415 - for those without a model only
+    from daemon.chat.opencode.server import OpenCodeServer  # noqa: PLC0415 - for those without a model only
 
     try:
         with OpenCodeServer(url) as server:

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import NamedTuple, NoReturn
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, OnText, Reply
-from daemon.chat.received import Received
+from daemon.chat.ollama_reply import Received
 from daemon.chat.tokens import REPLY_ROOM, Size, of_chat
 from daemon.model import Json, OllamaMessage
 from daemon.ollama_server import OllamaServer, Refused, Shown

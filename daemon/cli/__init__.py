@@ -100,7 +100,7 @@ def _in_one_line(error: click.ClickException) -> str:
 
 
 def _say(message: str) -> None:
-    from daemon.visible import visible  # noqa: PLC0415
+    from daemon.display import visible  # noqa: PLC0415
 
     click.echo(f"reconstitute: {visible(message)}", err=True)
 

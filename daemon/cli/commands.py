@@ -42,6 +42,8 @@ COMMANDS = {
 PATH_COMMAND = ":path"
 _PLACES = {
     PATH_COMMAND: "path",
+    "history": "file_history",
+    "run": "foreground",
     "recall-get": "recall_messages:get",
     "recall-context": "recall_messages:context",
     "recall-messages": "recall_messages:messages",
@@ -61,12 +63,14 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Load one command: module daemon.cli.NAME, attribute `command`."""
+        """Load one command: module daemon.cli.subcommands.NAME, attribute `command`."""
         name = _named(name)
         if name not in COMMANDS and name != PATH_COMMAND:
             return None
         module, _, attribute = _PLACES.get(name, name).partition(":")
-        command: click.Command = getattr(importlib.import_module(f"daemon.cli.{module}"), attribute or "command")
+        command: click.Command = getattr(
+            importlib.import_module(f"daemon.cli.subcommands.{module}"), attribute or "command"
+        )
         command.name = name
         return command
 

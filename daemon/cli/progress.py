@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from daemon.cli import terminal
-from daemon.control.protocol import Progress, silent
+from daemon.control.calls import Progress, silent
 from daemon.model import Json
 
 LINE_SECONDS = 5.0

@@ -12,7 +12,7 @@ from daemon.errors import DaemonUnreachable, ServesAnother
 
 if TYPE_CHECKING:
     from daemon.config import Config
-    from daemon.control.protocol import Service
+    from daemon.control.calls import Service
 
 T = TypeVar("T")
 

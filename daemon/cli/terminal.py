@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from daemon.visible import visible
+from daemon.display import visible
 
 _WIDE = (
     "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from daemon.control import endpoint, identity
-from daemon.control.protocol import FileContent, Progress, Take, TakeText, silent
+from daemon.control.calls import FileContent, Progress, Take, TakeText, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
 
@@ -41,7 +41,7 @@ _OK = 200
 
 
 class Client:
-    """Implements control.protocol.Service over the socket at `socket_path`; each call is a connection of its own.
+    """Implements control.calls.Service over the socket at `socket_path`; each call is a connection of its own.
 
     The socket that the archive of `config` names is tried before it.
     """

@@ -16,8 +16,8 @@ import socket
 import stat
 from pathlib import Path
 
-from daemon import fsio
 from daemon.errors import ArchiveLocked, ConfigError, ReconstituteError
+from daemon.filesystem import durable
 
 PATH_BYTES = 107
 """The longest path a Unix socket can have on Linux."""
@@ -74,7 +74,7 @@ def remove(path: Path, inode: tuple[int, int]) -> bool:
 def record(archive: Path, path: Path) -> None:
     """Leave word in `archive` that its service answers at `path`. Without room only its own environment tells that."""
     try:
-        fsio.atomic_write(archive / RECORD, os.fsencode(path))
+        durable.atomic_write(archive / RECORD, os.fsencode(path))
     except (OSError, ReconstituteError) as error:
         _log.warning("the control socket's place could not be written into the archive: %s", error)
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon.config import Config
-from daemon.control import answering, identity
-from daemon.control.protocol import Progress, Service, Take, TakeText
+from daemon.control import identity, responses
+from daemon.control.calls import Progress, Service, Take, TakeText
 from daemon.errors import BadRequest, ReconstituteError
 from daemon.model import Json
 
@@ -30,7 +30,7 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of POST /recall/CALL; what the arguments may be is recall.asked's."""
+    """The body of POST /recall/CALL; what the arguments may be is recall.query.request's."""
 
     arguments: dict[str, Any] = {}
     here: str = ""
@@ -119,7 +119,7 @@ def application(service: Service, config: Config | None = None) -> Starlette:
 
     async def status(request: Request) -> Response:
         differing = identity.differences(config, request.headers.get(identity.HEADER))
-        return await answering.answer(
+        return await responses.answer(
             "/status", lambda: service.status() | ({"differs": differing} if differing else {})
         )
 
@@ -131,11 +131,11 @@ def application(service: Service, config: Config | None = None) -> Starlette:
     async def refuse(request: Request, error: Exception) -> Response:
         code = error.status_code if isinstance(error, HTTPException) else 500
         reason = BadRequest(f"{request.method} {request.url.path}: not a call of this daemon; it takes {known}")
-        return answering.respond(answering.error_bytes(reason), code)
+        return responses.respond(responses.error_bytes(reason), code)
 
     async def explain(_request: Request, error: Exception) -> Response:
-        return answering.respond(
-            answering.error_bytes(error), getattr(error, "status", None) or answering.status_of(error)
+        return responses.respond(
+            responses.error_bytes(error), getattr(error, "status", None) or responses.status_of(error)
         )
 
     return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
@@ -153,89 +153,89 @@ def _checked(call: _Call, config: Config | None) -> _Call:
 
 def _about_targets(service: Service) -> dict[str, _Call]:
     async def index(request: Request) -> Response:
-        await answering.body(request, Index)
-        return answering.stream("/index", service.index)
+        await responses.body(request, Index)
+        return responses.stream("/index", service.index)
 
     async def reconstitute(request: Request) -> Response:
-        body = await answering.body(request, Reconstitute)
+        body = await responses.body(request, Reconstitute)
 
         def call(progress: Progress) -> Json:
             return service.reconstitute(
                 body.path, questions=body.questions, at=body.at, output=body.output, progress=progress
             )
 
-        return answering.stream("/reconstitute", call)
+        return responses.stream("/reconstitute", call)
 
     async def estimate(request: Request) -> Response:
-        body = await answering.body(request, Estimate)
+        body = await responses.body(request, Estimate)
 
         def call(progress: Progress) -> Json:
             return service.estimate(body.path, questions=body.questions, at=body.at, progress=progress)
 
-        return answering.stream("/estimate", call)
+        return responses.stream("/estimate", call)
 
     async def trajectories(request: Request) -> Response:
-        body = await answering.body(request, Trajectories)
-        return await answering.answer("/trajectories", partial(service.trajectories, body.path, started=body.started))
+        body = await responses.body(request, Trajectories)
+        return await responses.answer("/trajectories", partial(service.trajectories, body.path, started=body.started))
 
     return {"/index": index, "/reconstitute": reconstitute, "/estimate": estimate, "/trajectories": trajectories}
 
 
 def _about_recall(service: Service) -> dict[str, _Call]:
     async def search(request: Request) -> Response:
-        body = await answering.body(request, Search)
+        body = await responses.body(request, Search)
         call = partial(service.search, body.query, mode=body.mode, limit=body.limit, context=body.context)
-        return await answering.answer("/search", call)
+        return await responses.answer("/search", call)
 
     async def recall(request: Request) -> Response:
         name = request.path_params["call"]
-        body = await answering.body(request, Recall)
+        body = await responses.body(request, Recall)
         call = partial(service.recall, name, body.arguments, here=body.here)
-        return await answering.answer(f"/recall/{name}", call)
+        return await responses.answer(f"/recall/{name}", call)
 
     async def export(request: Request) -> Response:
-        body = await answering.body(request, Export)
+        body = await responses.body(request, Export)
 
         def call(take: TakeText, progress: Progress) -> Json:
             return service.export(body.arguments, take=take, progress=progress)
 
-        return answering.stream_text("/export", call)
+        return responses.stream_text("/export", call)
 
     return {"/search": search, "/recall/{call}": recall, "/export": export}
 
 
 def _about_files(service: Service) -> dict[str, _Call]:
     async def files(request: Request) -> Response:
-        body = await answering.body(request, Files)
-        return answering.stream(
+        body = await responses.body(request, Files)
+        return responses.stream(
             "/files", lambda progress: service.files(body.path, at=body.at, lost=body.lost, progress=progress)
         )
 
     async def history(request: Request) -> Response:
-        body = await answering.body(request, History)
-        return answering.stream(
+        body = await responses.body(request, History)
+        return responses.stream(
             "/history",
             lambda progress: service.history(body.path, diff=body.diff, lines=body.lines, progress=progress),
         )
 
     async def content(request: Request) -> Response:
-        body = await answering.body(request, Content)
-        return answering.stream(
+        body = await responses.body(request, Content)
+        return responses.stream(
             "/content", lambda progress: service.content(body.path, at=body.at, raw=body.raw, progress=progress)
         )
 
     async def restore(request: Request) -> Response:
-        body = await answering.body(request, Restore)
+        body = await responses.body(request, Restore)
 
         def call(take: Take, progress: Progress) -> Json:
             return service.restore(
                 body.path, at=body.at, deleted=body.deleted, grade=body.grade, take=take, progress=progress
             )
 
-        return answering.stream_contents("/restore", call)
+        return responses.stream_contents("/restore", call)
 
     async def alias(request: Request) -> Response:
-        body = await answering.body(request, Alias)
-        return await answering.answer("/alias", partial(service.alias, body.old, body.new, remove=body.remove))
+        body = await responses.body(request, Alias)
+        return await responses.answer("/alias", partial(service.alias, body.old, body.new, remove=body.remove))
 
     return {"/files": files, "/history": history, "/content": content, "/restore": restore, "/alias": alias}

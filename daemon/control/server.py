@@ -3,7 +3,7 @@
 Guarantees (docs/reliability.md, M1 to M3): the socket appears with mode 0600 inside a directory of mode 0700 that is
 ours; only a dead socket is ever replaced, and only our own removed; a peer with another uid is hung up on before it is
 read; bodies, waiting times and the number of connections are bounded; what a caller gets wrong is answered with the
-error shape of control.protocol. uvicorn's signal handling, logging set-up and polling loop are not used.
+error shape of control.calls. uvicorn's signal handling, logging set-up and polling loop are not used.
 
 Does not: know what the calls mean. A Service does the work, in a thread of its own per call.
 """
@@ -23,8 +23,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Config
-from daemon.control import answering, endpoint
-from daemon.control.protocol import Service
+from daemon.control import endpoint, responses
+from daemon.control.calls import Service
 from daemon.control.routes import application
 from daemon.errors import BadRequest, ReconstituteError, Retry
 
@@ -108,7 +108,7 @@ class _Connection(H11Protocol):
         elif len(self.connections) > CONNECTIONS:
             self._refuse(503, Retry(f"the control socket: {CONNECTIONS} calls are under way; try again later"))
         else:
-            self.loop.call_later(answering.READ_SECONDS, self._require_request)
+            self.loop.call_later(responses.READ_SECONDS, self._require_request)
 
     def data_received(self, data: bytes) -> None:
         if not self._refused:
@@ -119,7 +119,7 @@ class _Connection(H11Protocol):
 
     def _refuse(self, status: int, error: ReconstituteError) -> None:
         self._refused = True
-        body = answering.error_bytes(error)
+        body = responses.error_bytes(error)
         head = f"HTTP/1.1 {status} Refused\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
         self.transport.close()

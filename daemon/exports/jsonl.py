@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from daemon.exports.content import Other, Said, Text, Thought, ToolCall
 from daemon.exports.form import iso, line
-from daemon.exports.opened import Opened
-from daemon.exports.said import Other, Said, Text, Thought, ToolCall
+from daemon.exports.sessions import Opened
 from daemon.model import Json
 
 

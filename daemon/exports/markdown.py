@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from daemon import markdown, records
+from daemon.exports.content import Item, Said, Text, Thought, ToolCall
 from daemon.exports.form import iso, pretty
-from daemon.exports.opened import Opened
-from daemon.exports.said import Item, Said, Text, Thought, ToolCall
+from daemon.exports.sessions import Opened
 from daemon.markdown import code, inline
 from daemon.model import Json
-from daemon.transcript.shapes import partial_output, patches
+from daemon.transcript.tool_calls import partial_output, patches
 
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from daemon.exports import Results
 from daemon.exports.form import line
-from daemon.exports.opened import Opened
+from daemon.exports.sessions import Opened
 from daemon.model import Json, OllamaMessage
 
 _MOST = 200

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.archive.touching import names, touches
+from daemon.archive.paths import names, touches
 from daemon.errors import BadRequest
 from daemon.exports import Export
 from daemon.moments import parse_time

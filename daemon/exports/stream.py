@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from daemon.archive import Archive
 from daemon.archive.unknown import is_touched, unknown
 from daemon.exports import Export, jsonl, markdown, messages
-from daemon.exports.opened import Opened, opened
 from daemon.exports.select import select
+from daemon.exports.sessions import Opened, opened
 from daemon.model import Json
 from daemon.redact import redact
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.files.configured import Configured
+from daemon.files.end_states import Row, View
+from daemon.files.events.configured import Configured
+from daemon.files.events.load import Loader
 from daemon.files.grade import Grade
 from daemon.files.history import FileHistory, Revision
 from daemon.files.kin import hints
-from daemon.files.load import Loader
+from daemon.files.replay.world import World, replay
 from daemon.files.trees import is_beneath
-from daemon.files.view import Row, View
-from daemon.files.world import World, replay
 from daemon.model import FileEdit
 
 __all__ = ["FileHistory", "Files", "Folder", "Grade", "Revision", "Row"]

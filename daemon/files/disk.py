@@ -11,7 +11,7 @@ import os
 import stat
 from enum import StrEnum
 
-from daemon import regular_file
+from daemon.filesystem import regular_file
 
 
 class Disk(StrEnum):

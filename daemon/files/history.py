@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, replace
 
 from daemon.files.content import Content
+from daemon.files.fragments import Fragments
 from daemon.files.grade import Grade
-from daemon.files.partial import Fragments
 from daemon.model import Operation
-from daemon.transcript.diffs import BEFORE_REVERT, BEFORE_TURN
-from daemon.transcript.steps import START
+from daemon.transcript.evidence.recorded_diffs import BEFORE_REVERT, BEFORE_TURN
+from daemon.transcript.evidence.steps import START
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""

@@ -10,8 +10,8 @@ from collections import defaultdict
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.files.end_states import View
 from daemon.files.trees import is_beneath
-from daemon.files.view import View
 
 _MOST = 5
 _LEAST_ALIKE = 3

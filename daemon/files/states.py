@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from daemon.files import formatters
 from daemon.files.content import Content
+from daemon.files.events import formatters
 from daemon.files.history import BROUGHT_BACK, DOUBTS, OBSERVATIONS, Revision, is_set_back
 from daemon.model import Operation
 

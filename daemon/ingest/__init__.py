@@ -6,11 +6,11 @@ index has it.
 """
 
 from daemon.ingest.capture import Capture, Captured
-from daemon.ingest.drain import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
 from daemon.ingest.evidence import Evidence
-from daemon.ingest.intake import Intake
+from daemon.ingest.indexes import Chosen, Upkeep
+from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
+from daemon.ingest.scan import Intake
 from daemon.ingest.taken import Taken
-from daemon.ingest.upkeep import Chosen, Upkeep
 
 __all__ = [
     "Capture",

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon import disk_space, log, records, regular_file
+from daemon import log, records
 from daemon.archive import Archive, Batch
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
+from daemon.filesystem import disk_space, regular_file
 from daemon.model import FileEdit, Json
 from daemon.opencode.snapshots import Snapshots
 

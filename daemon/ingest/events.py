@@ -5,7 +5,7 @@ from __future__ import annotations
 from daemon import records
 from daemon.archive import Archive, Batch
 from daemon.model import Message
-from daemon.opencode.database2 import TYPE, is_session_event, session_event
+from daemon.opencode.database_v2 import TYPE, is_session_event, session_event
 
 _NOTE = "events are no messages"
 _AT_ONCE = 200

@@ -20,9 +20,9 @@ from daemon.ingest.capture import Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
 from daemon.opencode.session_diff import session_diffs
-from daemon.transcript.attachments import attached_blobs
-from daemon.transcript.diffs import session_diff_edits
-from daemon.transcript.edits import each_edit
+from daemon.transcript.evidence.attachments import attached_blobs
+from daemon.transcript.evidence.edits import each_edit
+from daemon.transcript.evidence.recorded_diffs import session_diff_edits
 
 VERSION = "4"
 """Of what is drawn from records; raise it when an archive's file edits are to be drawn anew."""

@@ -1,6 +1,6 @@
 """Our own sessions told from the user's: what we ask a model through OpenCode is no content (docs/reliability.md, S13).
 
-The title tells it, as chat.opencode_server gives it. Where there is no record to read (it is being written, or only
+The title tells it, as chat.opencode.server gives it. Where there is no record to read (it is being written, or only
 messages are left of a deleted session) the messages do: each names our agent or a tool of that name.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from daemon.identifiers import OWN_MARK, OWN_SESSION_TITLE
 from daemon.model import Message, Session
+from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
 from daemon.records import table
 
 

@@ -28,13 +28,13 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from daemon.display import visible
 from daemon.errors import ReconstituteError
 from daemon.mcp import tools
-from daemon.mcp.asking import Asking
+from daemon.mcp.service_access import Asking
 from daemon.model import Json
 from daemon.redact import redact
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
-from daemon.visible import visible
 
 if TYPE_CHECKING:
     from daemon.config import Config
@@ -131,7 +131,7 @@ def server(asking: Asking, here: str, under_way: set[object]) -> Server[Any, Any
     async def _list() -> list[types.Tool]:
         return [_described(tool) for tool in tools.tools()]
 
-    # The SDK would refuse what recall.reading understands, such as a number sent as text.
+    # The SDK would refuse what recall.query.arguments understands, such as a number sent as text.
     @made.call_tool(validate_input=False)  # type: ignore[untyped-decorator]
     async def _call(name: str, arguments: Json) -> types.CallToolResult:
         under_way.add(this := object())

@@ -18,7 +18,7 @@ from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy
-from daemon.opencode import record_file
+from daemon.opencode import json_files
 
 CONFIGURATIONS = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
 """Where a folder has its configuration."""
@@ -84,7 +84,7 @@ def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Sett
     found = settings_in(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
     for place in (*_of_machine(environment), *_of_user(environment, directory), *places(directory)):
         try:
-            found |= settings_in(record_file.read(Path(place), _LONGEST).decode("utf-8", "replace"))
+            found |= settings_in(json_files.read(Path(place), _LONGEST).decode("utf-8", "replace"))
         except (BadRecord, SourceBusy):
             continue  # not there, or not readable for OpenCode either
     return found

@@ -14,12 +14,12 @@ from typing import Any
 
 from daemon import records
 from daemon.errors import BadRecord, SourceMissing
-from daemon.large_files import LargeFiles
+from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
 from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit, projects, reverts
 from daemon.opencode.connection import Connection
 from daemon.opencode.journal import Journal
-from daemon.opencode.large import PIECE, Gathered, oversize
+from daemon.opencode.shared import PIECE, Gathered, oversize
 
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from daemon.errors import SourceBusy, SourceMissing
-from daemon.large_files import LargeFiles
+from daemon.filesystem.large_files import LargeFiles
 from daemon.opencode import Source, unfollowed
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
-from daemon.opencode.database2 import Database2
+from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
 
 KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"})

@@ -1,7 +1,7 @@
-"""What an OpenCode id tells; its clock is in daemon.identifiers, where transcript can reach it too."""
+"""What an OpenCode id tells; its clock is in daemon.opencode_ids, where transcript can reach it too."""
 
 from __future__ import annotations
 
-from daemon.identifiers import time_of
+from daemon.opencode_ids import time_of
 
 __all__ = ["time_of"]

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
-from daemon.large_files import LargeFiles
+from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, projects, record_file, reverts
+from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files, projects, reverts
 from daemon.opencode.identifiers import time_of
-from daemon.opencode.large import PIECE, Gathered, oversize
+from daemon.opencode.shared import PIECE, Gathered, oversize
 
 
 class JsonTree:
@@ -195,7 +195,7 @@ class JsonTree:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def _parse(self, path: Path) -> tuple[bytes, Json]:
-        return record_file.load(path, self._limit, self._clock)
+        return json_files.load(path, self._limit, self._clock)
 
     def read_session(self, session_id: str) -> Session:
         """See Source."""
@@ -270,7 +270,7 @@ class JsonTree:
             self._closed[str(path)] = session_id
         if not os.path.lexists(path):
             return None
-        _, items = record_file.load(path, self._limit, self._clock, records.load_objects)
+        _, items = json_files.load(path, self._limit, self._clock, records.load_objects)
         return TodoList(tuple(items), path.lstat().st_mtime_ns // 1_000_000)
 
     def projects(self) -> list[Json]:
@@ -300,14 +300,14 @@ class JsonTree:
             if not entry.name.endswith(".json"):
                 continue
             try:
-                record_file.load(Path(entry.path), self._limit, self._clock, gathered.add)
+                json_files.load(Path(entry.path), self._limit, self._clock, gathered.add)
             except BadRecord as error:
                 problems.append(self._problem(Path(entry.path), error, entry.name.removesuffix(".json")))
         return gathered.parts()
 
     def _problem(self, path: Path, error: BadRecord, part_id: str) -> Problem:
         try:
-            with record_file.opened(path) as (file, size):
+            with json_files.opened(path) as (file, size):
                 if size > self._limit:
                     return oversize(self._large, str(path), part_id, size, iter(lambda: file.read(PIECE), b""))
                 raw = file.read()

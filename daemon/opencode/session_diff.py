@@ -15,7 +15,7 @@ from pathlib import Path
 from daemon import records
 from daemon.errors import BadRecord
 from daemon.model import Json
-from daemon.opencode import record_file
+from daemon.opencode import json_files
 
 
 def session_diff_stamps(data_dir: Path) -> dict[str, str]:
@@ -60,5 +60,5 @@ def session_diffs(
         return [], 0
     except OSError as error:
         raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
-    _, listed = record_file.load(path, record_mb << 20, clock, records.load_objects)
+    _, listed = json_files.load(path, record_mb << 20, clock, records.load_objects)
     return listed, told.st_mtime_ns // 1_000_000

@@ -20,7 +20,7 @@ from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import RawObjectID
 from dulwich.pack import Pack, PackData, PackIndex, load_pack_index_file
 
-from daemon import regular_file
+from daemon.filesystem import regular_file
 
 _MOST_PACKS = 48
 """Open at once; each holds two descriptors."""

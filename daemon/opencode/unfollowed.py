@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from daemon import regular_file
+from daemon.filesystem import regular_file
 from daemon.opencode.connection import irregular
 
 _HEADER = b"SQLite format 3\0"

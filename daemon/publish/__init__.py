@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from daemon.errors import OutputRefused
-from daemon.fsio import Root, Step, no_step
+from daemon.filesystem.durable import Root, Step, no_step
 from daemon.model import Page
 from daemon.publish import journal
 from daemon.publish.manifest import MANIFEST

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import orjson
 
 from daemon.errors import OutputRefused
-from daemon.fsio import Root
+from daemon.filesystem.durable import Root
 from daemon.model import Json
 from daemon.publish.naming import beside, folders_above
 

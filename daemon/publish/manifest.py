@@ -13,7 +13,7 @@ import stat
 import orjson
 
 from daemon.errors import OutputRefused
-from daemon.fsio import Root
+from daemon.filesystem.durable import Root
 from daemon.model import Json
 from daemon.publish import journal
 from daemon.publish.journal import exists

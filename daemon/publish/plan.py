@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from daemon.errors import OutputRefused
-from daemon.fsio import Root
+from daemon.filesystem.durable import Root
 from daemon.model import Json, Page
 from daemon.publish import manifest, notes
 from daemon.publish.journal import CURRENT, Staging, as_json, current, exists, sha256

@@ -16,19 +16,22 @@ from daemon.archive import STAGES, Archive
 from daemon.errors import BadRequest, ReconstituteError
 from daemon.index import Filters
 from daemon.model import Json
-from daemon.recall import answers, group, hints, rank
-from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import MODEL_LATE, Candidates
+from daemon.recall.answer import hints
+from daemon.recall.answer import results as answers
+from daemon.recall.answer.expand import Expansion, expand
+from daemon.recall.answer.snippet import counted
+from daemon.recall.answer.suggestions import Helper
 from daemon.recall.catalog import Catalog, Row
-from daemon.recall.crowd import Wanted, spread
-from daemon.recall.expand import Expansion, expand
-from daemon.recall.filters import Scope, resolve
-from daemon.recall.found import NEAR, WORDS, Found
-from daemon.recall.group import Find
-from daemon.recall.helping import Helper
-from daemon.recall.order import Archived, held, ordered
-from daemon.recall.rank import Query
-from daemon.recall.snippet import counted
+from daemon.recall.query import parse
+from daemon.recall.query.parse import Query
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query.scope import Scope, resolve
+from daemon.recall.ranking import grouping
+from daemon.recall.ranking.candidates import MODEL_LATE, Candidates
+from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.lists import NEAR, WORDS, Found
+from daemon.recall.ranking.order import Archived, held, ordered
+from daemon.recall.ranking.other_sessions import Wanted, spread
 from daemon.recall.touched import by_all_names
 from daemon.redact import redact
 
@@ -91,7 +94,7 @@ def answer(room: Room, asked: Asked, here: str, now: int) -> Json:
         BadRequest: an empty or overlong query, filters that make no sense (filters.resolve), a bad regular expression.
         ReconstituteError: nothing could be searched.
     """
-    rank.check(asked.query)
+    parse.check(asked.query)
     return _Asking(room, asked, here, now).answer()
 
 
@@ -102,7 +105,7 @@ class _Asking:
         self._deadline = self._began + room.budget_s
         self._rows: Mapping[str, Row] = room.catalog.rows()
         self._scope: Scope = by_all_names(room.archive, resolve(asked, self._rows, here, now))
-        self._query = Query(asked.query) if asked.match == "regex" else rank.parse(asked.query)
+        self._query = Query(asked.query) if asked.match == "regex" else parse.parse(asked.query)
         self._known: dict[str, Archived | None] = {}
 
     def answer(self) -> Json:
@@ -247,7 +250,7 @@ class _Asking:
 
     def _finds(self, found: Found, mode: str, needed: int) -> list[Find]:
         """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
-        return group.falling(self._arranged(found, mode, needed))
+        return grouping.falling(self._arranged(found, mode, needed))
 
     def _arranged(self, found: Found, mode: str, needed: int) -> list[Find]:
         archived = {i: about for i in found.best() if (about := self._about(i)) is not None}
@@ -267,12 +270,12 @@ class _Asking:
         )
         level = self._asked.group
         if level not in _ONE_BY_ONE:
-            return group.gathered(finds, level) if mode in {"smart", "hybrid"} else group.grouped(finds, level)
-        finds = group.without_echoes(finds)
+            return grouping.gathered(finds, level) if mode in {"smart", "hybrid"} else grouping.grouped(finds, level)
+        finds = grouping.without_echoes(finds)
         if level == "part" and mode in {"smart", "hybrid"}:
             finds = sorted(finds, key=lambda find: (find.grade, -find.score, -find.created))
-        grouped = group.grouped(finds, level)
-        return grouped if self._asked.sessionID else group.diverse(grouped, self._asked.results)
+        grouped = grouping.grouped(finds, level)
+        return grouped if self._asked.sessionID else grouping.diverse(grouped, self._asked.results)
 
     def _is_near_only(self, mode: str) -> bool:
         """Whether nobody asked for likeness, and only what is near enough counts."""

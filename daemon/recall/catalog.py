@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.recall.kept_aside import KeptAside
+from daemon.recall.quarantine import KeptAside
 
 
 @dataclass(frozen=True, slots=True)

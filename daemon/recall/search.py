@@ -17,16 +17,16 @@ from daemon.embed import Embedder
 from daemon.errors import BadRequest, IndexBroken
 from daemon.index import Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Hit, Json, Session
-from daemon.recall import rank
-from daemon.recall.allowed import Allowed, meant
+from daemon.recall.answer.matching_part import Allowed, meant
+from daemon.recall.answer.snippet import counted, snippet
 from daemon.recall.ask import BUDGET_S, Room, answer
-from daemon.recall.asked import Recall as Asked
-from daemon.recall.candidates import Candidates
 from daemon.recall.catalog import Catalog
-from daemon.recall.found import WORDS, Found
-from daemon.recall.order import holding
-from daemon.recall.rank import Query, Tier
-from daemon.recall.snippet import counted, snippet
+from daemon.recall.query import parse
+from daemon.recall.query.parse import Query, Tier
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.ranking.candidates import Candidates
+from daemon.recall.ranking.lists import WORDS, Found
+from daemon.recall.ranking.order import holding
 from daemon.redact import redact
 from daemon.transcript.document import document
 
@@ -57,7 +57,7 @@ class Answer:
     degraded: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        """The shape of control.protocol Service.search; each hit has one field more, `deleted`."""
+        """The shape of control.calls Service.search; each hit has one field more, `deleted`."""
         hits = [
             asdict(hit) | {"terms": list(hit.terms), "deleted": hit.message_id in self.deleted} for hit in self.hits
         ]
@@ -113,7 +113,7 @@ class Recall:
                 mode literal the lexical index, in mode hybrid both.
         """
         _check(query, mode, limit)
-        asked = rank.parse(query)
+        asked = parse.parse(query)
         depth = max(50, 3 * limit)
         found, candidates = Found(), self._candidates()
         while True:
@@ -151,7 +151,7 @@ class Recall:
             tiered = [(tier, fused) for tier, fused in tiered if tier is not Tier.NONE]
         best = found.best()
         sessions: dict[str, Session | None] = {}
-        chosen: list[rank.Fused] = []
+        chosen: list[parse.Fused] = []
         hits: list[Hit] = []
         for _, fused in tiered:
             if len(hits) == limit:
@@ -194,7 +194,7 @@ class Recall:
                     hit = self._hit(
                         asked,
                         "hybrid",
-                        rank.Fused(match.message_id, 0.0, ("kind",)),
+                        parse.Fused(match.message_id, 0.0, ("kind",)),
                         match,
                         sessions,
                         allowed=Allowed(filters.kinds, filters.tool),
@@ -214,25 +214,25 @@ class Recall:
         return created, len(states) - len(created)
 
     def _by_tier(
-        self, asked: Query, mode: str, ranked: Sequence[rank.Fused], found: Found, limit: int
-    ) -> list[tuple[int, rank.Fused]]:
+        self, asked: Query, mode: str, ranked: Sequence[parse.Fused], found: Found, limit: int
+    ) -> list[tuple[int, parse.Fused]]:
         """Better tiers first, order kept within; -1 is the tier of what comes too late to be looked at."""
         if mode != "hybrid" or not asked.is_exact:
             return [(Tier.WHOLE, fused) for fused in ranked]
         texts = found.texts()
         checked = 0
 
-        def tier(fused: rank.Fused) -> Tier:
+        def tier(fused: parse.Fused) -> Tier:
             nonlocal checked
             some = texts[fused.message_id]
-            best = rank.tier(asked, "\n".join(some))
+            best = parse.tier(asked, "\n".join(some))
             # One name alone would have been found in the part that holds it; several may stand in different parts.
             if best is not Tier.WHOLE and len(asked.named) > 1 and checked < _CHECKED:
                 checked += 1
-                best = rank.tier(asked, "\n".join([*some, self._text(fused.message_id)]))
+                best = parse.tier(asked, "\n".join([*some, self._text(fused.message_id)]))
             return best
 
-        return rank.best_first(ranked, tier, limit)
+        return parse.best_first(ranked, tier, limit)
 
     # -- what is shown -------------------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class Recall:
         self,
         asked: Query,
         mode: str,
-        fused: rank.Fused,
+        fused: parse.Fused,
         match: Match,
         sessions: dict[str, Session | None],
         *,
@@ -296,7 +296,7 @@ class Recall:
 
 
 def _check(query: str, mode: str, limit: int) -> None:
-    rank.check(query)
+    parse.check(query)
     if mode not in MODES:
         raise BadRequest(f"mode {mode!r} is unknown: use one of {', '.join(MODES)}")
     if not 1 <= limit <= MOST:
@@ -305,14 +305,14 @@ def _check(query: str, mode: str, limit: int) -> None:
 
 def _ranked(
     asked: Query, mode: str, found: Found, created: dict[str, int], is_partly_embedded: bool
-) -> list[rank.Fused]:
+) -> list[parse.Fused]:
     """Candidates in order; `created` holds those the archive has."""
     if mode == "hybrid":
         lists = {name: [i for i in found.ids(name) if i in created] for name in found.lists}
         if "semantic" in lists:
             near = found.near()
             lists["semantic"] = [i for i in lists["semantic"] if i in near]
-        fused = rank.fuse(lists, rank.weights(asked, is_partly_embedded), created)
+        fused = parse.fuse(lists, parse.weights(asked, is_partly_embedded), created)
         if not asked.is_short:
             return fused
         hold = holding(asked, found)
@@ -322,10 +322,10 @@ def _ranked(
     for match in found.lists.get(name, []):
         scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
     newest_first = [(0.0 if mode == "literal" else -scores[i], -created[i], i) for i in scores if i in created]
-    return [rank.Fused(message_id, scores[message_id], (mode,)) for _, _, message_id in sorted(newest_first)]
+    return [parse.Fused(message_id, scores[message_id], (mode,)) for _, _, message_id in sorted(newest_first)]
 
 
-def _notes(asked: Query, tiered: Sequence[tuple[int, rank.Fused]], limit: int, *, is_sure: bool) -> list[str]:
+def _notes(asked: Query, tiered: Sequence[tuple[int, parse.Fused]], limit: int, *, is_sure: bool) -> list[str]:
     """What must be said so that nobody takes another name for the one that was asked for.
 
     `is_sure`: all texts were searched for it.
@@ -348,7 +348,7 @@ def _notes(asked: Query, tiered: Sequence[tuple[int, rank.Fused]], limit: int, *
     return notes
 
 
-def _word_notes(asked: Query, mode: str, found: Found, chosen: Sequence[rank.Fused]) -> list[str]:
+def _word_notes(asked: Query, mode: str, found: Found, chosen: Sequence[parse.Fused]) -> list[str]:
     """What must be said when no text, or only meaning, has what a query of plain words asks for."""
     if mode != "hybrid" or found.states.get("lexical") != "used":
         return []

@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from daemon.archive import Archive
-from daemon.archive.touching import CHANGES
+from daemon.archive.paths import CHANGES
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, Match
 from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
 from daemon.moments import parse_time
-from daemon.recall.asked import RecallTimeline
+from daemon.recall.answer.snippet import counted, one_line
 from daemon.recall.catalog import Catalog, Row
-from daemon.recall.filters import absolute, is_within
-from daemon.recall.snippet import counted, one_line
+from daemon.recall.query.request import RecallTimeline
+from daemon.recall.query.scope import absolute, is_within
 from daemon.records import text
 from daemon.redact import redact
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.edits import edits
 
 LINE = 160
 """Characters of an entry's text in the index format."""

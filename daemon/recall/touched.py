@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import Archive
-from daemon.archive.touching import CHANGES, MAYBE, READS, Name, names, touches
+from daemon.archive.paths import CHANGES, MAYBE, READS, Name, names, touches
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json
-from daemon.recall.asked import RecallFiles
 from daemon.recall.catalog import Catalog, Row
-from daemon.recall.filters import Scope, absolute
+from daemon.recall.query.request import RecallFiles
+from daemon.recall.query.scope import Scope, absolute
 from daemon.redact import redact
 
 MOST_FILES = 20

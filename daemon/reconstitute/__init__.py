@@ -24,20 +24,20 @@ from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page, Target
+from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
-from daemon.recall.snippet import counted
-from daemon.reconstitute import extract, output
-from daemon.reconstitute.agent.case import Case, Holdings
+from daemon.reconstitute import output, passages
+from daemon.reconstitute.agent.all_questions import Asked, Rounds
+from daemon.reconstitute.agent.context.case import Case, Holdings
 from daemon.reconstitute.agent.estimate import LARGE_CALLS, Estimate
-from daemon.reconstitute.agent.rounds import Asked, Rounds
+from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.conversations import Conversations
-from daemon.reconstitute.extract import Extractor, Findings, Passage
 from daemon.reconstitute.facts import gather
 from daemon.reconstitute.look import Look
 from daemon.reconstitute.moment import parse_moment, tree_suffix
-from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.passages import Extractor, Findings, Passage
 from daemon.reconstitute.questions import Question, of
 from daemon.reconstitute.recover import Recovered, recover
 from daemon.reconstitute.scope import Scope, collect
@@ -274,14 +274,14 @@ class Reconstitution:
         key = digest(
             case.scope.fingerprint.encode(),
             dumps([asdict(question) for question in own]),
-            f"{extract.VERSION} {case.moment}".encode(),
+            f"{passages.VERSION} {case.moment}".encode(),
         )
         name = "answers" if case.moment is None else "answers-at"
         stored = self._archive.target_get(case.path, name)
         if stored is not None and stored["key"] == key and not stored["warnings"]:
             return tuple(_from_json(q, stored["answers"][q.id]) for q in own)
         found: list[Findings] = []
-        extractor = Extractor(extract.passages(case.scope.sessions))
+        extractor = Extractor(passages.passages(case.scope.sessions))
         for number, question in enumerate(own):
             progress({"phase": "quote", "done": number, "total": len(own)})
             found.append(extractor.answer(question, case.searches.ranks(question)))

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from daemon.model import Json
-from daemon.recall.snippet import counted
+from daemon.recall.answer.snippet import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Record:
     message that names it (None: only file records do); `notes` are remarks of it that answer no question; `unasked` are
     the questions that no model was asked yet, and why.
 
-    `struck` are entries of the facts (by facts.keys.key) that a model says do not hold, each with the reason as its
+    `struck` are entries of the facts (by facts.values.key) that a model says do not hold, each with the reason as its
     text and what that stands on: such an entry stays on the page, struck through. `summaries` say by session id in one
     sentence what came of a session.
     """

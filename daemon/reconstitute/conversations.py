@@ -13,9 +13,9 @@ from dataclasses import replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.exports import Export
-from daemon.exports.opened import opened
-from daemon.exports.said import Said
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.exports.content import Said
+from daemon.exports.sessions import opened
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.redact import fingerprint, known
 
 

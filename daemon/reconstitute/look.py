@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.files.disk import Disk
-from daemon.publish.look import SLACK_NS, PageLook, Stamp, stamp
+from daemon.publish.edits import SLACK_NS, PageLook, Stamp, stamp
 from daemon.reconstitute.recover import Recovered, State
 
 

@@ -11,12 +11,12 @@ from daemon.archive import Archive
 from daemon.errors import BadRequest, OutputRefused
 from daemon.model import Json, Page
 from daemon.publish import publish
-from daemon.recall.snippet import counted
+from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Record
-from daemon.reconstitute.extract import Findings
 from daemon.reconstitute.pages.index import from_json, publish_index, to_json
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.passages import Findings
 from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
 from daemon.reconstitute.recover import CERTAIN, Recovered
 from daemon.redact import redact_value

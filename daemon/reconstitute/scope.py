@@ -21,10 +21,10 @@ from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
+from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
-from daemon.recall.snippet import counted
-from daemon.reconstitute.facts import file_changes, kept_changes, sessions, sizes, turns
-from daemon.reconstitute.facts.values import FileChange, SessionFacts
+from daemon.reconstitute.facts.session import assemble, file_changes, kept_changes, sizes, turns
+from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
 from daemon.transcript.document import readable
 
 MOST_MESSAGES = 10_000
@@ -93,7 +93,7 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    found = sessions.finished(kept_changes.marked(one, histories) for one in draft.found)
+    found = assemble.finished(kept_changes.marked(one, histories) for one in draft.found)
     if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
         inside = [name for name, _ in names]
         found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
@@ -181,7 +181,7 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     if not kept:
         return
     changes = draft.changes.get(session.id, ())
-    facts = sessions.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
+    facts = assemble.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
     number = {message_id: place for place, message_id in enumerate(every, start=1)}
     size = {message.id: sizes.size(message) for message in read}
     numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)

@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from daemon.redact import custom, known
-from daemon.redact.finding import Span, find
+from daemon.redact.detection import Span, find
 from daemon.redact.structured import COOKIES, is_field, is_telling, member
 
 VERSION = "3"

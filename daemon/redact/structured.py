@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.redact import assignments
-from daemon.redact.finding import Span, find
+from daemon.redact.detection import Span, find
 
 _LONGEST = 4096
 """Characters; what is longer is a document, in which the name of the field tells nothing."""

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from daemon.visible import INVISIBLE
+from daemon.display import INVISIBLE
 
 _CONTROLS = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " ", "v": " ", "a": " ", "0": " "}
 _ENTITIES = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&", "nbsp": " "}

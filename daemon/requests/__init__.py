@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.errors import BadRequest, OutputRefused, ReconstituteError
-from daemon.fsio import Root, Step, is_git, make_private_dir, no_step
+from daemon.filesystem.durable import Root, Step, is_git, make_private_dir, no_step
 from daemon.model import Json
 from daemon.redact import redact, redact_value
-from daemon.requests.form import Request, parse, printable
+from daemon.requests.parse import Request, parse, printable
 
 __all__ = ["Claimed", "Request", "Requests", "parse"]
 

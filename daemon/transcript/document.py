@@ -15,11 +15,11 @@ from typing import Any
 from daemon import records
 from daemon.model import Document, Json, Kind, Message, Part, Section, Session
 from daemon.redact import redact, redact_value
-from daemon.transcript.edits import each_edit
-from daemon.transcript.own import is_own_call, shows_own_answer
+from daemon.transcript.evidence.edits import each_edit
+from daemon.transcript.own_calls import is_own_call, shows_own_answer
 from daemon.transcript.paths import paths
 from daemon.transcript.replay import BOOKKEEPING
-from daemon.transcript.shapes import partial_output, patches, valid_text
+from daemon.transcript.tool_calls import partial_output, patches, valid_text
 
 RECALL_BEGIN = "<<<reconstitute:recall"
 RECALL_END = "reconstitute:recall>>>"

@@ -18,8 +18,8 @@ from typing import Any
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Part, Session
 from daemon.transcript import patch_text
-from daemon.transcript.own import is_own_call, shows_own_answer
-from daemon.transcript.shapes import PATH_KEYS, absolute, valid_text, working_directory, worktree
+from daemon.transcript.own_calls import is_own_call, shows_own_answer
+from daemon.transcript.tool_calls import PATH_KEYS, absolute, valid_text, working_directory, worktree
 
 MOST = 256
 _MOST_TEXT = 65_536  # characters of one text that are looked through

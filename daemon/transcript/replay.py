@@ -16,7 +16,7 @@ from typing import Any
 
 from daemon import records
 from daemon.model import Json, Message, OllamaMessage, Part
-from daemon.transcript.shapes import compact, partial_output, valid, valid_text
+from daemon.transcript.tool_calls import compact, partial_output, valid, valid_text
 
 BOOKKEEPING = frozenset({"step-start", "step-finish", "patch", "snapshot"})
 KNOWN_TYPES = BOOKKEEPING | {"text", "reasoning", "tool", "file", "agent", "subtask", "compaction", "retry"}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from daemon import records
 from daemon.errors import BadRecord
 from daemon.model import Message, Session
-from daemon.transcript.shapes import absolute
+from daemon.transcript.tool_calls import absolute
 
 
 def work_tree(message: Message, session: Session | None, *, given: str = "", names: Sequence[str] = ()) -> str | None:

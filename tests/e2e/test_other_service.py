@@ -21,8 +21,8 @@ from daemon.cli.settings import Settings
 from daemon.config import Config, load
 from daemon.control import endpoint, identity
 from daemon.errors import ConfigError
-from daemon.mcp.asking import Asking
-from daemon.recall.asked import CALLS
+from daemon.mcp.service_access import Asking
+from daemon.recall.query.request import CALLS
 from tests.daemon_process import Daemon, _toml
 from tests.make_opencode import one_written_file
 

@@ -10,7 +10,7 @@ import pytest
 from daemon.app.one_shot import OneShot
 from daemon.config import Chat, Config, Embedding, OpenCode, Output
 from daemon.config.sections import ArchiveSection
-from daemon.control.protocol import silent
+from daemon.control.calls import silent
 from daemon.model import Target
 from tests.conftest import SAMPLES, unpack
 from tests.page_links import broken, slugs

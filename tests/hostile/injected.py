@@ -19,8 +19,8 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
+from daemon.reconstitute.agent.context.token_budget import LEFT_OUT
 from daemon.reconstitute.agent.loop import MOST_CALLS
-from daemon.reconstitute.agent.room import LEFT_OUT
 from tests.evident_model import EvidentModel, Said
 from tests.fake_ollama import FakeOllama
 from tests.hostile.gullible_model import GullibleModel

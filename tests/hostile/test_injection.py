@@ -19,14 +19,15 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner
 
-from daemon.app.answers import AnswerCalls
-from daemon.cli.trajectory import command
+from daemon.app.calls.runs import AnswerCalls
+from daemon.cli.subcommands.trajectory import command
 from daemon.publish.notes import composed
-from daemon.reconstitute.agent import prompt, trajectory
-from daemon.reconstitute.agent.blocks import clean
+from daemon.reconstitute.agent import trajectory
+from daemon.reconstitute.agent.context import prompt
+from daemon.reconstitute.agent.context.blocks import clean
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.loop import NOT_DONE
-from daemon.reconstitute.agent.tool_schemas import TOOLS
+from daemon.reconstitute.agent.tools.schemas import TOOLS
 from tests.hostile.blocks_read import told
 from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
 from tests.hostile.payloads import SECRET

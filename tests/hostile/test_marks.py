@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from daemon import markdown
+from daemon.display import visible
 from daemon.files import Files
-from daemon.reconstitute.agent import prompt
-from daemon.reconstitute.agent.blocks import clean, fenced, label, name
-from daemon.reconstitute.agent.tools import Toolbox
+from daemon.reconstitute.agent.context import prompt
+from daemon.reconstitute.agent.context.blocks import clean, fenced, label, name
+from daemon.reconstitute.agent.tools.toolbox import Toolbox
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.scope import collect
-from daemon.visible import visible
 from tests.hostile.blocks_read import read
 from tests.hostile.payloads import SECRET, SPLIT
 from tests.unit.recorded_sessions import recorded

@@ -18,7 +18,7 @@ import pytest
 from opencode import CHECKOUT, OpenCode, make_project
 from scripted_model import Call, ScriptedModel, Step
 
-from daemon.identifiers import OWN_SESSION_TITLE
+from daemon.opencode_ids import OWN_SESSION_TITLE
 from tests.daemon_process import Daemon
 
 sys.path.insert(0, str(CHECKOUT / "tests"))

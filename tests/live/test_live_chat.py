@@ -26,9 +26,9 @@ from scripted_model import Call, ScriptedModel, Step, _Handler
 
 from daemon.archive import Archive
 from daemon.chat import BadReply, ModelUnavailable
-from daemon.chat.opencode import OpenCodeChat
-from daemon.chat.opencode_server import OpenCodeServer, Patience, SessionGone
-from daemon.identifiers import OWN_SESSION_TITLE
+from daemon.chat.opencode.model import OpenCodeChat
+from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
+from daemon.opencode_ids import OWN_SESSION_TITLE
 from tests.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
@@ -191,7 +191,7 @@ def test_a_model_that_asks_for_tools_gets_nothing_executed(
     with OpenCodeServer(live.server.url, directory=tmp_path / "place", patience=Patience(prompt=60)) as server:
         if not seen:
             # As a server elsewhere has it: no such folder on its machine.
-            monkeypatch.setattr("daemon.chat.opencode_place.prepare", lambda directory: None)
+            monkeypatch.setattr("daemon.chat.opencode.folder.prepare", lambda directory: None)
         with server.session() as session:
             assert server.prompt(session, SYSTEM, TEMPTED).content == "I saw nothing."
             told = live.opencode._http.get(f"/session/{session}/message").json()
@@ -281,7 +281,7 @@ def test_a_session_that_somebody_deletes_during_a_turn_ends_it(live: Live, from_
 _ASKS = """
 import sys
 from pathlib import Path
-from daemon.chat.opencode_server import OpenCodeServer
+from daemon.chat.opencode.server import OpenCodeServer
 server = OpenCodeServer(sys.argv[1], directory=Path(sys.argv[2]))
 with server.session() as session:
     print(session, flush=True)

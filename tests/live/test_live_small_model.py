@@ -30,8 +30,8 @@ from daemon.model import Json, Target
 from daemon.publish.notes import composed
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.kept import Kept
 from daemon.reconstitute.agent.limits import Ended
+from daemon.reconstitute.agent.outcomes import Kept
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.questions import CODE
 from tests.daemon_process import Daemon

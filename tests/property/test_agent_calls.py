@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
-from daemon.reconstitute.agent.blocks import clean
-from daemon.reconstitute.agent.quoted import telling
-from daemon.reconstitute.agent.quotes import find, folded
-from daemon.reconstitute.agent.tool_schemas import TOOLS
-from daemon.reconstitute.agent.tools import Toolbox
+from daemon.reconstitute.agent.context.blocks import clean
+from daemon.reconstitute.agent.context.messages import telling
+from daemon.reconstitute.agent.context.quotes import find, folded
+from daemon.reconstitute.agent.tools.schemas import TOOLS
+from daemon.reconstitute.agent.tools.toolbox import Toolbox
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.scope import Scope, collect
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document

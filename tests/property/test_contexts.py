@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.model import Hit, Message, OllamaMessage
-from daemon.recall.asked import RecallContext
+from daemon.recall.answer.chat_messages import around, tokens, window
 from daemon.recall.browse import context
-from daemon.recall.context import around, tokens, window
+from daemon.recall.query.request import RecallContext
 from daemon.transcript.clean import clean_replay
 from daemon.transcript.replay import replay, validate
 from tests.records import message, session

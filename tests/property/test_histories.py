@@ -24,7 +24,7 @@ from daemon import records
 from daemon.archive import Archive, merged
 from daemon.files import FileHistory, Files, Revision
 from daemon.model import Session
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.edits import edits
 from tests.property.model_rules import NEW, OLD
 from tests.property.model_sessions import Model
 from tests.property.plans import ACTIONS, TOOL_ACTIONS, Player

@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from daemon.files import matching
+from daemon.files.apply import rules
+from daemon.files.fragments import Fragments
 from daemon.files.grade import Grade
 from daemon.files.history import Revision
-from daemon.files.partial import Fragments
 from daemon.model import FileEdit
-from daemon.transcript.edits import INEXACT_READ
-from daemon.transcript.shown_diffs import hunks
+from daemon.transcript.evidence.edits import INEXACT_READ
+from daemon.transcript.evidence.shown_diffs import hunks
 from tests.recovery.forms import trimmed
 from tests.replaying import append, edit, last, lines, read, unclear
 
@@ -37,7 +37,7 @@ class File:
     events: list[FileEdit]
 
     def read(self, first: int = 1, count: int | None = None) -> None:
-        shown = matching.shown(self.text).split("\n")
+        shown = rules.shown(self.text).split("\n")
         second = len(self.events) + 1
         if count is None:
             self.events.append(read(second, PATH, "\n".join(shown), note=INEXACT_READ))
@@ -46,7 +46,7 @@ class File:
 
     def edit(self, old: str, new: str, *, is_shown: bool) -> bool:
         """Whether the edit succeeded."""
-        after = matching.edited(self.text, old, new, False, "1.18.33")
+        after = rules.edited(self.text, old, new, False, "1.18.33")
         if after is None or after == self.text:
             return False
         diff = hunks(trimmed(PATH, self.text, after)) if is_shown else ()
@@ -73,7 +73,7 @@ class File:
 
     def check(self) -> None:
         """Nothing that is called known is otherwise."""
-        shown = matching.shown(self.text).split("\n")
+        shown = rules.shown(self.text).split("\n")
         plain = self.text.replace("\r\n", "\n")
         if self.known.is_stale:
             assert self.last.grade is Grade.STALE
@@ -92,7 +92,7 @@ class File:
 
 def _old(data: st.DataObject, text: str) -> str:
     """Some rows of the text, as a model would quote them; with the final newline, or without."""
-    rows = matching.shown(text).split("\n")
+    rows = rules.shown(text).split("\n")
     start = data.draw(st.integers(0, len(rows) - 1))
     count = data.draw(st.integers(1, 3))
     return "\n".join(rows[start : start + count]) + data.draw(st.sampled_from(["", "\n"]))
@@ -103,7 +103,7 @@ def test_edits_after_a_complete_read_leave_every_line_known(text: str, data: st.
     file = File(text, [])
     file.read()
     for _ in range(3):
-        rows = len(matching.shown(file.text).split("\n"))
+        rows = len(rules.shown(file.text).split("\n"))
         old = _old(data, file.text)
         if old.strip() and file.edit(old, data.draw(_NEW), is_shown=data.draw(st.booleans())):
             file.check()

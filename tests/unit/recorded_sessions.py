@@ -18,11 +18,11 @@ from daemon.archive.objects import BLOB, TREE
 from daemon.embed import Vector
 from daemon.errors import BadInput
 from daemon.index.lexical import Lexical
-from daemon.index.semantic import Semantic
-from daemon.ingest.drain import LexicalDrain, SemanticDrain
+from daemon.index.semantic.collection import Semantic
+from daemon.ingest.outbox import LexicalDrain, SemanticDrain
 from daemon.model import Message, Part, Session
 from daemon.recall.search import Recall
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.edits import edits
 from daemon.transcript.replay import replay
 
 START = 1_795_000_000_000

@@ -1,4 +1,4 @@
-"""A stand-in for the engine: answers as its script says, in the shapes of control.protocol.Service.
+"""A stand-in for the engine: answers as its script says, in the shapes of control.calls.Service.
 
 Its contract: `calls` records what was asked; `failure` is raised by the next calls while it is set; the long calls report
 three steps of progress and wait for `gate` before they end, so that a test can look at a call under way.
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from daemon.control.protocol import FileContent, Progress, Take, TakeText, silent
+from daemon.control.calls import FileContent, Progress, Take, TakeText, silent
 from daemon.control.server import Server
 from daemon.errors import BadRequest
 

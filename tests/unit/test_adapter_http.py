@@ -175,7 +175,7 @@ def test_a_fault_of_ours_is_an_error_without_its_text(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret words")
 
-    monkeypatch.setattr("daemon.adapter.words.system", broken)
+    monkeypatch.setattr("daemon.adapter.prompts.system", broken)
     answer = client.post("/api/chat", {"model": MODEL, "messages": [user("hi")], "stream": False})
     assert answer.status_code == 500
     assert "ZeroDivisionError" in answer.json()["error"]

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.adapter import history, plainly, words
+from daemon.adapter import history, plainly, prompts
 from daemon.adapter.language import language_of
 from daemon.adapter.sessions import Sessions
 from daemon.adapter.visible import Visible
 from daemon.chat import ToolCall
-from daemon.chat.opencode_server import OpenCodeServer
+from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, Retry
 from tests.adapter_opencode import STATUS, TOOLS, called, result, user
 from tests.fake_opencode import FakeOpenCode
@@ -185,12 +185,12 @@ def test_what_was_told_beside_the_text_is_not_told_again() -> None:
 
 
 def test_the_clients_own_words_come_first_and_tools_only_where_there_are_some() -> None:
-    told = words.system("You are a butler.", [STATUS], "", language_of(["Wie ist das?"]))
+    told = prompts.system("You are a butler.", [STATUS], "", language_of(["Wie ist das?"]))
     assert told.startswith("You are a butler.\n\n")
     assert "get_status: Does get_status." in told
     assert "even when it was done before" in told
     assert "seems to be German" in told
-    plain = words.system("", [], "", None)
+    plain = prompts.system("", [], "", None)
     assert "tool" not in plain
     assert "seems to be" not in plain
 
@@ -207,15 +207,15 @@ def test_the_clients_own_words_come_first_and_tools_only_where_there_are_some() 
 )
 def test_another_form_than_was_asked_for_is_a_bad_reply(text: str, form: Any, reason: str) -> None:
     with pytest.raises(BadReply, match=reason):
-        words.formed(text, form)
+        prompts.formed(text, form)
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text()))
 def test_json_is_taken_with_and_without_fences(value: dict[str, Any]) -> None:
     text = json.dumps(value)
-    assert words.formed(f"\n```json\n{text}\n```\n", "json") == text
-    assert words.formed(text, {"type": "object", "required": list(value)}) == text
-    assert words.formed("any words", "") == "any words"
+    assert prompts.formed(f"\n```json\n{text}\n```\n", "json") == text
+    assert prompts.formed(text, {"type": "object", "required": list(value)}) == text
+    assert prompts.formed("any words", "") == "any words"
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------

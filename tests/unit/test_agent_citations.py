@@ -11,12 +11,12 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.errors import BadRequest
-from daemon.reconstitute.agent.citations import LONGEST, MOST_STATEMENTS, Checked, Checker, check
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.messages import message_block
+from daemon.reconstitute.agent.context.quotes import find
 from daemon.reconstitute.agent.naming import names
-from daemon.reconstitute.agent.paths import Paths
-from daemon.reconstitute.agent.quoted import message_block
-from daemon.reconstitute.agent.quotes import find
-from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.agent.tools.citations import LONGEST, MOST_STATEMENTS, Checked, Checker, check
+from daemon.reconstitute.agent.tools.paths import Paths
 from daemon.transcript.replay import replay
 from tests.records import message, session, text
 

@@ -18,10 +18,10 @@ from daemon.chat import ModelUnavailable
 from daemon.chat.ollama import OllamaChat
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.cached import Cached
+from daemon.reconstitute.agent.context.token_budget import LEFT_OUT, OPENING, fit, room, total
 from daemon.reconstitute.agent.limits import Ended, Limits, Over
 from daemon.reconstitute.agent.loop import ANSWER, MOST_CALLS, NOT_DONE, Loop
-from daemon.reconstitute.agent.room import LEFT_OUT, OPENING, fit, room, total
+from daemon.reconstitute.agent.reply_cache import Cached
 from daemon.reconstitute.agent.trajectory import MOST_BYTES, RUNNING, WAITING, Trajectory
 
 TARGET = "/home/a/shop"

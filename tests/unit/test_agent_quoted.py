@@ -11,10 +11,10 @@ from recorded_sessions import START, Recorded, call, recorded
 
 from daemon.archive import Archive
 from daemon.model import Hit
-from daemon.reconstitute.agent.blocks import Block, Origin, clean, name, utc
+from daemon.reconstitute.agent.context.blocks import Block, Origin, clean, name, utc
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.messages import message_block, message_page, quoted
 from daemon.reconstitute.agent.hits import hit_block
-from daemon.reconstitute.agent.quoted import message_block, message_page, quoted
-from daemon.reconstitute.agent.shown import Shown
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -15,10 +15,10 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.excerpts import budget
-from daemon.reconstitute.agent.kept import Kept
+from daemon.reconstitute.agent.context.evidence import budget
+from daemon.reconstitute.agent.context.token_budget import room
 from daemon.reconstitute.agent.limits import Ended
-from daemon.reconstitute.agent.room import room
+from daemon.reconstitute.agent.outcomes import Kept
 from daemon.reconstitute.questions import CODE
 
 SHOP = "/home/dev/shop"

@@ -20,7 +20,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who, answer
-from daemon.reconstitute.agent.rounds import Rounds
+from daemon.reconstitute.agent.all_questions import Rounds
 from daemon.reconstitute.answer import Record
 
 SHOP = "/home/dev/shop"

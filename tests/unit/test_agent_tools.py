@@ -15,14 +15,14 @@ from recorded_sessions import FailingLexical, FailingModel, Recorded, call, read
 from daemon.errors import ArchiveCorrupt, IndexBroken, ModelUnavailable
 from daemon.files import Files
 from daemon.opencode.discover import Sources
-from daemon.reconstitute.agent.blocks import utc
-from daemon.reconstitute.agent.kept import Kept, Outcome
+from daemon.reconstitute.agent.context.blocks import utc
+from daemon.reconstitute.agent.context.ledger import Shown
 from daemon.reconstitute.agent.limits import Ended
-from daemon.reconstitute.agent.shown import Shown
-from daemon.reconstitute.agent.tool_schemas import TOOLS
-from daemon.reconstitute.agent.tools import Toolbox
+from daemon.reconstitute.agent.notes import Notes
+from daemon.reconstitute.agent.outcomes import Kept, Outcome
+from daemon.reconstitute.agent.tools.schemas import TOOLS
+from daemon.reconstitute.agent.tools.toolbox import Toolbox
 from daemon.reconstitute.answer import Answer, Source, Statement
-from daemon.reconstitute.notes import Notes
 from daemon.reconstitute.scope import collect
 from tests.taking_in import intake_of
 

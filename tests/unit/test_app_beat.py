@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.app.beat import Beat
+from daemon.app.loop import Beat
 
 
 class Clock:

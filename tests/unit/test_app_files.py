@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app.changes import changes
+from daemon.app.calls.file_history import changes
 from daemon.app.engine import Engine
 from daemon.app.one_shot import OneShot
-from daemon.control.protocol import FileContent
+from daemon.control.calls import FileContent
 from daemon.errors import BadRequest
 from daemon.files import Revision
 from daemon.files.content import Content

@@ -14,8 +14,8 @@ import pytest
 from daemon import config
 from daemon.app import targets
 from daemon.app.engine import Engine
+from daemon.app.feeding import Interrupted
 from daemon.app.jobs import JobLoop, concerns
-from daemon.app.loops import Interrupted
 from daemon.ingest import Taken
 from daemon.model import Target
 from daemon.requests import Requests

@@ -16,11 +16,11 @@ import pytest
 from recorded_sessions import FailingLexical
 
 from daemon import config
-from daemon.app import loops
-from daemon.app.beat import Beat
+from daemon.app import feeding
+from daemon.app.daemon import Daemon
 from daemon.app.engine import Engine
-from daemon.app.loops import Considerate, EmbedLoop, IntakeLoop, WordsLoop
-from daemon.app.service import Daemon
+from daemon.app.feeding import Considerate, EmbedLoop, IntakeLoop, WordsLoop
+from daemon.app.loop import Beat
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
@@ -192,10 +192,10 @@ def test_words_are_read_for_near_spellings_when_nothing_has_come_in_for_a_while(
     assert isinstance(index, Lexical)
     follows.say("a", "lantern")
     follows.loop.turn()
-    monkeypatch.setattr(loops, "_QUIET_S", 3600.0)
+    monkeypatch.setattr(feeding, "_QUIET_S", 3600.0)
     follows.words.turn()
     assert (follows.finds("lantern"), index._vocabulary) == (True, None)
-    monkeypatch.setattr(loops, "_QUIET_S", 0.0)
+    monkeypatch.setattr(feeding, "_QUIET_S", 0.0)
 
     follows.words.turn()
 
@@ -218,7 +218,7 @@ def test_who_looks_only_once_does_not_read_words_for_later(follow: Callable[...,
 def test_an_index_whose_words_cannot_be_read_is_reported_once_and_made_anew(
     follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "_QUIET_S", 0.0)
+    monkeypatch.setattr(feeding, "_QUIET_S", 0.0)
     follows = follow()
     follows.say("a", "lantern")
     follows.engine.take(everything=True)
@@ -236,7 +236,7 @@ def test_an_index_whose_words_cannot_be_read_is_reported_once_and_made_anew(
 
 
 def test_an_event_leads_to_a_look_at_once(follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "_TICK_S", 3600.0)  # without the event nobody would look again
+    monkeypatch.setattr(feeding, "_TICK_S", 3600.0)  # without the event nobody would look again
     follows = follow()
     follows.start()
     until(follows.loop.calm.is_set)
@@ -249,7 +249,7 @@ def test_an_event_leads_to_a_look_at_once(follow: Callable[..., Following], monk
 def test_an_event_during_a_look_leads_to_another_look_at_once(
     follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "_TICK_S", 3600.0)
+    monkeypatch.setattr(feeding, "_TICK_S", 3600.0)
     follows = follow()
     has_read, has_said = threading.Event(), threading.Event()
 
@@ -271,7 +271,7 @@ def test_an_event_during_a_look_leads_to_another_look_at_once(
 def test_many_events_before_a_look_lead_to_one_look(
     follow: Callable[..., Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "_TICK_S", 3600.0)
+    monkeypatch.setattr(feeding, "_TICK_S", 3600.0)
     follows = follow()
     looks: list[bool] = []
     follows.engine.on_taken = lambda _: looks.append(True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.app import jobs as jobs_module
-from daemon.publish.look import SLACK_NS
+from daemon.publish.edits import SLACK_NS
 from daemon.publish.notes import CLOSE
 from tests.e2e.talk import Talk
 from tests.make_opencode import JsonStore, session

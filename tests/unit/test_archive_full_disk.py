@@ -12,8 +12,8 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.archive.store import Store
-from daemon.disk_space import is_full
 from daemon.errors import DiskFull
+from daemon.filesystem.disk_space import is_full
 from tests.make_opencode import T0, text, user
 from tests.small_disk import SmallDisk, with_small_disks
 from tests.unit.test_archive import make, put

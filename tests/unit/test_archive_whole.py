@@ -11,7 +11,7 @@ from pathlib import Path
 import plyvel
 import pytest
 
-from daemon.archive import Archive, whole
+from daemon.archive import Archive, integrity
 from daemon.errors import ArchiveCorrupt
 from tests.make_opencode import T0, text, user
 from tests.unit.test_archive import everything, make, put
@@ -36,7 +36,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with Archive(root / "closed"):
         shutil.copytree(root / "closed", root / "killed")
     shutil.copytree(root / "closed", root / "made by 0.1")
-    (root / "made by 0.1" / whole.MARKER).unlink()
+    (root / "made by 0.1" / integrity.MARKER).unlink()
     return {name: root / name for name in ("closed", "killed", "made by 0.1")}
 
 
@@ -45,7 +45,7 @@ def cut(path: Path, share: float) -> None:
 
 
 def damages(place: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    names = sorted(whole.files(place))
+    names = sorted(integrity.files(place))
     for name in names:
         yield f"{name} removed", lambda p, n=name: (p / n).unlink()  # type: ignore[misc]
         yield f"{name} emptied", lambda p, n=name: cut(p / n, 0)  # type: ignore[misc]
@@ -78,7 +78,7 @@ def test_files_that_are_gone_or_cut_are_refused_and_nothing_is_changed(
     shutil.copytree(states[state], tmp_path / "intact")
     truth = everything(tmp_path / "intact")
     assert len(truth) == ROUNDS * MESSAGES + 2
-    assert sum(name.endswith(".ldb") for name in whole.files(states[state] / "leveldb")) >= 2
+    assert sum(name.endswith(".ldb") for name in integrity.files(states[state] / "leveldb")) >= 2
     refused = 0
     for number, (what, damage) in enumerate(damages(states[state] / "leveldb")):
         victim = tmp_path / str(number)
@@ -108,11 +108,11 @@ def test_an_archive_of_0_1_opens_and_is_refused_from_then_on_when_it_is_emptied(
 ) -> None:
     shutil.copytree(states["made by 0.1"], tmp_path / "a")
     assert len(everything(tmp_path / "a")) == ROUNDS * MESSAGES + 2
-    assert (tmp_path / "a" / whole.MARKER).exists()
+    assert (tmp_path / "a" / integrity.MARKER).exists()
     shutil.rmtree(tmp_path / "a" / "leveldb")
-    with pytest.raises(ArchiveCorrupt, match=rf"all its files are gone.*restore .*{whole.MARKER}"):
+    with pytest.raises(ArchiveCorrupt, match=rf"all its files are gone.*restore .*{integrity.MARKER}"):
         Archive(tmp_path / "a")
-    (tmp_path / "a" / whole.MARKER).unlink()
+    (tmp_path / "a" / integrity.MARKER).unlink()
     assert len(everything(tmp_path / "a")) == 2
 
 
@@ -137,14 +137,14 @@ def test_a_backup_copied_over_a_newer_archive_is_refused(states: dict[str, Path]
 
 
 def test_a_making_that_was_cut_short_is_begun_again(tmp_path: Path) -> None:
-    marker = whole.Marker(tmp_path)
+    marker = integrity.Marker(tmp_path)
     marker.begin()
     assert not marker.is_made
     (tmp_path / "leveldb").mkdir()
     (tmp_path / "leveldb" / "MANIFEST-000001").write_bytes(b"half")
     fill(tmp_path, 0)
     assert len(everything(tmp_path)) == MESSAGES + 2
-    assert whole.Marker(tmp_path).is_made
+    assert integrity.Marker(tmp_path).is_made
 
 
 def test_the_manifest_tells_tables_and_log_as_leveldb_has_them(tmp_path: Path) -> None:
@@ -153,15 +153,15 @@ def test_the_manifest_tells_tables_and_log_as_leveldb_has_them(tmp_path: Path) -
     for number in range(4000):
         db.put(b"%s%06d" % (b"k" * 500, number % 700), b"v" * 400)
     db.close()
-    found = whole.files(tmp_path / "db")
+    found = integrity.files(tmp_path / "db")
     assert found[(tmp_path / "db" / "CURRENT").read_text().strip()] > 32768
-    assert whole.missing_files(tmp_path / "db", found) == []
+    assert integrity.missing_files(tmp_path / "db", found) == []
     tables = [name for name in found if name.endswith(".ldb")]
-    assert whole.missing_files(tmp_path / "db", {n: s for n, s in found.items() if n not in tables[:1]})
+    assert integrity.missing_files(tmp_path / "db", {n: s for n, s in found.items() if n not in tables[:1]})
 
 
 def test_the_marker_says_what_it_is_for(tmp_path: Path) -> None:
     Archive(tmp_path / "a").close()
-    said = json.loads((tmp_path / "a" / whole.MARKER).read_text())
+    said = json.loads((tmp_path / "a" / integrity.MARKER).read_text())
     assert "never begins a new archive" in said["about"]
-    assert (tmp_path / "a" / whole.MARKER).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "a" / integrity.MARKER).stat().st_mode & 0o777 == 0o600

@@ -17,7 +17,7 @@ from daemon.chat.actions import Actions
 from daemon.chat.choose import choose
 from daemon.chat.fallback import ToolsOrActions
 from daemon.chat.ollama import OllamaChat
-from daemon.chat.opencode import OpenCodeChat
+from daemon.chat.opencode.model import OpenCodeChat
 from daemon.errors import ConfigError
 from tests.fake_ollama import DIGEST, FakeOllama, Turn, call
 

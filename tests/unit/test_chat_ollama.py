@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, ToolCall
 from daemon.chat.ollama import OllamaChat, ToolsRefused
-from daemon.chat.received import Received, without_thinking
+from daemon.chat.ollama_reply import Received, without_thinking
 from daemon.chat.tokens import of_chat, of_text
 from tests.fake_ollama import DIGEST, FakeOllama, Turn, call
 from tests.fake_ollama import tokens as fake_tokens

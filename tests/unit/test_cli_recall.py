@@ -15,9 +15,9 @@ from scripted_service import ScriptedService, serving
 
 from daemon.cli import terminal
 from daemon.cli.commands import reconstitute
-from daemon.cli.recall_options import NAMES
+from daemon.cli.subcommands.recall_options import NAMES
 from daemon.errors import BadRequest
-from daemon.recall.asked import CALLS
+from daemon.recall.query.request import CALLS
 
 RESULT = {
     "sessionID": "ses_1",

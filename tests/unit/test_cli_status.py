@@ -9,7 +9,7 @@ import pytest
 
 from daemon import config
 from daemon.app.engine import Engine
-from daemon.cli import status
+from daemon.cli.subcommands import status
 
 TARGET = {"path": "/home/dev/garden", "state": "done", "refresh": "continuous", "warnings": ["one file is unproven"]}
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from daemon.app.answers import AnswerCalls
+from daemon.app.calls.runs import AnswerCalls
 from daemon.archive import Archive
 from daemon.cli.settings import NOTHING
-from daemon.cli.trajectory import command
+from daemon.cli.subcommands.trajectory import command
 from daemon.model import OllamaMessage
 from daemon.reconstitute.agent.trajectory import Trajectory
 

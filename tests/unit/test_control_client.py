@@ -17,8 +17,8 @@ from scripted_service import HIT, ScriptedService, content_of, serving
 
 from daemon import errors
 from daemon.control import client as client_module
+from daemon.control.calls import FileContent
 from daemon.control.client import Client
-from daemon.control.protocol import FileContent
 from daemon.errors import BadRequest, DaemonUnreachable, ReconstituteError
 
 

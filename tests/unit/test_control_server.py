@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted_service import HIT, ScriptedService, content_of, serving
 
-from daemon.control import answering, endpoint
+from daemon.control import endpoint, responses
 from daemon.control.server import Server
 from daemon.errors import ArchiveLocked, BadRecord, ConfigError, IndexBroken, ModelUnavailable
 
@@ -249,7 +249,7 @@ def test_progress_arrives_before_the_call_ends(served: Path, service: ScriptedSe
 def test_a_long_silent_call_is_seen_to_live(
     served: Path, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(responses, "ALIVE_SECONDS", 0.05)
     service.gate.clear()
     threading.Timer(0.4, service.gate.set).start()
     answer = raw(served, b"POST /index HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")
@@ -279,7 +279,7 @@ def test_more_progress_than_is_read_is_left_out_but_the_result_is_not(path: Path
 
 
 def test_a_sender_that_says_nothing_is_hung_up_on(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(responses, "READ_SECONDS", 0.2)
     for beginning in (b"", b"GET /sta", b"POST /search HTTP/1.1\r\nhost: x\r\n"):
         assert raw(served, beginning) == b""
     assert b" 408 " in raw(served, b'POST /search HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"que')

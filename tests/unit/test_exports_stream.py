@@ -17,9 +17,9 @@ from daemon.errors import BadRequest
 from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.model import Session
-from daemon.recall.asked import RecallFiles
 from daemon.recall.catalog import Catalog
-from daemon.recall.reading import read
+from daemon.recall.query.arguments import read
+from daemon.recall.query.request import RecallFiles
 from daemon.recall.touched import touched
 from daemon.transcript.replay import replay
 from tests.canaries import SECRETS

@@ -7,15 +7,15 @@ from constructed_sessions import asked, edited, ran, session, used
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import answers
-from daemon.reconstitute.facts.values import Ending
+from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts.session_values import Ending
 
 MOST = 240
 WORK = ran("make")
 
 
 def said(*turns, most: int = MOST, told=()) -> str:
-    found = answers.last(session(*turns), most, told)
+    found = session_result.last(session(*turns), most, told)
     return "" if found is None else found.quote
 
 

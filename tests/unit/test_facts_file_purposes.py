@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.model import Operation
-from daemon.reconstitute.facts import file_purposes
+from daemon.reconstitute.facts.purposes import files as file_purposes
 from daemon.reconstitute.recover import State
 
 LICENCE = "/*\n * Copyright (c) 2024 Somebody\n * SPDX-License-Identifier: MIT\n */\n\n"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from folder_facts import START, session, turn
 
-from daemon.reconstitute.facts import forks
+from daemon.reconstitute.facts.session import forks
 
 FIRST, SECOND = (turn(text, time=START + n, message_ids=()) for n, text in enumerate(("use a database", "use a file")))
 OWN = turn("now the page", time=START + 900, message_ids=())

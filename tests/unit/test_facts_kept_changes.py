@@ -13,8 +13,8 @@ from recorded_sessions import Recorded, call, recorded
 from daemon import records
 from daemon.files import Files
 from daemon.model import Message
-from daemon.reconstitute.facts import kept_changes, sessions
-from daemon.reconstitute.facts.values import Call, CallStatus, Turn
+from daemon.reconstitute.facts.session import assemble, kept_changes
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 
 SHOP = "/home/dev/shop"
 
@@ -39,7 +39,7 @@ def taken_back(house: Recorded) -> Turn:
     session = house.archive.session("ses_a")
     assert session is not None
     messages: list[Message] = list(house.archive.messages("ses_a"))
-    made = sessions.of(house.archive, session, messages, (), is_whole=True, until=None)
+    made = assemble.of(house.archive, session, messages, (), is_whole=True, until=None)
     (found,) = [one for one in kept_changes.marked(made, Files(house.archive).histories(SHOP)).turns if one.taken_back]
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from folder_facts import START, TARGET, call, file, revision, session, turn
 
 from daemon.model import Operation
-from daemon.reconstitute.facts import commands, lasting_commands, scripts
+from daemon.reconstitute.facts.usage import commands, runnable, scripts
 from daemon.reconstitute.recover import State
 
 
@@ -21,7 +21,7 @@ def gone(path: str, to: str = ""):
 
 def lasting(*calls, files=()):
     ran = commands.find(TARGET, [session(turn("Do it.", *calls))])
-    return [(one.command, one.ran_as) for one in lasting_commands.find(TARGET, ran, files)]
+    return [(one.command, one.ran_as) for one in runnable.find(TARGET, ran, files)]
 
 
 MOVED = [

@@ -13,21 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_facts_setbacks import TURNS
 
-from daemon.reconstitute.facts import failing, sentences, setbacks
-from daemon.reconstitute.facts import open as open_points
-from daemon.reconstitute.facts.values import (
+from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts.language import sentences
+from daemon.reconstitute.facts.open_points import failing
+from daemon.reconstitute.facts.open_points import points as open_points
+from daemon.reconstitute.facts.session_values import (
     Call,
     CallStatus,
     Citation,
     Ending,
-    OpenKind,
-    OpenPoint,
     SessionFacts,
-    SetbackKind,
     TakenBack,
     TestRun,
     Turn,
 )
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, SetbackKind
 
 
 def find(*sessions: SessionFacts) -> list[OpenPoint]:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import questions, sentences
+from daemon.reconstitute.facts.language import sentences
+from daemon.reconstitute.facts.open_points import questions
 
 REAL = """\
 Which port should I use?

@@ -7,7 +7,8 @@ import re
 import pytest
 from constructed_sessions import asked, edited, session
 
-from daemon.reconstitute.facts import cues, rules, sentences, statements
+from daemon.reconstitute.facts.decisions import rules, statements
+from daemon.reconstitute.facts.language import cues, sentences
 from daemon.reconstitute.facts.values import Rule
 
 CONTRASTS = [

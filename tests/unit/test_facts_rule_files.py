@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.files import Grade
-from daemon.reconstitute.facts import rule_files, rules
+from daemon.reconstitute.facts.decisions import rule_files, rules
 from daemon.reconstitute.recover import State
 
 

@@ -14,8 +14,9 @@ from folder_facts import revision
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import rules, sentences, statements
-from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
+from daemon.reconstitute.facts.decisions import rules, statements
+from daemon.reconstitute.facts.language import sentences
+from daemon.reconstitute.facts.session_values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
 from daemon.reconstitute.recover import Recovered
 
 WHO = {"u": "user", "a": "agent"}

@@ -15,8 +15,8 @@ from daemon.files import Files
 from daemon.ingest import Capture
 from daemon.opencode.discover import Sources
 from daemon.opencode.snapshots import Snapshots
-from daemon.reconstitute.facts import file_changes, sessions
-from daemon.reconstitute.facts.values import CallStatus, Ending, SessionFacts
+from daemon.reconstitute.facts.session import assemble, file_changes
+from daemon.reconstitute.facts.session_values import CallStatus, Ending, SessionFacts
 from tests.canaries import SECRETS
 from tests.conftest import SAMPLES, unpack
 from tests.taking_in import intake_of
@@ -37,7 +37,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         changes = file_changes.by_session(Files(archive).histories("/"))
         newest = max(session.updated for session in archive.sessions())
         made = [
-            sessions.of(
+            assemble.of(
                 archive, session, list(archive.messages(session.id)), changes.get(session.id, ()),
                 is_whole=True, until=None, newest=newest,
             )
@@ -45,7 +45,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ]  # fmt: skip
         for one in made:
             assert list(one.message_ids) == archive.message_ids(one.id)
-        yield list(sessions.finished(made))
+        yield list(assemble.finished(made))
 
 
 def _by_title(told: list[SessionFacts], title: str) -> SessionFacts:
@@ -93,7 +93,7 @@ def test_sub_agents_and_forks_name_sessions_that_are_there(told: list[SessionFac
 def test_what_the_scenario_of_the_samples_did_is_told(told: list[SessionFacts]) -> None:
     story = _by_title(told, "Settings: revert story")
     assert [(turn.prompt, turn.taken_back) for turn in story.turns][1] == ("Turn DEBUG off and add a SECRET.", True)
-    assert {(one.path.rpartition("/")[2], one.what, one.undone) for one in story.changes} == {
+    assert {(one.path.rpartition("/")[2], one.kind, one.undone) for one in story.changes} == {
         ("settings.py", "added", False), ("extra_settings.py", "added", True), ("shell_note.txt", "added", False),
     }  # fmt: skip
     assert [one.pending for one in _by_title(told, "Pending revert").reverts] == [True]
@@ -103,7 +103,7 @@ def test_what_the_scenario_of_the_samples_did_is_told(told: list[SessionFacts]) 
     ]  # fmt: skip
     assert [turn.is_compaction for turn in _by_title(told, "Analyse the big log").turns].count(True) == 1
     assert {todo.status for todo in _by_title(told, "Build the Flask").todos} == {"completed"}
-    moved = {(one.what, one.path.rpartition("/")[2]) for one in _by_title(told, "CSV command").changes}
+    moved = {(one.kind, one.path.rpartition("/")[2]) for one in _by_title(told, "CSV command").changes}
     assert {("moved", "README.rst"), ("deleted", "old_script.py"), ("added", "version.py")} <= moved
     assert not {name for _, name in moved} & {"README.md", "sample.csv"}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.files import Grade
 from daemon.model import Operation
-from daemon.reconstitute.facts import commands, scripts
+from daemon.reconstitute.facts.usage import commands, scripts
 from daemon.reconstitute.recover import State
 
 MAKEFILE = """CC := gcc

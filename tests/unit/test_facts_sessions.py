@@ -11,8 +11,8 @@ from recorded_sessions import MINUTE, Recorded, call, recorded
 
 from daemon import records
 from daemon.model import Json, Part
-from daemon.reconstitute.facts import sessions, turns
-from daemon.reconstitute.facts.values import Ending, SessionFacts, Todo, Turn
+from daemon.reconstitute.facts.session import assemble, turns
+from daemon.reconstitute.facts.session_values import Ending, SessionFacts, Todo, Turn
 
 SHOP = "/home/dev/shop"
 OTHER = {"type": "text", "text": "Called the Read tool with the following input", "synthetic": True}
@@ -30,11 +30,11 @@ def facts(house: Recorded, sid: str = "ses_a", **more: Any) -> SessionFacts:
     until = more.get("until")
     messages = [m for m in house.archive.messages(sid) if until is None or m.created <= until]
     options = {"is_whole": True, "until": None, "newest": house.clock} | more
-    return sessions.of(house.archive, session, messages, (), **options)
+    return assemble.of(house.archive, session, messages, (), **options)
 
 
 def all_facts(house: Recorded) -> tuple[SessionFacts, ...]:
-    return sessions.finished(facts(house, session.id) for session in house.archive.sessions())
+    return assemble.finished(facts(house, session.id) for session in house.archive.sessions())
 
 
 def prompts(found: SessionFacts) -> list[str]:

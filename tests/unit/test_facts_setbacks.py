@@ -9,8 +9,10 @@ from constructed_sessions import FOLDER, asked, edited, ran, session, used
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import looks, runs, setbacks
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, SessionFacts, Setback, SetbackKind, TakenBack
+from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, SessionFacts, TakenBack
+from daemon.reconstitute.facts.shell import read_only, runs
+from daemon.reconstitute.facts.values import Setback, SetbackKind
 
 FAILED, REFUSED, STOPPED = CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED
 
@@ -260,5 +262,5 @@ def test_there_are_at_most_so_many() -> None:
 
 @given(st.text(max_size=200), st.integers(-1, 256))
 def test_no_command_is_too_odd_to_be_judged(command: str, status: int) -> None:
-    assert looks.only_looks(command, status) in {True, False}
+    assert read_only.only_looks(command, status) in {True, False}
     assert isinstance(runs.of(ran(command, status)), tuple)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import spellings
+from daemon.reconstitute.facts.shell import spellings
 
 SAME = [
     ("npm test", "npm run test", "npm t", "yarn test", "npm run-script test", "pnpm --silent test"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import telling
+from daemon.reconstitute.facts.shell import error_line
 
 PRINTED = [
     # Python
@@ -132,21 +132,21 @@ PRINTED = [
 
 @pytest.mark.parametrize(("printed", "told"), PRINTED)
 def test_the_line_that_says_what_went_wrong(printed: str, told: str) -> None:
-    assert telling.line(printed) == told
+    assert error_line.line(printed) == told
 
 
 def test_colours_do_not_hide_it() -> None:
     assert (
-        telling.line("\x1b[31merror\x1b[0m: no such command: `x`\n\nhint: see `cargo --list`")
+        error_line.line("\x1b[31merror\x1b[0m: no such command: `x`\n\nhint: see `cargo --list`")
         == "error: no such command: `x`"
     )
 
 
 @given(st.lists(st.sampled_from([one for one, _ in PRINTED]) | st.text(max_size=80), max_size=4).map("\n".join))
 def test_any_output_gives_one_line_of_it(printed: str) -> None:
-    told = telling.line(printed)
+    told = error_line.line(printed)
     assert len(told.splitlines()) <= 1
-    assert telling.line(told) == told or told.endswith(":")
+    assert error_line.line(told) == told or told.endswith(":")
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def test_any_output_gives_one_line_of_it(printed: str) -> None:
 )
 def test_a_hostile_output_costs_little_time(piece: str) -> None:
     begun = time.process_time()
-    telling.line(piece * 200_000)
-    telling.line((piece * 20 + "\n") * 20_000)
+    error_line.line(piece * 200_000)
+    error_line.line((piece * 20 + "\n") * 20_000)
     assert time.process_time() - begun < 2

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from daemon.files.changes import CONCURRENT
+from daemon.files.fragments import Fragments, Run
 from daemon.files.grade import Grade
 from daemon.files.history import FileHistory, Revision
-from daemon.files.observe import NOT_UTF8
-from daemon.files.partial import Fragments, Run
+from daemon.files.replay.changes import CONCURRENT
+from daemon.files.replay.observe import NOT_UTF8
 from daemon.model import FileEdit, Operation, Session
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.edits import edits
 from tests.records import BASE, START, apply_patch, bash, edit, message, read, read_output, session, text, tool, write
 from tests.replaying import history
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.files.history import FileHistory, Revision
 from daemon.model import FileEdit
-from daemon.transcript.edits import edits, from_json, to_json
+from daemon.transcript.evidence.edits import edits, from_json, to_json
 from tests.records import START, apply_patch, bash, edit, message, read, session, write
 from tests.replaying import history
 

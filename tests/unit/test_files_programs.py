@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.programs import may_write, stem
+from daemon.files.replay.programs import may_write, stem
 
 _NOTHING: dict[str, list[str | None]] = {}
 

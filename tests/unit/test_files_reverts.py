@@ -10,7 +10,7 @@ import pytest
 from daemon import records
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files
-from daemon.files.reverts import PENDING, Reverts
+from daemon.files.events.reverts import PENDING, Reverts
 from daemon.model import FileEdit, Json, Operation, Session
 from tests.git_texts import git_diff
 from tests.replaying import archived_session, at, event, keep, keep_tree, remove, snapshot, told, write

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from daemon.files.grade import Grade
-from daemon.files.snapshots import Snapshots
-from daemon.files.tracks import Tracks
+from daemon.files.replay.snapshots import Snapshots
+from daemon.files.replay.tracks import Tracks
+from daemon.files.replay.world import World
 from daemon.files.trees import Wanted, differing
-from daemon.files.world import World
 from daemon.model import FileEdit
 from daemon.records import blob_id
 from tests.replaying import Objects, at, delete, edit, history, last, move, read, snapshot, told, unclear, world, write

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.files.formatters import AS_WRITTEN
+from daemon.files.events.formatters import AS_WRITTEN
 from daemon.files.history import BROUGHT_BACK, SET_BACK, Revision
+from daemon.files.line_diffs import unified
 from daemon.files.states import Change, Entry, file_history
-from daemon.files.unified import unified
 from daemon.model import FileEdit, Operation
-from daemon.transcript.diffs import AFTER_TURN
+from daemon.transcript.evidence.recorded_diffs import AFTER_TURN
 from tests.replaying import (
     Objects,
     append,

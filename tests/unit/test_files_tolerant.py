@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.files import matching, tolerant
-from daemon.files.distance import Costs, TooCostlyError, distance
+from daemon.files.apply import replacers, rules
+from daemon.files.apply.distance import Costs, TooCostlyError, distance
 from daemon.transcript import javascript
 
 NEW, OLD = "1.18.33", "1.1.65"
 
 
 def _named(text: str, old: str, *, strict: bool = True) -> list[tuple[str, str]]:
-    return list(tolerant.candidates(text, old, strict, Costs(100_000)))
+    return list(replacers.candidates(text, old, strict, Costs(100_000)))
 
 
 @pytest.mark.parametrize(
@@ -44,21 +44,21 @@ def test_a_way_names_its_place(text: str, old: str, way: str, place: str | None)
 
 def test_a_block_between_its_anchors_has_to_be_alike_since_1_17_only() -> None:
     text, old = "start\nfirst thing\nsecond thing\nend\n", "start\nnothing\nlike it\nend"
-    assert matching.edited(text, old, "x", False, OLD) == "x\n"
-    assert matching.edited_by(text, old, "x", False, NEW).refused
+    assert rules.edited(text, old, "x", False, OLD) == "x\n"
+    assert rules.edited_by(text, old, "x", False, NEW).refused
 
 
 def test_of_several_blocks_the_most_alike_is_taken() -> None:
     text = "{\n alpha\n}\n{\n gamma\n}\n"
-    assert matching.edited(text, "{\n gammb\n}", "x", False, NEW) == "{\n alpha\n}\nx\n"
+    assert rules.edited(text, "{\n gammb\n}", "x", False, NEW) == "{\n alpha\n}\nx\n"
 
 
 def test_a_place_that_is_much_larger_than_the_old_text_is_refused_since_1_17() -> None:
     text = "a\n" + "longer than it should be by far " * 40 + "\nb"
-    assert tolerant.is_oversized(text, "a\nb")
-    assert not tolerant.is_oversized(text, "a")
-    assert tolerant.is_oversized("1\n2\n3\n4", "1")
-    assert not tolerant.is_oversized("1\n2\n3\n4", "1\n2")
+    assert replacers.is_oversized(text, "a\nb")
+    assert not replacers.is_oversized(text, "a")
+    assert replacers.is_oversized("1\n2\n3\n4", "1")
+    assert not replacers.is_oversized("1\n2\n3\n4", "1\n2")
 
 
 def test_two_thousand_unlike_lines_between_anchors_take_no_time_and_far_more_are_not_certain() -> None:
@@ -67,9 +67,9 @@ def test_two_thousand_unlike_lines_between_anchors_take_no_time_and_far_more_are
     other = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]
     text, old = ("\n".join(["begin", *lines, "end", ""]) for lines in (block, other))
     begun = time.monotonic()
-    assert matching.edited_by(text, old, "x", False, NEW).refused
-    assert matching.edited_by(text * 200, old, "x", False, NEW) == matching.Outcome()
-    assert matching.edited_by("}\n" * 20_001, " }\n" * 20_001, "x", False, NEW) == matching.Outcome()
+    assert rules.edited_by(text, old, "x", False, NEW).refused
+    assert rules.edited_by(text * 200, old, "x", False, NEW) == rules.Outcome()
+    assert rules.edited_by("}\n" * 20_001, " }\n" * 20_001, "x", False, NEW) == rules.Outcome()
     assert time.monotonic() - begun < 30
 
 

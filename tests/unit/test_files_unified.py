@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from daemon.files.unified import MOST_COMPARED, unified
+from daemon.files.line_diffs import MOST_COMPARED, unified
 
 
 @pytest.mark.parametrize(

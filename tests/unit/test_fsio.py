@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import OutputRefused
-from daemon.fsio import Root, atomic_write, components, make_private_dir
+from daemon.filesystem.durable import Root, atomic_write, components, make_private_dir
 
 HOSTILE = Path(__file__).parent.parent / "hostile"
 
@@ -200,7 +200,7 @@ def test_a_failing_disk_leaves_the_old_file_and_no_rest(tmp_path, point):
 
 def test_a_file_too_large_for_the_disk_leaves_the_old_one(tmp_path):
     child = (
-        "import resource, sys; from pathlib import Path; from daemon.fsio import Root\n"
+        "import resource, sys; from pathlib import Path; from daemon.filesystem.durable import Root\n"
         "with Root(Path(sys.argv[1])) as root:\n"
         "    root.write('f', b'old')\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
@@ -260,7 +260,7 @@ def test_renaming_replaces_makes_folders_and_reports_what_is_missing(tmp_path):
 
 def test_one_writer_waits_for_the_other(tmp_path):
     child = (
-        "import sys; from pathlib import Path; from daemon.fsio import Root\n"
+        "import sys; from pathlib import Path; from daemon.filesystem.durable import Root\n"
         "with Root(Path(sys.argv[1])) as root, root.locked():\n"
         "    print('in', flush=True); sys.stdin.readline(); root.write('child', b'')\n"
     )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.index import tokens
-from daemon.index.lexical.certain import Standing, certain
+from daemon.index.lexical.required_words import Standing, certain
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.index import Entry, Filters, Match, tokens
 from daemon.index.lexical import Lexical
-from daemon.index.lexical.clues import stretch
+from daemon.index.lexical.query_terms import stretch
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from daemon.errors import IndexBroken, Retry
-from daemon.index import Entry, VectorRow, guard
-from daemon.index.semantic import Semantic
+from daemon.index import Entry, VectorRow
+from daemon.index.semantic import health
+from daemon.index.semantic.collection import Semantic
 from daemon.model import Chunk, Document
 
 DIMS, ROWS, TIMEOUT_S = 32, 1400, 60
@@ -133,18 +134,18 @@ CERTAIN = {
 def test_damage_is_named_or_recall_is_proven_whole(copy, harm):
     HARMS[harm](copy)
     try:
-        guard.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
+        health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
     except IndexBroken as error:
         verdict = "broken" if str(copy) in str(error) else f"unnamed: {error}"
     else:
         # said to be healthy: then every single row must be found (in a child of its own, in case it is not)
-        guard.healthy(copy, PRINT, DIMS, sample(every=1), TIMEOUT_S)
+        health.healthy(copy, PRINT, DIMS, sample(every=1), TIMEOUT_S)
         verdict = "whole"
     assert verdict == "broken" or (verdict == "whole" and harm not in CERTAIN)
 
 
 def test_a_whole_store_passes_and_is_unchanged(copy):
-    guard.healthy(copy, PRINT, DIMS, sample(every=7), TIMEOUT_S)
+    health.healthy(copy, PRINT, DIMS, sample(every=7), TIMEOUT_S)
     index = Semantic(copy, PRINT, DIMS)
     assert index.count() == ROWS
     index.close()
@@ -152,52 +153,52 @@ def test_a_whole_store_passes_and_is_unchanged(copy):
 
 def test_vectors_that_are_not_in_the_store_fail_it(copy):
     with pytest.raises(IndexBroken, match="m0#0"):
-        guard.healthy(copy, PRINT, DIMS, [("m0#0", vectors()[1])], TIMEOUT_S)
+        health.healthy(copy, PRINT, DIMS, [("m0#0", vectors()[1])], TIMEOUT_S)
     with pytest.raises(IndexBroken, match="gone#0"):
-        guard.healthy(copy, PRINT, DIMS, [("gone#0", vectors()[0])], TIMEOUT_S)
+        health.healthy(copy, PRINT, DIMS, [("gone#0", vectors()[0])], TIMEOUT_S)
 
 
 def test_no_store_yet_and_a_new_fingerprint_are_healthy(copy, tmp_path):
-    guard.healthy(tmp_path / "none", PRINT, DIMS, [], TIMEOUT_S)
-    guard.healthy(copy, "model-2", 2 * DIMS, [], TIMEOUT_S)
+    health.healthy(tmp_path / "none", PRINT, DIMS, [], TIMEOUT_S)
+    health.healthy(copy, "model-2", 2 * DIMS, [], TIMEOUT_S)
 
 
 def test_a_store_of_another_version_is_refused_with_that_reason(copy):
     (copy / "version").write_text("chromadb 0.6.3\n")
     with pytest.raises(IndexBroken, match=r"0\.6\.3"):
-        guard.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
+        health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
 
 
 def test_a_store_that_cannot_be_opened_in_time_is_broken(copy):
     with pytest.raises(IndexBroken, match=r"more than 0\.05 s"):
-        guard.healthy(copy, PRINT, DIMS, sample(), 0.05)
+        health.healthy(copy, PRINT, DIMS, sample(), 0.05)
 
 
 def test_a_crash_in_the_child_is_told_by_its_signal_and_leaves_us_alive(copy):
     halve("header.bin")(copy)  # chromadb 1.5.9 reads past the end of what is left
     with pytest.raises(IndexBroken, match=r"crashed the process that tried .SIG(SEGV|BUS|ABRT)"):
-        guard.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
+        health.healthy(copy, PRINT, DIMS, sample(), TIMEOUT_S)
 
 
 def test_parking_keeps_one_damaged_store_and_makes_room_for_a_new_one(copy):
     (copy / "mark").write_text("first")
-    aside = guard.park(copy)
+    aside = health.park(copy)
     assert not copy.exists()
     assert (aside / "mark").read_text() == "first"
     index = Semantic(copy, PRINT, DIMS)
     index.close()
     (copy / "mark").write_text("second")
-    assert guard.park(copy) == aside
+    assert health.park(copy) == aside
     assert (aside / "mark").read_text() == "second"
     assert sorted(path.name for path in copy.parent.iterdir()) == [aside.name]
-    assert guard.park(copy) == aside, "parking what is not there is no error"
+    assert health.park(copy) == aside, "parking what is not there is no error"
     assert aside.exists()
 
 
 def test_little_free_space_means_later(tmp_path):
-    guard.free_space(tmp_path / "not" / "there" / "yet", 1)
+    health.free_space(tmp_path / "not" / "there" / "yet", 1)
     with pytest.raises(Retry, match="MB free"):
-        guard.free_space(tmp_path, 10**12)
+        health.free_space(tmp_path, 10**12)
 
 
 WRITER = """
@@ -205,7 +206,7 @@ WRITER = """
     import numpy as np
     from pathlib import Path
     from daemon.index import Entry, VectorRow
-    from daemon.index.semantic import Semantic
+    from daemon.index.semantic.collection import Semantic
     from daemon.model import Chunk, Document
 
     made = np.load(sys.argv[2])
@@ -232,10 +233,10 @@ def test_after_a_kill_the_guard_tells_a_whole_store_from_a_damaged_one(tmp_path)
     process.wait()
     process.stdout.close()
     try:
-        guard.healthy(place, PRINT, DIMS, sample(made[:written], every=9), TIMEOUT_S)
+        health.healthy(place, PRINT, DIMS, sample(made[:written], every=9), TIMEOUT_S)
     except IndexBroken:
-        guard.park(place)
+        health.park(place)
         index = Semantic(place, PRINT, DIMS)
         index.upsert(rows_of(made[:written]))
         index.close()
-    guard.healthy(place, PRINT, DIMS, sample(made[:written], every=1), TIMEOUT_S)
+    health.healthy(place, PRINT, DIMS, sample(made[:written], every=1), TIMEOUT_S)

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
 from daemon.index import Entry, Filters
-from daemon.index.lexical import Lexical, narrow, scan
-from daemon.index.lexical.reading import Reading
+from daemon.index.lexical import Lexical, prefilter, scan
+from daemon.index.lexical.searcher import Reading
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()
@@ -356,7 +356,7 @@ BY_ENDINGS = {
 def crowded(index, monkeypatch, request):
     """An index that asks for words in their places, as it does once reading every text would take too long."""
     for name, value in ({"_FEW": 0, "_SOME_GRAMS": 2} | (WAYS | BY_ENDINGS)[request.param]).items():
-        monkeypatch.setattr(narrow, name, value)
+        monkeypatch.setattr(prefilter, name, value)
     monkeypatch.setattr(scan, "_PAGE", 1)
     if request.param in BY_ENDINGS:
         index.spellings("", 1)  # reads them, and keeps up with what is written
@@ -390,7 +390,7 @@ def test_what_was_found_among_the_newest_is_kept_when_narrowing_takes_all_the_ti
     def slow(_reading, _pattern, _filters, end):
         time.sleep(max(0.0, end - time.monotonic()))
 
-    monkeypatch.setattr(narrow, "classed", slow)
+    monkeypatch.setattr(prefilter, "classed", slow)
     index.replace([entry(f"m{n}", f"room {n}00", created=n) for n in range(1, 4)])
     found, is_all = index.regex(r"\d\d\d", ANY, 10, 0.5)
     assert (ids(found), is_all) == (["m3", "m2", "m1"], False)
@@ -442,7 +442,7 @@ def test_words_of_a_literal_are_asked_for_in_their_order(crowded, needle, expect
 
 
 def test_words_that_end_like_the_first_one_are_read_and_kept_up_with(index, monkeypatch):
-    monkeypatch.setattr(narrow, "_FEW", 0)
+    monkeypatch.setattr(prefilter, "_FEW", 0)
     asked = []
     phrase = Reading.phrase
     monkeypatch.setattr(Reading, "phrase", lambda self, field, words: asked.append(words) or phrase(self, field, words))

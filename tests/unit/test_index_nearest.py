@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from test_index_semantic import opened, serving
 
 from daemon.errors import IndexBroken
-from daemon.index import Entry, Filters, VectorRow, nearest, number_of
+from daemon.index import Entry, Filters, VectorRow, number_of
 from daemon.index.lexical import Lexical
-from daemon.index.overlay import Overlay
-from daemon.index.roster import Roster
-from daemon.index.semantic import Semantic
-from daemon.model import Chunk, Document, Kind, Section
-from daemon.vectors import Vector
+from daemon.index.lexical.overlay import Overlay
+from daemon.index.semantic import vector_search
+from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic.vector_cache import Roster
+from daemon.model import Chunk, Document, Kind, Section, Vector
 
 DIMS = 16
 DAY = 86_400_000
@@ -186,7 +186,7 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
         "named": {"_READING": 1_000_000},
     }[way]
     for name, size in sizes.items():
-        monkeypatch.setattr(nearest, name, size)
+        monkeypatch.setattr(vector_search, name, size)
     house = listed if way in {"read", "named"} else house
     for limit in (1, 7, 400):
         wanted = expected(filters, limit, unit(5))
@@ -199,9 +199,9 @@ def test_the_nearest_that_pass_are_found_in_whatever_way_chroma_is_asked(
 
 
 def test_what_is_sifted_too_thin_is_asked_for_by_name(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "_MOST_COMPARED", 0)
-    monkeypatch.setattr(nearest, "_DEEPEST", 1)
-    monkeypatch.setattr(nearest, "SEARCHED", 1)
+    monkeypatch.setattr(vector_search, "_MOST_COMPARED", 0)
+    monkeypatch.setattr(vector_search, "_DEEPEST", 1)
+    monkeypatch.setattr(vector_search, "SEARCHED", 1)
     filters = FILTERS["hardly any"]
     assert house.best(filters, 3, unit(5)) == expected(filters, 3, unit(5))
 
@@ -291,7 +291,7 @@ def test_what_another_daemon_removed_from_a_server_does_not_end_the_searching(
         found = ours.query(unit(1), Filters(role="user"), 50, made.passing)
         assert {match.message_id for match in found if not match.text} == {"msg_000"}
         # As long as vectors are still being read, the server is given names, and refuses one that it does not have.
-        monkeypatch.setattr(nearest, "_READING", 1_000_000)
+        monkeypatch.setattr(vector_search, "_READING", 1_000_000)
         assert ours._nearest._roster is not None
         ours._nearest._roster.put("msg_000#0", ("prompt",))
         assert len(made.best(Filters(role="user"), 50, unit(1))) == 19

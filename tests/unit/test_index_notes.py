@@ -11,8 +11,9 @@ import pytest
 
 from daemon.embed import Vector
 from daemon.errors import BadInput, IndexBroken
-from daemon.index import Entry, Filters, NoteRow, VectorRow, guard
-from daemon.index.semantic import Semantic
+from daemon.index import Entry, Filters, NoteRow, VectorRow
+from daemon.index.semantic import health
+from daemon.index.semantic.collection import Semantic
 from daemon.model import Chunk, Document
 
 DIMS = 16
@@ -117,7 +118,7 @@ def test_messages_are_counted_searched_and_proven_as_without_notes(index: Semant
     assert (index.count(), index.notes.count()) == (0, 79)
     index.upsert([VectorRow(Chunk("m1", 0, "a message", ("prompt",), ()), unit(1), entry)])
     index.close()
-    guard.healthy(tmp_path / "semantic", "model-1", DIMS, [("m1#0", unit(1))])
+    health.healthy(tmp_path / "semantic", "model-1", DIMS, [("m1#0", unit(1))])
 
 
 def test_two_fingerprints_never_mix(tmp_path: Path, index: Semantic):
@@ -181,8 +182,8 @@ def test_a_closed_index_says_so(index: Semantic):
 def test_damaged_notes_are_found_out_before_they_are_opened(tmp_path: Path, index: Semantic, file: str):
     index.notes.upsert([note(number) for number in range(2500)])
     index.close()
-    guard.healthy(tmp_path / "semantic", "model-1", DIMS, [])
+    health.healthy(tmp_path / "semantic", "model-1", DIMS, [])
     stored = next((tmp_path / "semantic").glob(f"*/{file}"))
     stored.write_bytes(stored.read_bytes()[: stored.stat().st_size // 2])
     with pytest.raises(IndexBroken):
-        guard.healthy(tmp_path / "semantic", "model-1", DIMS, [])
+        health.healthy(tmp_path / "semantic", "model-1", DIMS, [])

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.index import Entry, Filters, Match
 from daemon.index.lexical import Lexical
-from daemon.index.overlay import Overlay
+from daemon.index.lexical.overlay import Overlay
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.index import Entry, Filters, segments
-from daemon.index.lexical import Lexical
+from daemon.index import Entry, Filters
+from daemon.index.lexical import Lexical, files
 from daemon.model import Document, Kind, Section
 
 ANY = Filters()
@@ -54,12 +54,12 @@ def test_a_merge_in_the_background_is_seen_without_another_commit(tmp_path: Path
     index = Lexical(tmp_path / "lexical")
     for number in range(12):
         index.replace([entry(number)])
-    merged, deadline = segments.changed(tmp_path / "lexical"), time.monotonic() + 1.0
+    merged, deadline = files.changed(tmp_path / "lexical"), time.monotonic() + 1.0
     while time.monotonic() < deadline:  # until no merge has ended for a second
-        if segments.changed(tmp_path / "lexical") != merged:
-            merged, deadline = segments.changed(tmp_path / "lexical"), time.monotonic() + 1.0
+        if files.changed(tmp_path / "lexical") != merged:
+            merged, deadline = files.changed(tmp_path / "lexical"), time.monotonic() + 1.0
         time.sleep(0.02)
-    on_disk = len(segments.meta(tmp_path / "lexical")["segments"])
+    on_disk = len(files.meta(tmp_path / "lexical")["segments"])
     assert on_disk < 12
     assert index._searcher().num_segments == on_disk
     assert index.count() == 12

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.errors import Retry, SourceMissing
-from daemon.ingest.intake import Intake, Taken
+from daemon.ingest.scan import Intake, Taken
 from daemon.opencode import Reading, Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource

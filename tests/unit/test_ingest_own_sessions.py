@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from daemon.identifiers import OWN_MARK, OWN_SESSION_TITLE
-from daemon.ingest.intake import Intake
+from daemon.ingest.scan import Intake
 from daemon.model import SourceCounts
 from daemon.opencode.discover import Sources
+from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
 from tests.make_opencode import Database, JsonStore, assistant, session, text, user
 from tests.taking_in import intake_of
 
@@ -55,7 +55,7 @@ def taking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Taking]:
 
 
 def prompt_of_ours(session_id: str, number: int = 1) -> Message:
-    """As the server records what chat.opencode_server sends."""
+    """As the server records what chat.opencode.server sends."""
     name = f"msg_{session_id}_{number}"
     more = {"agent": OWN_MARK, "model": MODEL, "system": "be brief", "tools": {"*": False, OWN_MARK: False}}
     said = text(f"prt_{session_id}_{number}", name, session_id, "a secret question", metadata={OWN_MARK: "77aa"})

@@ -19,7 +19,7 @@ from daemon.model import Message, Parts
 from daemon.opencode import Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
-from daemon.opencode.database2 import Database2 as Database2Source
+from daemon.opencode.database_v2 import Database2 as Database2Source
 from daemon.opencode.json_tree import JsonTree
 from tests.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 from tests.make_opencode_v2 import Session2, make_v2
@@ -133,7 +133,7 @@ def test_the_order_in_which_sources_are_read_makes_no_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_large: bool
 ) -> None:
     if is_large:  # every message is one whose parts are loaded one by one
-        monkeypatch.setattr("daemon.opencode.large.LARGE", 1)
+        monkeypatch.setattr("daemon.opencode.shared.LARGE", 1)
         monkeypatch.setattr("daemon.archive.parts.LARGE", 1)
     make, current, title = SETS[name]
     sources = make(tmp_path)

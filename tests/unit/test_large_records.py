@@ -13,11 +13,11 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.errors import DiskFull, SourceBusy
-from daemon.large_files import Spool
+from daemon.filesystem.large_files import Spool
 from daemon.opencode import Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
-from daemon.opencode.database2 import Database2
+from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
 from tests import make_opencode
 from tests.make_opencode import JsonStore, assistant, session, text
@@ -173,7 +173,7 @@ def test_a_disk_that_fills_up_while_it_is_copied_is_waited_for(request, tmp_path
         files.directory = disk.path / "large"
         disk.fill(MB)
         monkey = pytest.MonkeyPatch()
-        monkey.setattr("daemon.disk_space.free_bytes", lambda _: 1 << 40)
+        monkey.setattr("daemon.filesystem.disk_space.free_bytes", lambda _: 1 << 40)
         made.write("large " * MB)
         assert made.take() == []
         (aside,) = made.intake.set_aside(made.source, 5)

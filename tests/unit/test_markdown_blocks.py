@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.markdown_blocks import blocks, language
+from daemon.markdown.blocks import blocks, language
 from tests.unit.markup import PAYLOADS, kinds, parse
 
 SHAPES = {

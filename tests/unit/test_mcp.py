@@ -22,9 +22,9 @@ from mcp.types import CallToolResult, CancelledNotification, CancelledNotificati
 from scripted_service import ScriptedService, serving
 
 from daemon.errors import BadRequest, ModelUnavailable
-from daemon.recall.asked import CALLS
+from daemon.recall.query.request import CALLS
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
-from daemon.transcript.own import is_own_tool
+from daemon.transcript.own_calls import is_own_tool
 from tests import records
 
 SOURCE = str(Path(__file__).parents[2])

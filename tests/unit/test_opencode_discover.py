@@ -15,7 +15,7 @@ import pytest
 
 from daemon import config
 from daemon.app.engine import Engine
-from daemon.cli import status
+from daemon.cli.subcommands import status
 from daemon.config import Config
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources

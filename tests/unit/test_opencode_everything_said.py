@@ -16,7 +16,7 @@ from daemon.config import Config
 from daemon.exports import Export, Format
 from daemon.exports.stream import export
 from daemon.opencode.connection import Connection
-from daemon.opencode.database2 import Database2 as Source2
+from daemon.opencode.database_v2 import Database2 as Source2
 from tests.make_opencode import Database, Database2, assistant, session, tool
 
 WORD = "quincunx"

@@ -32,10 +32,10 @@ from rich_facts import rich
 
 from daemon import markdown
 from daemon.reconstitute.answer import OUTDATED, unchecked
-from daemon.reconstitute.extract import NOTHING
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages.render import Renderer
-from daemon.reconstitute.pages.said import NOT_FOUND, WAITS
+from daemon.reconstitute.pages.statements import NOT_FOUND, WAITS
+from daemon.reconstitute.passages import NOTHING
 
 OURS = re.compile(r"(?:</?details>|<summary>[^<]*</summary>|\s)+")
 """The HTML that pages may have."""

@@ -15,8 +15,8 @@ from recorded_sessions import MINUTE, START, FailingLexical, FailingModel, Recor
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
-from daemon.recall.asked import Recall as Asked
 from daemon.recall.catalog import Catalog
+from daemon.recall.query.request import Recall as Asked
 
 SECRET = "ghp_" + "a1B2" * 9
 PATIENT = 60.0

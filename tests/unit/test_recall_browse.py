@@ -16,9 +16,9 @@ from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Kind, Session
 from daemon.recall import browse
-from daemon.recall.asked import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
+from daemon.recall.answer.chat_messages import tokens
 from daemon.recall.catalog import Catalog
-from daemon.recall.context import tokens
+from daemon.recall.query.request import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.transcript.replay import validate
 
 SECRET = "ghp_" + "a1B2" * 9

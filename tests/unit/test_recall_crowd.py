@@ -14,9 +14,9 @@ from recorded_sessions import Recorded, WordEmbedder, call, recorded
 
 from daemon.index import Filters, Match
 from daemon.model import Json, Session
-from daemon.recall.asked import Recall as Asked
-from daemon.recall.crowd import together
-from daemon.recall.found import Found
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.other_sessions import together
 
 QUIET = [f"quiet{number}" for number in range(6)]
 MODES = ("smart", "literal", "regex", "fuzzy", "semantic", "hybrid")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.days import MONTH, Asked, asked, nearness
+from daemon.recall.query.dates import MONTH, Asked, asked, nearness
 
 
 @pytest.mark.parametrize(

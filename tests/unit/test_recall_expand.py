@@ -9,11 +9,11 @@ from recorded_sessions import Recorded, call, recorded
 
 from daemon.index import Match
 from daemon.model import Json
-from daemon.recall import shown
-from daemon.recall.asked import Recall as Asked
+from daemon.recall.answer import messages as shown
+from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.catalog import Catalog
-from daemon.recall.expand import Expansion, expand
-from daemon.recall.group import Find
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.ranking.grouping import Find
 
 SECRET = "ghp_" + "a1B2" * 9
 

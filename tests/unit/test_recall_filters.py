@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
-from daemon.recall.asked import Recall as Asked
 from daemon.recall.catalog import Row
-from daemon.recall.filters import Place, Scope, absolute, is_within, latest_at, resolve
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query.scope import Place, Scope, absolute, is_within, latest_at, resolve
 
 NOW = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 DAY = 86_400_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.fuse import TOO_COMMON, Facts, Fused, fuse, grouped, meaning, semantic_weight
+from daemon.recall.ranking.fuse import TOO_COMMON, Facts, Fused, fuse, grouped, meaning, semantic_weight
 
 FACTS = Facts(1000, {"quay": 3, "crane": 5, "moved": 200})
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.group import Find, diverse, falling, gathered, grouped, without_echoes
+from daemon.recall.ranking.grouping import Find, diverse, falling, gathered, grouped, without_echoes
 
 
 def _find(message: str, session: str, score: float = 1.0, part: str = "p", **more) -> Find:

@@ -9,8 +9,8 @@ import pytest
 from recorded_sessions import Recorded, call, recorded
 
 from daemon.model import Json
-from daemon.recall.asked import Recall as Asked
-from daemon.recall.reading import read
+from daemon.recall.query.arguments import read
+from daemon.recall.query.request import Recall as Asked
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,13 @@ import pytest
 
 from daemon.index import Filters, Match
 from daemon.model import Json
-from daemon.recall import hints, rank
-from daemon.recall.asked import Recall as Asked
+from daemon.recall.answer import hints
 from daemon.recall.catalog import Row
-from daemon.recall.filters import Scope
-from daemon.recall.group import Find
-from daemon.recall.rank import Tier
+from daemon.recall.query import parse
+from daemon.recall.query.parse import Tier
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query.scope import Scope
+from daemon.recall.ranking.grouping import Find
 
 EVERY = {
     "match": "smart",
@@ -133,7 +134,7 @@ MISSING = {
 def test_what_is_missing_is_told_from_what_no_text_has(case, expected):
     query, held = case
     counts = {"panic": 0, "gorila": 0, "zanzibar": 3, "seldom": 1, "parseconfig": 0}
-    missing = hints.absent(rank.parse(query), set(held), counts)
+    missing = hints.absent(parse.parse(query), set(held), counts)
     assert (missing.parts, missing.unwritten) == expected
 
 
@@ -144,7 +145,7 @@ def _find(*terms: str, grade: int = 0, mode: str = "smart", **more) -> Find:
 
 def _said(query: str, finds: list[Find], missing: hints.Missing, **more: bool) -> str:
     told = {"is_inside": False, "is_limited": False, "is_sure": True} | more
-    return "\n".join(hints.word_warnings(rank.parse(query), "smart", finds, missing, **told))
+    return "\n".join(hints.word_warnings(parse.parse(query), "smart", finds, missing, **told))
 
 
 def test_a_word_that_no_text_has_is_named_although_others_were_found():
@@ -160,17 +161,17 @@ def test_a_long_query_is_not_repeated_whole_in_the_warnings():
         " ".join(f"word{n}x" for n in range(500)),
         " ".join(f"gorila{'a' * n}" for n in range(99)),
     ):
-        query = rank.parse(text)
+        query = parse.parse(text)
         missing = hints.absent(query, set(), dict.fromkeys(query.words, 0))
         for finds in ([], [_find("zanzibar")]):
             assert len(_said(text, finds, missing)) < 2000
 
 
 def test_words_that_only_ask_are_not_missed():
-    asked = rank.parse("how many gorillas and how often")
+    asked = parse.parse("how many gorillas and how often")
     missing = hints.absent(asked, {"gorillas"}, {"many": 0, "often": 0, "gorillas": 2})
     assert missing == hints.Missing()
-    assert hints.absent(rank.parse("many"), set(), {"many": 0}).parts == ("many",)
+    assert hints.absent(parse.parse("many"), set(), {"many": 0}).parts == ("many",)
 
 
 def test_nothing_is_said_to_be_nowhere_where_words_were_not_searched_to_the_end():
@@ -204,7 +205,7 @@ NEAR_MISSES = {
 
 @pytest.mark.parametrize(("query", "mode", "find", "says"), NEAR_MISSES.values(), ids=NEAR_MISSES)
 def test_a_near_miss_claims_no_more_than_was_seen_of_it(query: str, mode: str, find: Find, says: str):
-    assert hints.held_by(find, rank.parse(query), mode) == says
+    assert hints.held_by(find, parse.parse(query), mode) == says
 
 
 class _Asked(dict[str, Row]):

@@ -15,8 +15,8 @@ from recorded_sessions import Recorded, recorded
 from daemon import config
 from daemon.app.one_shot import OneShot
 from daemon.model import Json
-from daemon.recall.asked import Recall as Asked
-from daemon.recall.kept_aside import KeptAside
+from daemon.recall.quarantine import KeptAside
+from daemon.recall.query.request import Recall as Asked
 from tests.make_opencode import JsonStore, session, text, user
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -12,7 +12,7 @@ from recorded_sessions import Recorded, call, recorded
 from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Json
-from daemon.recall.asked import Recall as Asked
+from daemon.recall.query.request import Recall as Asked
 
 SECRET = "ghp_" + "a1B2" * 9
 

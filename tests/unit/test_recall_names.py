@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from daemon.index import Match
 from daemon.model import Json
-from daemon.recall import names, nearly, rank
-from daemon.recall.asked import Recall as Asked
-from daemon.recall.names import Stands
+from daemon.recall.query import names, parse
+from daemon.recall.query.names import Stands
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.ranking import fuzzy
 from tests.unit.recorded_sessions import Recorded, call, recorded
 
 BY_WORDS = ("hybrid", "smart", "fuzzy")
@@ -108,12 +109,12 @@ PARSED = {
 
 @pytest.mark.parametrize(("query", "expected"), PARSED.items())
 def test_marks_are_asked_for_as_they_are(query: str, expected: tuple[tuple[str, ...], tuple[str, ...]]):
-    parsed = rank.parse(query)
+    parsed = parse.parse(query)
     assert (parsed.named, parsed.words) == expected
 
 
 def test_what_is_asked_for_is_told_as_it_was_looked_up():
-    assert rank.as_asked(rank.parse('"a phrase" max-shard Don\'t rateLimit Why')) == (
+    assert parse.as_asked(parse.parse('"a phrase" max-shard Don\'t rateLimit Why')) == (
         "a phrase",
         "rateLimit",
         "max-shard",
@@ -282,7 +283,7 @@ def test_fuzzy_puts_the_name_before_near_ones_these_before_longer_ones_and_those
         Match("longer", 9e11, "p", "prompt", text="parseConfigs fails", terms=("parseConfig",)),
         Match("also", 8e11, "p", "prompt", text="parseConfig()", terms=("parseConfig",)),
     ]
-    order, is_inside = nearly.merged(rank.parse("parseConfig fails"), near, standing)
+    order, is_inside = fuzzy.merged(parse.parse("parseConfig fails"), near, standing)
     assert [match.message_id for match in order] == ["whole", "also", "nearly", "longer", "others"]
     assert [match.score for match in order] == sorted((match.score for match in order), reverse=True)
     assert is_inside

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall import names, rank
-from daemon.recall.found import Found
-from daemon.recall.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
-from daemon.recall.rank import Hold, Tier
+from daemon.recall.query import names, parse
+from daemon.recall.query.parse import Hold, Tier
+from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
 
 
 def _match(message: str, text: str = "", *, score: float = 1.0, kind: str = "prompt", **more) -> Match:
@@ -23,7 +23,7 @@ def _order(query: str, lists: dict[str, list[Match]], mode: str = "hybrid", need
     found = Found(lists=lists)
     ids = sorted(found.best())
     archived = {i: Archived("ses", "prj", 2 if i == newer else 1) for i in ids}
-    return ordered(rank.parse(query), mode, found, archived, needed, is_partly_embedded=False)
+    return ordered(parse.parse(query), mode, found, archived, needed, is_partly_embedded=False)
 
 
 def test_what_holds_the_name_stands_above_what_ranks_better():
@@ -79,7 +79,7 @@ def test_a_day_that_the_question_names_stands_before_better_words_of_another(que
     found = Found(lists={"lexical": [_match("better", "quay", score=2.0), _match("asked", "quay", score=1.0)]})
     days = {"better": 1_700_000_000_000, "asked": 1_772_539_200_000}  # the latter 2026-03-03 at noon
     archived = {i: Archived("ses", "prj", created) for i, created in days.items()}
-    finds = ordered(rank.parse(query), "hybrid", found, archived, 10, is_partly_embedded=False, explain=True)
+    finds = ordered(parse.parse(query), "hybrid", found, archived, 10, is_partly_embedded=False, explain=True)
     assert finds[0].message_id == first
     assert ["a day that the question names" in find.reasons[0] for find in finds] == [first == "asked", False]
 
@@ -88,7 +88,7 @@ def test_what_a_day_adds_is_said_and_only_where_it_was_added():
     lists = {"lexical": [_match("other", "-v")], "named": [_match("asked", "-v")], "semantic": [_match("asked")]}
     archived = {"other": Archived("ses", "prj", 0), "asked": Archived("ses", "prj", 1_772_539_200_000)}
     for mode, adds in {"hybrid": True, "smart": True, "semantic": False, "literal": False}.items():
-        asked = rank.parse("-v on 3 March 2026")
+        asked = parse.parse("-v on 3 March 2026")
         finds = ordered(asked, mode, Found(lists=lists), archived, 10, is_partly_embedded=False, explain=True)
         assert ["adds 0.800" in find.reasons[0] for find in finds if find.message_id == "asked"] == [adds], mode
 
@@ -97,7 +97,7 @@ def test_of_one_session_only_half_of_the_texts_that_are_looked_through_count():
     named = [_match(f"m{n:02}", "a -v b") for n in range(20)]
     found = Found(lists={"lexical": [], "named": [*named, _match("x", "a -v b"), _match("y", "a -vv b")]})
     archived = {i: Archived("noisy" if i < "x" else "quiet", "prj", -int(i > "m99")) for i in found.best()}
-    finds = ordered(rank.parse("-v"), "smart", found, archived, 4, is_partly_embedded=False)
+    finds = ordered(parse.parse("-v"), "smart", found, archived, 4, is_partly_embedded=False)
     assert [(find.message_id, find.grade) for find in finds[-2:]] == [("x", Tier.WHOLE), ("y", Tier.INSIDE)]
     assert all(find.grade == Tier.WHOLE for find in finds[:-1])
 
@@ -117,7 +117,7 @@ def test_a_message_with_several_matching_parts_has_a_find_for_each_the_best_firs
 def test_a_million_characters_are_looked_through_in_a_blink():
     text = "rate of things, limits of rates; " * 30_000
     began = time.process_time()
-    assert rank.tier(rank.parse("rateLimit"), text) is Tier.NONE
+    assert parse.tier(parse.parse("rateLimit"), text) is Tier.NONE
     assert names.stands_in("rates limit", text) is False
     assert time.process_time() - began < 1.0  # a regular expression that ignores case takes many times that
 
@@ -175,7 +175,7 @@ def test_a_name_inside_a_longer_one_is_not_the_name(query: str, text: str):
     lists = {"lexical": [_match("m", text, terms=tuple(name.split()))] if query.startswith('"') else []}
     lists["named"] = [_match("m", text, score=9e11, terms=(name,))]
     found = Found(lists=lists)
-    assert name.lower() not in held(rank.parse(query), found)
+    assert name.lower() not in held(parse.parse(query), found)
     finds = _order(query, lists)
     assert [(find.grade, find.score) for find in finds] == [(Tier.INSIDE, 0.5)]
 

@@ -16,9 +16,9 @@ from recorded_sessions import Recorded, call
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.index.lexical import Lexical
-from daemon.index.semantic import Semantic
+from daemon.index.semantic.collection import Semantic
 from daemon.model import Json
-from daemon.recall.asked import Recall as Asked
+from daemon.recall.query.request import Recall as Asked
 
 NOISE = (
     "warning failed config session build result src typescript import export const return function test log data "

@@ -10,7 +10,7 @@ from recorded_sessions import MINUTE, FailingLexical, FailingModel, Recorded, ca
 
 from daemon.errors import BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import Filters
-from daemon.ingest.drain import LexicalDrain
+from daemon.ingest.outbox import LexicalDrain
 from daemon.recall.search import Recall
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.shown import TRUNCATED, item
+from daemon.recall.answer.messages import TRUNCATED, item
 from tests.records import bash, message, reasoning, text, tool
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.snippet import WIDTH, one_line, snippet
+from daemon.recall.answer.snippet import WIDTH, one_line, snippet
 
 FILLER = "lorem ipsum dolor sit amet " * 60
 

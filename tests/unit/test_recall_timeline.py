@@ -14,8 +14,8 @@ from recorded_sessions import MINUTE, START, Recorded, call, read, recorded
 
 from daemon.errors import BadRequest
 from daemon.model import Operation
-from daemon.recall.asked import RecallTimeline
 from daemon.recall.catalog import Catalog
+from daemon.recall.query.request import RecallTimeline
 from daemon.recall.timeline import LINE, timeline
 
 SHOP = "/home/dev/shop"

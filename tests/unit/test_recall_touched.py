@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from recorded_sessions import Recorded, call, read, recorded
 
-from daemon.archive.touching import CHANGES, MAYBE, READS
+from daemon.archive.paths import CHANGES, MAYBE, READS
 from daemon.errors import BadRequest
 from daemon.index import Filters
-from daemon.recall.asked import Match, RecallFiles
-from daemon.recall.asked import Recall as RecallAsked
 from daemon.recall.catalog import Catalog
+from daemon.recall.query.request import Match, RecallFiles
+from daemon.recall.query.request import Recall as RecallAsked
 from daemon.recall.touched import MOST_FILES, touched
 from daemon.redact import redact
 from daemon.transcript.document import document
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.edits import edits
 from daemon.transcript.paths import MOST
 from tests.conftest import Sample
 from tests.sample_records import load

@@ -21,7 +21,7 @@ from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.kept import OUTDATED, Kept
+from daemon.reconstitute.agent.outcomes import OUTDATED, Kept
 
 SHOP = "/home/dev/shop"
 DECIDED = "We decided on SQLite instead of files because two processes write."

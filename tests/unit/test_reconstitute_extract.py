@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from daemon.model import Kind, Session
 from daemon.reconstitute import questions
-from daemon.reconstitute.extract import CLOSEST, NOTHING, Extractor, Passage, passages, split
-from daemon.reconstitute.facts.values import Ending, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Ending, Reply, SessionFacts, Turn
+from daemon.reconstitute.passages import CLOSEST, NOTHING, Extractor, Passage, passages, split
 
 
 def _said(text: str, kind: str = Kind.ANSWER, mid: str = "", at: int = 1000) -> Passage:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
 from daemon import markdown
-from daemon.visible import visible
+from daemon.display import visible
 
 PLAIN = {"paragraph_open", "inline", "text", "paragraph_close", "text_special", "code_inline"}
 """Addresses become code, so that no renderer makes links of them."""

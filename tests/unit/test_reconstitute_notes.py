@@ -24,14 +24,14 @@ from daemon.config import Agent
 from daemon.embed import Embedder, Vector
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
 from daemon.files import Files
-from daemon.index.semantic import Semantic
+from daemon.index.semantic.collection import Semantic
 from daemon.ingest import Upkeep
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.kept import Kept, Outcome
+from daemon.reconstitute.agent.notes import Notes
+from daemon.reconstitute.agent.outcomes import Kept, Outcome
 from daemon.reconstitute.answer import Answer, Source, Statement
 from daemon.reconstitute.note import Note, notes_of
-from daemon.reconstitute.notes import Notes
 from tests.make_opencode import JsonStore, session, text, user
 
 SHOP, BARN = "/home/dev/shop", "/home/dev/barn"

@@ -12,7 +12,7 @@ from recorded_sessions import Recorded, call, read, recorded
 from daemon.files import FileHistory, Files, Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
-from daemon.files.partial import Fragments, Run
+from daemon.files.fragments import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.recover import MEANING, State, evidence, recover, shell_word
 

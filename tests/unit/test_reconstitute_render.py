@@ -13,13 +13,13 @@ from found_out import AT, ROOT, SECRET, file, material, pages, passage, revision
 from markup import PAYLOADS, kinds, links, parse, words
 
 from daemon.files.disk import Disk
-from daemon.files.partial import Fragments, Run
+from daemon.files.fragments import Fragments, Run
 from daemon.model import Operation
-from daemon.reconstitute.extract import NOTHING
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.pages.files_table import MOST_ROWS
+from daemon.reconstitute.pages.folder.files_table import MOST_ROWS
 from daemon.reconstitute.pages.render import Renderer
-from daemon.reconstitute.pages.said import NOT_FOUND
+from daemon.reconstitute.pages.statements import NOT_FOUND
+from daemon.reconstitute.passages import NOTHING
 from daemon.reconstitute.recover import Recovered, State
 
 OURS = re.compile(r"(?:</?details>|<summary>[^<]*</summary>|\s)+")

@@ -10,7 +10,7 @@ import pytest
 
 from daemon import config
 from daemon.app.engine import Engine
-from daemon.control.protocol import silent
+from daemon.control.calls import silent
 from daemon.redact import known, redact, redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.frames import texts

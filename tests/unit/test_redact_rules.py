@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from daemon.redact import finding, known, redact
+from daemon.redact import detection, known, redact
 from daemon.redact.rules import Rule
 from tests.canaries import RULES, RuleCase
 
 _BY_NAME: dict[str, list[Rule]] = defaultdict(list)
-for _rule in finding.SHAPES:
+for _rule in detection.SHAPES:
     _BY_NAME[_rule.name].append(_rule)
 _TAKEN: dict[str, int] = defaultdict(int)
 CASES: list[tuple[Rule, RuleCase]] = []
@@ -42,5 +42,5 @@ def test_each_rule_hides_its_secret_and_leaves_the_near_miss(rule: Rule, case: R
     assert redact(innocent) == innocent
 
     for table in ("VENDORS", "FORMS"):
-        monkeypatch.setattr(finding, table, tuple(one for one in getattr(finding, table) if one is not rule))
+        monkeypatch.setattr(detection, table, tuple(one for one in getattr(detection, table) if one is not rule))
     assert f"[REDACTED:{rule.kind}:" not in redact(text), "another rule hides it too: one of the two is not needed"

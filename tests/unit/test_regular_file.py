@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon import regular_file
 from daemon.archive import Archive
 from daemon.errors import ReconstituteError, SourceBusy
 from daemon.files import disk
-from daemon.fsio import Root
+from daemon.filesystem import regular_file
+from daemon.filesystem.durable import Root
 from daemon.ingest import Capture
-from daemon.opencode import record_file
+from daemon.opencode import json_files
 from daemon.opencode.configuration import on_disk
 from daemon.opencode.connection import Connection
 from daemon.opencode.json_tree import JsonTree
@@ -132,7 +132,7 @@ def spill(data: Path, make: Callable[[Path], None]) -> str:
 
 
 def record(data: Path, make: Callable[[Path], None]) -> str:
-    return _reason(lambda: record_file.read(planted(make, data / "record.json"), LIMIT))
+    return _reason(lambda: json_files.read(planted(make, data / "record.json"), LIMIT))
 
 
 def part(data: Path, make: Callable[[Path], None]) -> str:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.errors import OutputRefused
-from daemon.restore import TAKEN, NewFolder
+from daemon.filesystem.new_folder import TAKEN, NewFolder
 
 CONTENTS = {
     "crlf.txt": b"one\r\ntwo\r\n",

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_service import ScriptedService, serving
 
-from daemon.cli import unit
+from daemon.cli.subcommands import unit
 from daemon.config import load
 
 ROOT = Path(__file__).parents[2]

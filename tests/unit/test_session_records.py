@@ -17,8 +17,8 @@ from daemon.archive import Archive
 from daemon.config import Config
 from daemon.exports import Export, Format
 from daemon.exports.stream import export
-from daemon.identifiers import OWN_SESSION_TITLE
 from daemon.model import Session
+from daemon.opencode_ids import OWN_SESSION_TITLE
 from tests.make_opencode import T0, Database, JsonStore, assistant, session, text, user
 
 EVENTS = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.archive import Archive
-from daemon.files.session_summaries import Account, account
+from daemon.files.events.session_summaries import Account, account
 from daemon.model import FileEdit, Json
 from tests.replaying import keep, keep_tree, remove, snapshot
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from daemon.model import FileEdit, Message, Operation
 from daemon.records import blob_id
-from daemon.transcript.attachments import attached_blobs, data_url
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence.attachments import attached_blobs, data_url
+from daemon.transcript.evidence.edits import edits
 from tests.records import BASE, START, message, session, text, tool
 
 PNG = b"\x89PNG\r\n\x1a\n\0\xff"

@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import FileEdit, Operation
-from daemon.transcript import diffs as recorded_diffs
-from daemon.transcript.diffs import AFTER_SESSION, AFTER_TURN, BEFORE_REVERT, BEFORE_TURN, NO_MARK, session_diff_edits
-from daemon.transcript.edits import edits
+from daemon.transcript.evidence import recorded_diffs
+from daemon.transcript.evidence.edits import edits
+from daemon.transcript.evidence.recorded_diffs import (
+    AFTER_SESSION,
+    AFTER_TURN,
+    BEFORE_REVERT,
+    BEFORE_TURN,
+    NO_MARK,
+    session_diff_edits,
+)
 from tests.conftest import Sample
 from tests.records import BASE, START, message, session
 from tests.sample_records import load

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import FileEdit, Operation
-from daemon.transcript.edits import edits, from_json, started, to_json
+from daemon.transcript.evidence.edits import edits, from_json, started, to_json
 from tests.records import BASE, START, apply_patch, bash, edit, message, part, read, session, text, tool, write
 
 A, B = f"{BASE}/a.py", f"{BASE}/b.py"

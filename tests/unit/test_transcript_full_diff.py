@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.transcript.full_diff import Sides, full_diff
+from daemon.transcript.evidence.unified_diffs import Sides, full_diff
 
 HEAD = "Index: a.py\n" + "=" * 67 + "\n--- a.py\t\n+++ a.py\t\n"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daemon.cli.commands import COMMANDS
 from daemon.model import Kind
 from daemon.transcript.document import document
-from daemon.transcript.own import DOING, READING, is_own_tool, runs_us
+from daemon.transcript.own_calls import DOING, READING, is_own_tool, runs_us
 from tests.records import BASE, bash, message, session, tool
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.identifiers import time_of
 from daemon.model import FileEdit, Operation
-from daemon.transcript.edits import edits
-from daemon.transcript.steps import last_finish
+from daemon.opencode_ids import time_of
+from daemon.transcript.evidence.edits import edits
+from daemon.transcript.evidence.steps import last_finish
 from tests.records import BASE, message, session, write
 
 TREE, LATER = "a" * 40, "b" * 40

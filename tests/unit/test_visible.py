@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.display import strip_invisible, visible
 from daemon.redact import redact
-from daemon.visible import strip_invisible, visible
 
 SECRET = "ghp_" + "a1B2" * 9
 VISIBLE_FORMATS = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}

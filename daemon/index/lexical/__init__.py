@@ -21,15 +21,16 @@ from typing import Any
 import tantivy
 from tantivy import Query, TextAnalyzerBuilder, Tokenizer
 
-from daemon.disk_space import is_full
 from daemon.errors import ArchiveLocked, DiskFull, IndexBroken, ReconstituteError, Retry
-from daemon.index import SAID, Entry, Filters, Match, segments
-from daemon.index.lexical import near, scan
-from daemon.index.lexical.clues import Clue, clue, content, quoted, stretch
+from daemon.filesystem.disk_space import is_full
+from daemon.index import SAID, Entry, Filters, Match
+from daemon.index.lexical import files, scan
+from daemon.index.lexical import fuzzy as near
 from daemon.index.lexical.patterns import pattern as compiled
+from daemon.index.lexical.query_terms import Clue, clue, content, quoted, stretch
 from daemon.index.lexical.ranking import Found, Ranking, worthwhile
-from daemon.index.lexical.reading import Reading, as_match, text_of
 from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
+from daemon.index.lexical.searcher import Reading, as_match, text_of
 from daemon.index.lexical.vocabulary import Vocabulary
 from daemon.index.tokens import Term
 
@@ -69,10 +70,10 @@ class Lexical:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = not any(directory.iterdir())
         if not fresh:
-            segments.verify(directory, mark())
+            files.verify(directory, mark())
         index = self._registered(tantivy.Index(self._schema, path=str(directory), reuse=True))
         if fresh:
-            segments.stamp(directory, mark())
+            files.stamp(directory, mark())
         return index
 
     @staticmethod
@@ -283,7 +284,7 @@ class Lexical:
     def _check_counts(self, directory: Path) -> None:
         """meta.json carries no checksum; the postings of a term that every document has must bear it out."""
         searcher = self._searcher()
-        stated = sum(int(segment["max_doc"]) for segment in segments.meta(directory)["segments"])
+        stated = sum(int(segment["max_doc"]) for segment in files.meta(directory)["segments"])
         if searcher.doc_freq("every", "1") != stated or self._having("every") != searcher.num_docs:
             raise IndexBroken(
                 f"{self._dir}: meta.json states {stated} documents, the segments hold others; rebuild the index"
@@ -325,7 +326,7 @@ class Lexical:
 
     def _changed(self) -> int:
         """When the directory's state was last written, by a commit or by a merge in the background."""
-        return segments.changed(self._dir) if isinstance(self._dir, Path) else 0
+        return files.changed(self._dir) if isinstance(self._dir, Path) else 0
 
     def _searcher(self) -> Any:
         if self._changed() != self._loaded and self._lock.acquire(blocking=False):  # who writes reloads by himself

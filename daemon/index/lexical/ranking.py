@@ -15,9 +15,9 @@ from typing import Any
 from tantivy import Occur, Query
 
 from daemon.index import Filters
-from daemon.index.lexical.clues import Clue, Near, clue, joined
-from daemon.index.lexical.reading import Place, Reading, all_of, any_of, place
+from daemon.index.lexical.query_terms import Clue, Near, clue, joined
 from daemon.index.lexical.schema import Group
+from daemon.index.lexical.searcher import Place, Reading, all_of, any_of, place
 from daemon.index.tokens import Term
 
 _IN_ORDER = 0.5  # of what has all words: their sequence

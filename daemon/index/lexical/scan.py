@@ -10,9 +10,9 @@ from typing import Any
 from tantivy import Query
 
 from daemon.index import Filters, Match
-from daemon.index.lexical import narrow
+from daemon.index.lexical import prefilter
 from daemon.index.lexical.patterns import Pattern
-from daemon.index.lexical.reading import Reading, as_match
+from daemon.index.lexical.searcher import Reading, as_match
 
 _NEWEST = 256  # documents that are looked at before a pattern is narrowed by its classes
 _PAGE = 2048  # to ask again costs more than a few addresses too many
@@ -35,7 +35,7 @@ def literal(reading: Reading, text: str, filters: Filters, limit: int) -> list[M
         return (text,) if needle in stored.decode().casefold() else None
 
     found: list[Match] = []
-    _verified(_pages(reading, narrow.literal(reading, needle, filters)), reading, limit, held, found)
+    _verified(_pages(reading, prefilter.literal(reading, needle, filters)), reading, limit, held, found)
     return found
 
 
@@ -53,13 +53,13 @@ def matching(
 
     newest: list[Match] = []
     found: list[Match] = []
-    query = narrow.matching(reading, pattern, filters)
+    query = prefilter.matching(reading, pattern, filters)
     try:
         if not pattern.required:  # what is in most texts is among the newest; the rest is worth a closer look
             _verified([reading.by_time(query, _NEWEST)], reading, limit, held, newest)
             if len(newest) == limit:
                 return newest, True
-            query = narrow.classed(reading, pattern, filters, end) or query
+            query = prefilter.classed(reading, pattern, filters, end) or query
         _verified(_pages(reading, query), reading, limit, held, found)
     except TimeoutError:
         return max(newest, found, key=len), False

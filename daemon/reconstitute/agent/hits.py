@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from daemon.archive import Archive
 from daemon.model import Hit
-from daemon.recall.snippet import one_line
-from daemon.reconstitute.agent.blocks import Block, Origin, clean, name
-from daemon.reconstitute.agent.quoted import INDEXED_KB, quoted
+from daemon.recall.answer.snippet import one_line
+from daemon.reconstitute.agent.context.blocks import Block, Origin, clean, name
+from daemon.reconstitute.agent.context.messages import INDEXED_KB, quoted
 from daemon.transcript.document import document
 
 _CUT = "…"

@@ -14,15 +14,16 @@ from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.moments import parse_moment
+from daemon.recall.answer.snippet import counted, one_line
 from daemon.recall.search import Recall
-from daemon.recall.snippet import counted, one_line
-from daemon.reconstitute.agent import file_views, tool_schemas
-from daemon.reconstitute.agent.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
+from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.messages import message_block, message_page
 from daemon.reconstitute.agent.hits import hit_block
-from daemon.reconstitute.agent.paths import Paths
-from daemon.reconstitute.agent.quoted import message_block, message_page
-from daemon.reconstitute.agent.sheet import Sheet
-from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.agent.tools import files as file_views
+from daemon.reconstitute.agent.tools import schemas
+from daemon.reconstitute.agent.tools.paths import Paths
+from daemon.reconstitute.agent.tools.result import Sheet
 from daemon.reconstitute.scope import Scope
 from daemon.redact import redact
 
@@ -59,7 +60,7 @@ class Looking:
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
-    def search_sessions(self, asked: tool_schemas.SearchSessions, sheet: Sheet) -> None:
+    def search_sessions(self, asked: schemas.SearchSessions, sheet: Sheet) -> None:
         filters = Filters(
             kinds=tuple(asked.kinds),
             before=None if self._moment is None else self._moment + 1,
@@ -95,7 +96,7 @@ class Looking:
         for warning in found.warnings:
             sheet.say(f"Note: {one_line(clean(warning))}.")  # it may tell words of the query, which are the model's
 
-    def read_message(self, asked: tool_schemas.ReadMessage, sheet: Sheet) -> None:
+    def read_message(self, asked: schemas.ReadMessage, sheet: Sheet) -> None:
         message_id = self._visible(asked.message_id)
         block = message_page(self._archive, message_id, sheet.room, asked.offset)
         if block is None:
@@ -104,7 +105,7 @@ class Looking:
         if block.more is not None:
             sheet.say(f"It goes on: call read_message with offset {block.more}.")
 
-    def read_context(self, asked: tool_schemas.ReadContext, sheet: Sheet) -> None:
+    def read_context(self, asked: schemas.ReadContext, sheet: Sheet) -> None:
         message_id = self._visible(asked.message_id)
         state = self._archive.state(message_id)
         order = self._archive.message_ids(state["session"]) if state is not None else []
@@ -142,7 +143,7 @@ class Looking:
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def list_files(self, asked: tool_schemas.ListFiles, sheet: Sheet) -> None:
+    def list_files(self, asked: schemas.ListFiles, sheet: Sheet) -> None:
         folder = self._paths.find(asked.folder) if asked.folder else self._paths.target
         lines = file_views.listing(self._listed, self._paths, folder)
         named = [path for path in self._paths.added if is_beneath(path, folder)]
@@ -156,7 +157,7 @@ class Looking:
         if asked.offset + shown < len(lines):
             sheet.say(f"It goes on: call list_files with offset {asked.offset + shown}, or with one of the folders.")
 
-    def read_file(self, asked: tool_schemas.ReadFile, sheet: Sheet) -> None:
+    def read_file(self, asked: schemas.ReadFile, sheet: Sheet) -> None:
         history = self._history(asked.path)
         until = parse_moment(asked.at)
         if until is not None:
@@ -181,7 +182,7 @@ class Looking:
         for note in found.notes:
             sheet.say(f"Note: {note}.")
 
-    def file_history(self, asked: tool_schemas.FileHistory, sheet: Sheet) -> None:
+    def file_history(self, asked: schemas.FileHistory, sheet: Sheet) -> None:
         history = self._history(asked.path)
         label = name(self._paths.relative(history.path), _LONGEST_PATH)
         lines = file_views.history_lines(history)[asked.offset :]

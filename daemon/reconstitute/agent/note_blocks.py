@@ -5,7 +5,7 @@ It is not what a message says: nothing of it goes into the ledger, so it cannot 
 
 from __future__ import annotations
 
-from daemon.reconstitute.agent.blocks import LEAST, clean, fenced, name, room, shorten, size, utc
+from daemon.reconstitute.agent.context.blocks import LEAST, clean, fenced, name, room, shorten, size, utc
 from daemon.reconstitute.note import Note
 
 _PATH_BYTES = 200

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from daemon.archive import Archive
-from daemon.reconstitute.agent import quotes
-from daemon.reconstitute.agent.blocks import Origin
-from daemon.reconstitute.agent.quoted import telling
-from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.agent.context import quotes
+from daemon.reconstitute.agent.context.blocks import Origin
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.messages import telling
 
 
 class Pieces:

@@ -15,16 +15,16 @@ from daemon.chat import BadReply, ChatModel, ContextLost, OnText
 from daemon.files import FileHistory
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute import answer
-from daemon.reconstitute.agent import file_views
-from daemon.reconstitute.agent.blocks import Origin, clean, cut_at_space, fenced, name
-from daemon.reconstitute.agent.case import Case
-from daemon.reconstitute.agent.kept import outdated
+from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name
+from daemon.reconstitute.agent.context.case import Case
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.messages import message_block
+from daemon.reconstitute.agent.context.token_budget import room, total
 from daemon.reconstitute.agent.loop import written_call
-from daemon.reconstitute.agent.quoted import message_block
-from daemon.reconstitute.agent.room import room, total
-from daemon.reconstitute.agent.shown import Shown
+from daemon.reconstitute.agent.outcomes import outdated
+from daemon.reconstitute.agent.tools import files
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.recover import State
 from daemon.records import digest, dumps
 from daemon.redact import redact
@@ -129,7 +129,7 @@ class Summaries:
             if file.path in described or not file.was_touched or file.state is State.DELETED:
                 continue
             history = FileHistory(file.path, file.revisions)
-            found = file_views.content(history)
+            found = files.content(history)
             if found is not None and found.text.strip() and found.revision.message_id:
                 parts = [VERSION, file.relative, found.text]
                 yield Subject(
@@ -144,7 +144,7 @@ class Summaries:
         self, history: FileHistory, relative: str
     ) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Shown] | None]:
         def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Shown] | None:
-            found, shown = file_views.content(history), Shown()
+            found, shown = files.content(history), Shown()
             origin = Origin.find(self._archive, found.revision.message_id) if found is not None else None
             if found is None or origin is None:
                 return None

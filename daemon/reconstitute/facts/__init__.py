@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.model import FileEdit
-from daemon.reconstitute.facts import (
-    commands,
-    file_purposes,
-    lasting_commands,
-    purpose,
-    rules,
-    scripts,
-    setbacks,
-    spellings,
-    standing,
-    undone,
-)
-from daemon.reconstitute.facts import open as open_points
-from daemon.reconstitute.facts.contents import last_text
-from daemon.reconstitute.facts.values import Facts, SessionFacts
+from daemon.reconstitute.facts import setbacks, standing, undone
+from daemon.reconstitute.facts.content.text import last_text
+from daemon.reconstitute.facts.decisions import rules
+from daemon.reconstitute.facts.open_points import points as open_points
+from daemon.reconstitute.facts.purposes import files as file_purposes
+from daemon.reconstitute.facts.purposes import folder
+from daemon.reconstitute.facts.session_values import SessionFacts
+from daemon.reconstitute.facts.shell import spellings
+from daemon.reconstitute.facts.usage import commands, runnable, scripts
+from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.recover import Recovered
 
 __all__ = ["Facts", "gather"]
@@ -43,12 +38,12 @@ def gather(
     failures = setbacks.find(made, undone.find(made, files), named)
     ran = commands.find(target, made, named, scripts.kinds(files))
     known = [spellings.of(one.invocation) for one in named] + [spellings.of(one.command, one.folder) for one in ran]
-    named += scripts.starts(target, files, purpose.readmes(files), known)
+    named += scripts.starts(target, files, folder.readmes(files), known)
     return Facts(
         sessions=made,
-        purpose=(own[target],) if target in own else purpose.find(target, made, files),
+        purpose=(own[target],) if target in own else folder.find(target, made, files),
         standing=standing.find(target, made, files, programs, moment),
-        commands=lasting_commands.find(target, commands.marked(ran, _readmes(files), named), files),
+        commands=runnable.find(target, commands.marked(ran, _readmes(files), named), files),
         scripts=named,
         needs=scripts.needs(target, files),
         setbacks=failures,
@@ -59,4 +54,4 @@ def gather(
 
 
 def _readmes(files: Sequence[Recovered]) -> str:
-    return "\n\n".join(read.text for file in purpose.readmes(files) if (read := last_text(file)) is not None)
+    return "\n\n".join(read.text for file in folder.readmes(files) if (read := last_text(file)) is not None)

@@ -18,25 +18,18 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
-from daemon.reconstitute.facts import commands, kept_changes, outcomes, runs, spoken_of, telling
-from daemon.reconstitute.facts.calls import LONGEST_TITLE
-from daemon.reconstitute.facts.contents import cut
-from daemon.reconstitute.facts.looks import only_looks
-from daemon.reconstitute.facts.runs import Run
-from daemon.reconstitute.facts.sentences import shorten
-from daemon.reconstitute.facts.values import (
-    Call,
-    CallStatus,
-    Citation,
-    Ending,
-    Script,
-    SessionFacts,
-    Setback,
-    SetbackKind,
-    TakenBack,
-    Turn,
-)
-from daemon.transcript.shapes import absolute
+from daemon.reconstitute.facts.content.text import cut
+from daemon.reconstitute.facts.language import mentions
+from daemon.reconstitute.facts.language.sentences import shorten
+from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, SessionFacts, TakenBack, Turn
+from daemon.reconstitute.facts.shell import error_line, outcomes, runs
+from daemon.reconstitute.facts.shell.read_only import only_looks
+from daemon.reconstitute.facts.shell.runs import Run
+from daemon.reconstitute.facts.usage import commands
+from daemon.reconstitute.facts.values import Script, Setback, SetbackKind
+from daemon.transcript.tool_calls import absolute
 
 MOST = 60
 """Setbacks of one folder."""
@@ -203,7 +196,7 @@ class _Passed:
 
     def was_run_again(self, failed: _Made) -> bool:
         """Whether its command ran again later, nobody knows how that ended, and it did not print the same cause."""
-        cause = telling.of(failed.call)
+        cause = error_line.of(failed.call)
         again = (one for run in failed.blamed for one in self._untold[run.key] if one.place > failed.place)
         return any(not (cause and cause in one.call.output) for one in again)
 
@@ -266,7 +259,7 @@ def _of_failures(pairs: Sequence[tuple[_Made, _Later | None]], passed: _Passed) 
         outcome = _with_success(kind, later, same=later.text == last.text)
     elif not last.turn.taken_back and passed.was_run_again(last):
         outcome = _NOT_TOLD
-    errors = {telling.of(one.call) for one, _ in pairs}
+    errors = {error_line.of(one.call) for one, _ in pairs}
     times = f"{len(pairs)} times" + (", the last one:" if len(errors) > 1 else "") if len(pairs) > 1 else ""
     parent = last.facts.session.parent_id
     who = f"by the sub-agent “{_OF_AGENT.sub('', last.facts.title)}”" if parent else ""
@@ -299,9 +292,9 @@ def _told(call: Call) -> str:
     if call.status is CallStatus.STOPPED:
         return f"stopped after {seconds} s" if call.ended > call.started else "stopped"
     status = f"exit {call.exit}" if call.exit is not None else ""
-    if missing := telling.missing_program(call):
+    if missing := error_line.missing_program(call):
         return f"{status}; could not run: `{missing}` is not {'there' if '/' in missing else 'installed'}"
-    return "; ".join(filter(None, (status, shorten(telling.of(call)))))
+    return "; ".join(filter(None, (status, shorten(error_line.of(call)))))
 
 
 def _with_success(kind: SetbackKind, later: _Later, *, same: bool) -> str:
@@ -326,7 +319,7 @@ def _without_success(kind: SetbackKind) -> str:
 def _of_turns(sessions: Sequence[SessionFacts]) -> Iterator[Setback]:
     """Answers that were stopped or failed, those to the same prompt as one."""
     asked: defaultdict[str, list[tuple[SessionFacts, Turn]]] = defaultdict(list)
-    history = spoken_of.History(sessions)
+    history = mentions.History(sessions)
     for facts in sessions:
         for turn in own_turns(facts):
             if not turn.is_compaction and not (facts.session.parent_id and turn.ending is Ending.STOPPED):
@@ -347,7 +340,7 @@ def prompt_key(turn: Turn) -> str:
 def _of_broken(
     broken: list[tuple[SessionFacts, Turn]],
     answered: list[tuple[SessionFacts, Turn]],
-    history: spoken_of.History,
+    history: mentions.History,
 ) -> Setback:
     facts, turn = broken[-1]
     kind = SetbackKind.STOPPED if turn.ending is Ending.STOPPED else SetbackKind.FAILED
@@ -357,7 +350,7 @@ def _of_broken(
         resolved, outcome = Citation(again.id, by.prompt_id or by.message_ids[0], by.time), "asked again and answered"
     elif not turn.taken_back and (following := _next(facts, turn)) is not None:
         outcome = f"followed by “{shorten(following.prompt, 80)}”"
-    elif not turn.taken_back and not facts.session.parent_id and (later := spoken_of.again(turn, history)) is not None:
+    elif not turn.taken_back and not facts.session.parent_id and (later := mentions.again(turn, history)) is not None:
         outcome = f"spoken of again in {shorten(later[0].title, 60)}: “{shorten(later[1].prompt, 80)}”"
     cut = turn.calls[-1] if turn.calls and turn.calls[-1].status is CallStatus.STOPPED else None
     times = f"{len(broken)} times" if len(broken) > 1 else ""

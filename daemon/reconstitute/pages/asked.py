@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from daemon import markdown
-from daemon.reconstitute.facts import kept_changes
-from daemon.reconstitute.facts.values import Rule, Turn
+from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session_values import Turn
+from daemon.reconstitute.facts.values import Rule
 
 _ROOM = 3
 """A session with few prompts, and each long one among short ones, may use this many times the characters of one."""

@@ -15,14 +15,14 @@ from urllib.parse import quote
 from daemon import markdown
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page
-from daemon.recall.snippet import counted
+from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import kept_changes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
+from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TestRun, Turn
 from daemon.reconstitute.pages.folded import Folder, folded
+from daemon.reconstitute.pages.folder.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.redact import redact
 
@@ -156,9 +156,9 @@ def _file(change: FileChange | Folder) -> str:
     name = markdown.cut(redact(posixpath.basename(change.path)), 60)
     if isinstance(change, Folder):
         return f"{name}/ ({counted(change.count, 'file')})"
-    if change.what == "written":
+    if change.kind == "written":
         return f"{name}/ ({counted(change.files, 'file')})"
-    return f"{name} ({change.what})" if change.what in {"deleted", "moved"} else name
+    return f"{name} ({change.kind})" if change.kind in {"deleted", "moved"} else name
 
 
 def _tests(runs: Sequence[TestRun]) -> str:

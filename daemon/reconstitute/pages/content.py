@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon import markdown
+from daemon.display import visible
 from daemon.files import Revision
 from daemon.redact import redact
-from daemon.visible import visible
 
 MOST_SHOWN = 256 * 1024
 """Characters of a file's content on its page."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from daemon.files import Revision
+from daemon.files.line_diffs import unified
 from daemon.files.states import Entry
-from daemon.files.unified import unified
-from daemon.recall.snippet import counted
+from daemon.recall.answer.snippet import counted
 from daemon.redact import redact
 
 MOST_BYTES: Final = 256 * 1024

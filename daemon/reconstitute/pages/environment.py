@@ -13,8 +13,8 @@ from pathlib import Path
 import jinja2
 
 from daemon import markdown
-from daemon.recall.snippet import counted
-from daemon.reconstitute.pages import file_entries
+from daemon.recall.answer.snippet import counted
+from daemon.reconstitute.pages.file import history
 from daemon.reconstitute.recover import evidence
 from daemon.records import digest_of
 from daemon.redact import redact
@@ -53,7 +53,7 @@ def environment() -> jinja2.Environment:
         "prose": markdown.prose,
         "quoted": markdown.quoted,
         "title": markdown.title,
-        "tool": file_entries.tool,
+        "tool": history.tool,
         "redacted": lambda text: redact(str(text)),
     }
     environment.globals["counted"] = counted

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from daemon import markdown
 from daemon.files import FileHistory
 from daemon.files.lines import Line, blame
-from daemon.reconstitute.pages.prompts import Prompts
+from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import Recovered
 from daemon.redact import redact
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from daemon import markdown
 from daemon.reconstitute.answer import Source
-from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.redact import redact
 

@@ -13,15 +13,16 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from daemon.disk_space import is_full
 from daemon.errors import OutputRefused
+from daemon.filesystem.disk_space import is_full
 from daemon.model import Json, Page
 from daemon.publish import publish
-from daemon.recall.snippet import counted
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.pages import changes, overview
+from daemon.recall.answer.snippet import counted
+from daemon.reconstitute.facts.values import key
+from daemon.reconstitute.pages import changes
 from daemon.reconstitute.pages.changes import Logged
 from daemon.reconstitute.pages.environment import environment
+from daemon.reconstitute.pages.folder import overview
 from daemon.reconstitute.pages.layout import README
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.transcripts import Transcripts

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from daemon.exports.said import Said
+from daemon.exports.content import Said
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
-from daemon.reconstitute.extract import Findings
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
+from daemon.reconstitute.passages import Findings
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import Recovered
 from daemon.reconstitute.scope import Scope

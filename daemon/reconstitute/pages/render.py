@@ -10,12 +10,12 @@ from __future__ import annotations
 from daemon.model import Page
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.pages.environment import environment
-from daemon.reconstitute.pages.file_page import FilePages
-from daemon.reconstitute.pages.folder import Folders
+from daemon.reconstitute.pages.file.page import FilePages
+from daemon.reconstitute.pages.folder.page import Folders
 from daemon.reconstitute.pages.index import Entry, entry
 from daemon.reconstitute.pages.material import Known, Material
 from daemon.reconstitute.pages.plan import Plan
-from daemon.reconstitute.pages.session_page import SessionPages
+from daemon.reconstitute.pages.session.page import SessionPages
 from daemon.reconstitute.pages.transcripts import cited_sessions
 
 __all__ = ["Material", "Renderer"]

@@ -15,7 +15,8 @@ from daemon import markdown
 from daemon.markdown import Href
 from daemon.publish import names
 from daemon.reconstitute.answer import Record, Source
-from daemon.reconstitute.facts.values import Citation, Facts, SessionFacts
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts
+from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.pages.layout import between
 from daemon.redact import redact
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from daemon.model import Target
-from daemon.recall.rank import parse
+from daemon.recall.query.parse import parse
 from daemon.reconstitute.questions.always import DEAD_ENDS, DECISIONS, OPEN, PURPOSE
 from daemon.reconstitute.questions.code import CONFIGURATION, RUN, STRUCTURE
 from daemon.reconstitute.questions.documents import READERS, SAYS, STATE

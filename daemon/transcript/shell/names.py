@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from daemon.transcript.shapes import absolute
+from daemon.transcript.tool_calls import absolute
 
 
 def words(text: str) -> frozenset[str]:

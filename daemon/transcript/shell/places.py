@@ -6,8 +6,8 @@ import posixpath
 from dataclasses import dataclass
 
 from daemon.model import Launch, Operation
-from daemon.transcript.shapes import absolute
 from daemon.transcript.shell.words import Field
+from daemon.transcript.tool_calls import absolute
 
 _MOST_PLACES = 8
 _SYSTEM = ("/dev", "/proc", "/sys")

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.model import Launch
-from daemon.transcript.shell import effects, makefile, package_scripts, programs, python
+from daemon.transcript.shell import effects
 from daemon.transcript.shell.heredocs import NotUnderstood
+from daemon.transcript.shell.known_programs import makefile, package_scripts, python, tables
+from daemon.transcript.shell.known_programs.wrappers import PYTHON
 from daemon.transcript.shell.parse import parse
 from daemon.transcript.shell.places import Effect
 from daemon.transcript.shell.words import OWN_FOLDER, SOURCE_FOLDER
-from daemon.transcript.shell.wrappers import PYTHON
 
 _LONGEST = 100_000
 _MOST_EFFECTS = 1000
@@ -75,7 +76,7 @@ def _resolved(program: Program) -> Program:
         words = words[2:] if words[1:2] == ["-S"] else words[1:]
     name, options = (words[0], words[1:]) if words else ("", [])
     is_python = PYTHON.fullmatch(name) is not None
-    dialect = programs.PYTHON if is_python else programs.DIALECTS.get(name)
+    dialect = tables.PYTHON if is_python else tables.DIALECTS.get(name)
     if dialect is None or not all(dialect.plain.fullmatch(one) for one in options):
         return replace(program, launch=replace(launch, language=""))
     strict = not is_python and any(one[0] == "-" and "e" in one for one in options)

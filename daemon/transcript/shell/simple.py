@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from daemon.model import Launch, Operation
-from daemon.transcript.shell import commands, doubts, environment, known, programs, runs, text, words
+from daemon.transcript.shell import builtins, file_commands, text, words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK
+from daemon.transcript.shell.known_programs import known, launched, possible_writes, tables
+from daemon.transcript.shell.known_programs.wrappers import is_plainly_wrapped, unwrapped
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Redirect, Simple, Statement
 from daemon.transcript.shell.places import Effect, Place, is_system, overlap
 from daemon.transcript.shell.words import Field
-from daemon.transcript.shell.wrappers import is_plainly_wrapped, unwrapped
 
 if TYPE_CHECKING:
     from daemon.transcript.shell.effects import Runner, Setting, Status
@@ -125,9 +126,7 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
         status = type(status)(0)
     ok = status == 2 or (status == 1 and _is_seen(runner, verb, item, hidden=setting.hidden or flow.hides))
     is_sure = (
-        ok
-        and item.sound
-        and all(environment.ASSIGNMENT.match(one) and not environment.decides(one) for one in item.assigned)
+        ok and item.sound and all(builtins.ASSIGNMENT.match(one) and not builtins.decides(one) for one in item.assigned)
     )
     if not item.sound:
         runner.state.doubt = True
@@ -135,12 +134,12 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
         is_sure = False  # the shell gives the file a number, and the output may not go there
     stdin = flow.stdin if flow.has_stdin else setting.stdin
     hides = setting.hidden or flow.hides
-    is_plain = item.sound and not any(environment.decides(one) for one in item.assigned)
-    program = _launch(runner, fields, runs.Input(stdin, flow.source), status if is_plain else None, hides=hides)
+    is_plain = item.sound and not any(builtins.decides(one) for one in item.assigned)
+    program = _launch(runner, fields, launched.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
-        environment.assign(runner, item, sure=status > 0)
-    environment.mislead(runner, verb, item)
-    changed = environment.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
+        builtins.assign(runner, item, sure=status > 0)
+    builtins.mislead(runner, verb, item)
+    changed = builtins.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
     if changed is None and (text := _given_to_a_shell(fields)) is not None:
         changed = runner.nested(text, type(status)(0), setting)
     runner.state.doubt = runner.state.doubt or leaves
@@ -163,13 +162,13 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
 def _given_to_a_shell(fields: list[Field]) -> str | None:
     """The literal command that a shell behind ``timeout 5`` and its like is given."""
     program = unwrapped(fields)
-    if program is None or program.name not in programs.SHELLS or not program.arguments:
+    if program is None or program.name not in tables.SHELLS or not program.arguments:
         return None
-    return program.arguments[1].text if runs.is_read_through(list(program.arguments)) else None
+    return program.arguments[1].text if launched.is_read_through(list(program.arguments)) else None
 
 
 def _launch(
-    runner: Runner, fields: list[Field], given: runs.Input, status: Status | None, *, hides: bool
+    runner: Runner, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
 ) -> str | None:
     """Records that the command runs a program, if it does; what that is, only where the folder is known.
 
@@ -179,18 +178,19 @@ def _launch(
     state, place = runner.state, runner.state.place
     is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
-        found = runs.launched(fields, Place((folder,)), given)
+        found = launched.launched(fields, Place((folder,)), given)
         if found is None:
             return None
         if not (place.known or place.is_one_of_them):
-            found = runs.Launched()
+            found = launched.Launched()
         launch = None
         if found.language and is_plain:
             launch = Launch(
                 "sh" if found.language == "source" and state.is_zsh else found.language,
                 arguments=found.arguments,
                 status=_came_to(fields, found, status or 0) if place.known else 0,
-                shows_errors=not hides and not any(runner.output.shows_failure(verb) for verb in ("", *commands.VOCAL)),
+                shows_errors=not hides
+                and not any(runner.output.shows_failure(verb) for verb in ("", *file_commands.VOCAL)),
                 strict=found.strict,
                 is_piped=found.is_piped,
                 home=state.home,
@@ -201,7 +201,7 @@ def _launch(
     return None
 
 
-def _came_to(fields: list[Field], found: runs.Launched, status: int) -> int:
+def _came_to(fields: list[Field], found: launched.Launched, status: int) -> int:
     """How sure it is that all of a program ran: one that ran, but need not have succeeded, may have been ended early
     without a word, by ``timeout`` or its like, or by an option of the shell that reads it.
     """
@@ -214,7 +214,7 @@ def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Fiel
     """In a script, a program of which nothing is known may have written anything."""
     program, _ = _program(verb, arguments)
     place = runner.state.place
-    if fields and not known.is_known(program) and runs.launched(fields, place, runs.Input()) is None:
+    if fields and not known.is_known(program) and launched.launched(fields, place, launched.Input()) is None:
         runner.found += [Effect(Operation.RUN, folder) for folder in place.folders]
 
 
@@ -255,7 +255,7 @@ def _is_seen(runner: Runner, verb: str, item: Simple, *, hidden: bool) -> bool:
     if not item.words:
         return bool(item.assigned) or not (hidden or runner.output.shows_failure("sh"))
     known = verb.split(maxsplit=1)[0] if verb else ""
-    return known in commands.VOCAL and not hidden and not runner.output.shows_failure(known)
+    return known in file_commands.VOCAL and not hidden and not runner.output.shows_failure(known)
 
 
 # -- effects on files ------------------------------------------------------------------------------------------------
@@ -314,8 +314,8 @@ def _own_effects(runner: Runner, verb: str, arguments: list[Field], stdin: str |
         return _tee(runner, arguments, stdin)
     if verb in ("echo", "printf", "cat", "") or verb in _QUIET:
         return [] if verb or not arguments else None
-    found = commands.certain(verb, arguments, runner.state.place, runner.state.made)
-    if found is None and not doubts.names(*_program(verb, arguments), runner.state.place):
+    found = file_commands.certain(verb, arguments, runner.state.place, runner.state.made)
+    if found is None and not possible_writes.names(*_program(verb, arguments), runner.state.place):
         return []
     return found
 
@@ -367,7 +367,7 @@ def _doubts(runner: Runner, verb: str, arguments: list[Field], flow: Streams) ->
     if name == "env" and given:  # an option that may change what is run, or where
         found += [*place.folders, *(path for one in given for path in place.around(one) if one.text[:1] != "-")]
     else:
-        found += doubts.names(name, given, place)
+        found += possible_writes.names(name, given, place)
     if name == "ln":
         found += _linked_to(given, place)
         runner.state.linked = (*runner.state.linked, *found)

@@ -1,0 +1,122 @@
+"""The calls that ask the archive and hand it out: search, the recall calls, exports (control.calls.Service).
+
+Arguments come as clients write them and are read by recall.query.arguments, so that every door has the same
+defaults and the same errors. What was odd about them comes first among the answer's warnings, then why
+the archive may be behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daemon.app.unindexed import Unindexed
+from daemon.archive import Archive
+from daemon.archive.unknown import is_touched, unknown
+from daemon.config import Config
+from daemon.control.calls import Progress, TakeText, silent
+from daemon.exports import Export
+from daemon.exports.stream import export
+from daemon.ingest import Chosen, Upkeep
+from daemon.model import Json
+from daemon.recall import browse
+from daemon.recall.answer.chat_messages import window
+from daemon.recall.catalog import Catalog
+from daemon.recall.query import request
+from daemon.recall.query.arguments import read
+from daemon.recall.search import Recall
+from daemon.recall.timeline import timeline
+from daemon.recall.touched import touched
+from daemon.reconstitute.agent.notes import Notes
+from daemon.redact import redact
+
+EXPORT: dict[str, type[Any]] = {"export": Export}
+
+
+class RecallCalls:
+    """A part of the engine: it has the archive, its sessions and its indexes."""
+
+    archive: Archive
+    upkeep: Upkeep
+    config: Config
+    catalog: Catalog
+    unindexed: Unindexed
+
+    def index_failed(self, _index: str, _error: Exception) -> None:
+        """Told which index a search found broken."""
+
+    def look(self, *, match: str = "") -> list[str]:
+        """See that what is asked is answered from the present; why that may not be so. A daemon's loops do it.
+
+        `match` is the mode of a search; "" where nothing is searched for.
+        """
+        del match
+        return []
+
+    def current(self, _progress: Progress) -> list[str]:
+        """As `look`, without the indexes."""
+        return []
+
+    def searching(self) -> Recall:
+        """Search over what is open now."""
+        return Recall(
+            self.archive,
+            self.unindexed.over(self.upkeep.lexical),
+            lambda: self.upkeep.semantic,
+            Chosen(self.upkeep),
+            catalog=self.catalog,
+            indexed_kb=self.config.limits.indexed_kb,
+            on_failure=self.index_failed,
+            prepare=self.upkeep.load,
+        )
+
+    def noting(self) -> Notes:
+        """What models found out, over what is open now."""
+        return Notes(self.archive, lambda: self.upkeep.notes, Chosen(self.upkeep), on_failure=self.index_failed)
+
+    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
+        """See control.calls.Service."""
+        behind = self.look(match=mode)
+        answer = self.searching().search(query, mode, limit)
+        made: Json = answer.to_json()
+        if context:
+            made["messages"] = window(self.archive, answer.hits)
+        made["warnings"] += behind
+        return made
+
+    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
+        """See control.calls.Service."""
+        question, odd = read(call, arguments)
+        behind = self.look(match=question.match if isinstance(question, request.Recall) else "")
+        answer = self._answer(question, here)
+        path = getattr(question, "path", "")
+        if path.startswith("/") and not (answer.get("results") or answer.get("sessions")):
+            odd = [*odd, *([] if is_touched(self.archive, path) else [unknown(self.archive, path)])]
+        answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer.get("warnings", ())]
+        return answer
+
+    def _answer(self, question: Any, here: str) -> Json:
+        archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
+        answers: dict[type[Any], Callable[[], Json]] = {
+            request.Recall: lambda: self.searching().ask(question, here),
+            request.RecallGet: lambda: browse.get(archive, question),
+            request.RecallContext: lambda: browse.context(archive, question),
+            request.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),
+            request.RecallSessions: lambda: browse.sessions(archive, catalog, question, here),
+            request.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
+            request.RecallFiles: lambda: touched(archive, lexical, catalog, question),
+        }
+        return answers[type(question)]()
+
+    def export(self, arguments: Json, *, take: TakeText, progress: Progress = silent) -> Json:
+        """See control.calls.Service."""
+        question, odd = read("export", arguments, EXPORT)
+        behind = self.current(progress)
+        answer = export(self.archive, question, take, progress)
+        answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer["warnings"]]
+        return answer
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,289 @@
+"""The daemon: start, announce, watch over the loops, drain, end (docs/reliability.md, D1 to D3).
+
+READY goes out when the lock is held, the archive has answered a read and the control socket answers. The watchdog is
+fed only while the archive answers and every loop is idle or getting on. SIGTERM drains within the budget; a second
+signal ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from functools import partial
+
+from daemon import log
+from daemon.app import targets
+from daemon.app.engine import Engine
+from daemon.app.feeding import Considerate, EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
+from daemon.app.jobs import JobLoop
+from daemon.config import Config
+from daemon.control import endpoint
+from daemon.control.server import Server
+from daemon.embed import Embedder
+from daemon.embed.builtin import Builtin
+from daemon.errors import DiskFull, OutputRefused, ReconstituteError, Retry
+from daemon.ingest import Taken
+from daemon.model import Json
+from daemon.notify import Notifier
+from daemon.opencode.watch import Watch
+from daemon.publish import recover
+from daemon.requests import Requests
+from daemon.schedule import Scheduler, due_since, parse
+
+_LOG = log.get("daemon")
+_DRAIN_S = 14.0
+"""For all loops together; the promise is 20 s with the socket's own 3, the unit allows 45."""
+
+_TAKE_TURNS_S = 0.0005
+"""How long a thread that computes may keep the others waiting. Python's own 5 ms are spent at every read of a file, by
+a look that shares the processor with the embedder, and one look reads dozens."""
+
+_NEW_OBJECTS = 20_000
+"""From so many on Python looks for garbage among them. Its own few hundred are made dozens of times by one question, of
+which those looks took a tenth; what has no circles goes at once anyway."""
+
+_ABANDON_S = 5.0
+"""For a model that does not answer: nothing is lost with its answer."""
+
+
+class _Served(Engine):
+    """The engine as the socket shows it: with the daemon's own figures in the status."""
+
+    daemon: Daemon | None = None
+    calm: threading.Event | None = None
+
+    def _choose(self) -> tuple[Embedder, str]:
+        """The one that uses this processor gives way to what is coming in; a model server has its own."""
+        embedder, why = super()._choose()
+        if self.calm is None or not isinstance(embedder, Builtin):
+            return embedder, why
+        return Considerate(embedder, self.calm), why
+
+    def status(self) -> Json:
+        return super().status() | (self.daemon.figures() if self.daemon is not None else {})
+
+
+class Daemon:
+    """One run, from the lock to the last commit."""
+
+    def __init__(self, config: Config) -> None:
+        """Take the archive and build everything; nothing runs yet.
+
+        Raises:
+            ArchiveLocked: another daemon has it. ConfigError: a target's schedule is no cron text.
+            OutputRefused: the directory for requests cannot be made.
+        """
+        for number, section in enumerate(config.targets):
+            if section.schedule:
+                parse(section.schedule, key=f"targets[{number}].schedule")
+        self._config = config
+        self._notifier = Notifier()
+        self._engine = _Served(config)
+        self._engine.daemon = self
+        self._code = 0
+        self._end: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        try:
+            self._requests = Requests(config.requests_dir)
+        except BaseException:
+            self._engine.close()
+            raise
+        self._complete_publishing()
+        self._intake = IntakeLoop(self._engine, self._fatal)
+        self._engine.calm = self._intake.calm
+        self._words = WordsLoop(self._engine, self._fatal)
+        self._embed = EmbedLoop(self._engine, self._fatal)
+        self._views = ViewLoop(self._engine, self._fatal)
+        self._jobs = JobLoop(self._engine, self._requests, self._intake.first_scan_done, self._fatal)
+        # In the order in which they are waited for at the end: a job may need the intake.
+        self._loops: tuple[Loop, ...] = (self._jobs, self._intake, self._words, self._embed, self._views)
+        first, *further = config.opencode_dirs
+        self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
+        self._scheduler = Scheduler()
+        self._engine.on_taken = self._taken
+        self._intake.on_looked = self._words.wake
+        self._words.on_indexed = self._indexed
+
+    def _complete_publishing(self) -> None:
+        """A tree whose publishing a crash cut short becomes the new one; an output we may not write waits."""
+        try:
+            recover(self._config.output_dir)
+        except OutputRefused as error:
+            self._engine.report("output", error)
+
+    # -- what the parts tell each other --------------------------------------------------------------------------
+
+    def _hint(self, path: str | None) -> None:
+        if path is not None and path.startswith(f"{self._config.requests_dir}{os.sep}"):
+            self._jobs.wake()
+            return
+        self._intake.hint(path)
+
+    def _taken(self, taken: Taken) -> None:
+        self._jobs.taken(taken)
+        if taken.changed or taken.removed:
+            self._views.taken()
+
+    def _indexed(self) -> None:
+        self._intake.settled()
+        self._embed.wake()
+
+    def _fatal(self, error: BaseException) -> None:
+        """The archive is corrupt: end, and say so; going on could only make it worse."""
+        _LOG.error("fatal", error=type(error).__name__, message=str(error))
+        self._code = getattr(error, "exit_code", 1)
+        if self._loop is not None and self._end is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
+
+    def figures(self) -> Json:
+        """What only a running daemon can say."""
+        return {
+            "running": True,
+            "jobs": {"running": self._jobs.current, "queued": self._jobs.queued},
+            "watch": self._watch.trouble or "following file events",
+        }
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT; the exit code."""
+        sys.setswitchinterval(_TAKE_TURNS_S)
+        gc.set_threshold(_NEW_OBJECTS)
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._requests.close()
+            self._engine.close()
+        return self._code
+
+    async def _serve(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._asked_to_end)
+        server = Server(self._engine, self._config.socket_path, config=self._config)
+        await server.start()
+        endpoint.record(self._config.archive_dir, self._config.socket_path)
+        self._start()
+        self._notifier.ready(f"archive open, {self._engine.archive.figures()['messages']} messages")
+        _LOG.info("ready", socket=str(self._config.socket_path), archive=str(self._config.archive_dir))
+        watching = asyncio.ensure_future(self._watch_over())
+        await self._end.wait()
+        watching.cancel()
+        self._notifier.stopping()
+        _LOG.info("stopping")
+        await asyncio.to_thread(self._drain)
+        await server.stop()
+
+    def _asked_to_end(self) -> None:
+        if self._end is None or self._end.is_set():
+            _LOG.warning("ending at once", reason="second signal")
+            os._exit(1)
+        self._end.set()
+
+    def _start(self) -> None:
+        if self._config.watch.enabled:
+            self._watch.start()
+            if self._watch.trouble:
+                _LOG.warning("watch", message=self._watch.trouble)
+                self._intake.poll()
+        now = int(time.time() * 1000)
+        for target in targets.known(self._engine.archive, self._config).values():
+            if target.schedule:
+                self._scheduler.add(target.path, target.schedule, partial(self._jobs.enqueue, target.path))
+                last = self._engine.archive.target_get(target.path, "last") or {}
+                if due_since(target.schedule, targets.last_success(last), now):
+                    self._jobs.enqueue(target.path)
+            if target.refresh == "continuous":
+                self._jobs.enqueue(target.path)
+        self._scheduler.start()
+        for loop in self._loops:
+            loop.start()
+
+    async def _watch_over(self) -> None:
+        """Feed the watchdog while there is reason to, and look after the watch."""
+        interval = self._notifier.watchdog_interval_s
+        last_ping, last_look = 0.0, time.monotonic()
+        while True:
+            now = time.monotonic()
+            is_due = interval is not None and now - last_ping >= interval
+            # A ping that was not taken is tried again in two seconds.
+            if is_due and await asyncio.to_thread(self._is_able) and self._notifier.watchdog():
+                last_ping = now
+            if self._config.watch.enabled and now - last_look >= 2.0:
+                last_look = now
+                if await asyncio.to_thread(self._watch.stale):
+                    await asyncio.to_thread(self._watch.restart)
+            self._notifier.status(self._one_line())
+            await asyncio.sleep(min(interval or 2.0, 2.0))
+
+    def _is_able(self) -> bool:
+        """Whether work is possible: the archive answers, no loop is overdue."""
+        try:
+            self._engine.archive.state("msg_none")
+        except DiskFull:
+            pass  # it waits for room
+        except ReconstituteError as error:
+            self._engine.report("archive", error)
+            return False
+        overdue = [loop.beat.name for loop in self._loops if not loop.beat.is_alive]
+        if overdue:
+            _LOG.error("no progress", loops=overdue)
+        return not overdue
+
+    def _one_line(self) -> str:
+        if self._engine.space.state() is not None:
+            return "waiting for room on the disk"
+        archive = self._engine.archive
+        waiting = archive.waiting("semantic")
+        return f"following OpenCode; {waiting} messages wait to be embedded" if waiting else "following OpenCode"
+
+    def _drain(self) -> None:
+        """Accept no more, let each loop finish its batch, within the budget."""
+        self._intake.calm.set()  # nothing more comes in that embedding should give way to
+        self._scheduler.stop()
+        self._watch.stop()
+        self._engine.stop()
+        for loop in self._loops:
+            loop.stop()
+        end = time.monotonic() + _DRAIN_S
+        late = []
+        for loop in self._loops:
+            left = max(0.1, end - time.monotonic())
+            if not loop.join(min(left, _ABANDON_S) if loop is self._embed else left):
+                late.append(loop.beat.name)
+        if late:
+            # Waiting for a model, or for a disk: what they were doing is still queued. They cannot be ended otherwise.
+            _LOG.warning("did not end in time", loops=late)
+            self._engine.archive.close()
+            os._exit(self._code)
+
+    # -- once ----------------------------------------------------------------------------------------------------
+
+    def once(self) -> int:
+        """Read, index, embed and run all requests and targets there are; then end."""
+        self._intake.calm.set()  # nothing comes in beside this
+        try:
+            result = self._engine.index(lambda _: None)
+            for warning in result["warnings"]:
+                _LOG.warning("index", message=warning)
+            self._intake.first_scan_done.set()
+            # Every target is run, from what is there when its turn comes: what comes in later is for the next time.
+            self._engine.on_taken = lambda _: None
+            for target in targets.known(self._engine.archive, self._config).values():
+                self._jobs.enqueue(target.path)
+            while (self._requests.pending() or self._jobs.due) and not self._jobs.put_off:
+                time.sleep(self._jobs.turn())
+            later = self._jobs.later
+            if later:
+                _LOG.warning("put off: questions wait for a model, or for sessions to be quiet", targets=later)
+        finally:
+            self._requests.close()
+            self._engine.close()
+        if self._jobs.put_off or later or result["warnings"]:
+            return Retry.exit_code
+        return 1 if self._jobs.failed_jobs else 0

@@ -1,0 +1,214 @@
+"""Whether LevelDB's files are one whole set, looked at before LevelDB is: it repairs by making new and deleting old.
+
+Without its CURRENT LevelDB begins a new database and removes the tables of the old one; a write-ahead log that is gone
+it does not miss at all. A marker of ours beside the directory says that an archive was made, and after a clean end
+which files it had. Nothing here writes into LevelDB's directory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon import log, records
+from daemon.errors import BadRecord
+from daemon.filesystem import durable
+from daemon.model import Json
+
+MARKER = "leveldb.made"
+_LOG = log.get("archive")
+_FILE = re.compile(r"CURRENT|MANIFEST-\d+|\d+\.(?:ldb|sst|log)")
+_SHOWN = 5
+_ABOUT = (
+    "The archive is in leveldb/. While this file is here, Reconstitute never begins a new archive in its place. "
+    "To begin one, move both away."
+)
+_BLOCK, _HEADER = 32768, 7
+_FIRST, _WHOLE = 2, 1
+_LOG_NUMBER, _DELETED, _ADDED = 2, 6, 7
+_FIELDS = {1: "t", _LOG_NUMBER: "n", 3: "n", 4: "n", 5: "nt", _DELETED: "nn", _ADDED: "nnntt", 9: "n"}
+"""What follows each tag of a version edit: numbers and texts (leveldb, db/version_edit.cc)."""
+
+
+class Marker:
+    """``leveldb.made`` in the archive's directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / MARKER
+        self._place = directory / "leveldb"
+        self._state: Json | None = None
+        if self._path.exists():
+            try:
+                self._state = records.load_object(self._path.read_bytes())
+            except BadRecord:
+                self._state = {}
+
+    @property
+    def is_made(self) -> bool:
+        """Whether an archive was made here, and its making came to an end."""
+        return self._state is not None and not self._state.get("making")
+
+    def may_create(self) -> bool:
+        """Whether a new archive may be begun: nothing of an older one is there, nor was one made here.
+
+        What a making that was cut short has left holds no records.
+        """
+        found = files(self._place)
+        if self._state is not None and self._state.get("making"):
+            return all(size == 0 or not name.endswith((".ldb", ".sst", ".log")) for name, size in found.items())
+        return not found and self._state is None
+
+    def trouble(self) -> str:
+        """What is wrong with the files that are there; empty where they are whole."""
+        found = files(self._place)
+        if not found:
+            return "all its files are gone"
+        missing = missing_files(self._place, found) or self._changed(found)
+        more = f"; and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        return "; ".join(missing[:_SHOWN]) + more
+
+    def _changed(self, found: dict[str, int]) -> list[str]:
+        """What is other than it was at a clean end, unless something else has opened the database since."""
+        noted, last = (self._state or {}).get("files") or {}, (self._state or {}).get("manifest")
+        if last != _manifest_name(self._place):
+            return [f"CURRENT does not name {last}, the last manifest, which is there"] if last in found else []
+        changed = [f"{name} is missing" for name in sorted(noted.keys() - found.keys())]
+        changed += [f"{name} is not of this state" for name in sorted(found.keys() - noted.keys() if noted else ())]
+        return changed + [
+            _of_other_size(name, found[name], size)
+            for name, size in sorted(noted.items())
+            if name in found and found[name] != size
+        ]
+
+    def begin(self) -> None:
+        """A new archive is about to be made."""
+        self._write({"making": True})
+
+    def opened(self) -> None:
+        """It is open: its files change from now on."""
+        if self._state is None or self._state.keys() & {"making", "files"}:
+            self._try_to_write({})
+
+    def closed(self) -> None:
+        """It was closed: these are its files."""
+        self._try_to_write({"manifest": _manifest_name(self._place), "files": files(self._place)})
+
+    def _try_to_write(self, state: Json) -> None:
+        try:
+            self._write(state)
+        except OSError as error:  # the next start knows less, and is none the worse
+            _LOG.warning("marker", path=str(self._path), error=str(error))
+
+    def _write(self, state: Json) -> None:
+        durable.atomic_write(self._path, records.dumps({"about": _ABOUT, **state}) + b"\n")
+        self._state = state
+
+
+def files(place: Path) -> dict[str, int]:
+    """LevelDB's files and their sizes in bytes, without its text log and its lock."""
+    try:
+        with os.scandir(place) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if _FILE.fullmatch(entry.name)}
+    except FileNotFoundError:
+        return {}
+
+
+def missing_files(place: Path, found: dict[str, int]) -> list[str]:
+    """What CURRENT and the manifest name that is not there; empty where all is, or where LevelDB itself will object."""
+    if "CURRENT" not in found:
+        return ["CURRENT is missing"]
+    name = _manifest_name(place)
+    if not re.fullmatch(r"MANIFEST-\d+", name):
+        return ["CURRENT is damaged"]
+    if name not in found:
+        return [f"{name} is missing"]
+    tables, log_number = _named((place / name).read_bytes())
+    there = {int(name.partition(".")[0]): size for name, size in found.items() if name.endswith((".ldb", ".sst"))}
+    missing = [f"{number:06}.ldb is missing" for number in sorted(tables.keys() - there.keys())]
+    missing += [
+        _of_other_size(f"{number:06}.ldb", there[number], size)
+        for number, size in sorted(tables.items())
+        if there.get(number, size) != size
+    ]
+    if log_number and f"{log_number:06}.log" not in found:
+        missing.append(f"{log_number:06}.log is missing")
+    return missing
+
+
+def _of_other_size(name: str, found: int, expected: int) -> str:
+    return f"{name} has {found} bytes in place of {expected}"
+
+
+def _manifest_name(place: Path) -> str:
+    try:
+        return (place / "CURRENT").read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _named(manifest: bytes) -> tuple[dict[int, int], int]:
+    """The tables that a manifest names as it stands, number -> size, and the number of its write-ahead log."""
+    tables: dict[int, int] = {}
+    log_number = 0
+    for edit in _edits(manifest):
+        reader = _Reader(edit)
+        while not reader.is_at_end:
+            tag = reader.number()
+            if tag not in _FIELDS:
+                return {}, 0  # no manifest that we know: LevelDB decides
+            fields = [reader.number() if kind == "n" else reader.skip_text() for kind in _FIELDS[tag]]
+            if tag == _LOG_NUMBER:
+                log_number = fields[0]
+            elif tag == _DELETED:
+                tables.pop(fields[1], None)
+            elif tag == _ADDED:
+                tables[fields[1]] = fields[2]
+    return tables, log_number
+
+
+def _edits(manifest: bytes) -> Iterator[bytes]:
+    """The records of a log in LevelDB's format, the last one also where it is cut off: then it is left out."""
+    place, record = 0, b""
+    while place + _HEADER <= len(manifest):
+        left = _BLOCK - place % _BLOCK
+        if left < _HEADER:
+            place += left
+            continue
+        size, kind = int.from_bytes(manifest[place + 4 : place + 6], "little"), manifest[place + 6]
+        piece = manifest[place + _HEADER : place + _HEADER + size]
+        place += _HEADER + size
+        if len(piece) < size or not kind:
+            return
+        record = piece if kind in (_WHOLE, _FIRST) else record + piece
+        if kind not in (_FIRST, _FIRST + 1):
+            yield record
+
+
+class _Reader:
+    """Numbers and texts in LevelDB's variable-length form."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._place = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._place >= len(self._data)
+
+    def number(self) -> int:
+        value = shift = 0
+        while not self.is_at_end:
+            byte = self._data[self._place]
+            self._place += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        return value
+
+    def skip_text(self) -> int:
+        size = self.number()
+        self._place += size
+        return size

@@ -1,0 +1,239 @@
+"""``reconstitute export``: whole sessions, for other programs and for reading, to stdout or into one file.
+
+The service says what stands in it; this process writes it, while it comes. A file takes its name when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self
+
+import click
+
+from daemon.cli import terminal
+from daemon.cli.progress import progress
+from daemon.cli.settings import NOTHING, Settings, absolute, as_project
+from daemon.control.calls import silent
+from daemon.errors import OutputRefused
+
+if TYPE_CHECKING:
+    from daemon.control.calls import Service
+    from daemon.model import Json
+
+_MOST_SHOWN = 20
+
+
+@click.command()
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["jsonl", "messages", "markdown"]),
+    required=True,
+    help="Sessions as JSON lines, as chat messages for a model, or as a document.",
+)
+@click.option("--session", metavar="ID", default=None, help="Only this session.")
+@click.option("--project", metavar="ID|DIR", default=None, help="Only this project, by its id or its folder.")
+@click.option("--path", metavar="PATH", default=None, help="Only sessions that touched this file or folder.")
+@click.option(
+    "--since", metavar="WHEN", default=None, help="Only sessions with something since: 2026-05-31, 7d, 30d ago."
+)
+@click.option("--until", metavar="WHEN", default=None, help="Only sessions with something until then.")
+@click.option(
+    "--results",
+    type=click.Choice(["summary", "full", "none"]),
+    default=None,
+    help="Tool calls in a line each, whole, or not at all; else full for messages, summary for the others.",
+)
+@click.option("--deleted/--no-deleted", default=True, help="With what OpenCode has deleted; that is the default.")
+@click.option("--raw", is_flag=True, help="With the secrets in it.")
+@click.option("--output", metavar="FILE", default=None, help="Write this file; without it to stdout.")
+@click.option("--json", "as_json", is_flag=True, help="With --output: say in JSON what was written.")
+@click.pass_obj
+def command(settings: Settings, /, *, output: str | None, as_json: bool, **asked: Any) -> int:
+    """Export sessions whole, in order of time, also those that OpenCode has archived, deleted or lost.
+
+    All conditions must hold. Secrets are hidden unless --raw is given. FILE is written beside its place and takes its
+    name when it is whole, readable by you alone. Ends with 4 when nothing matches; no file is written then.
+
+    \b
+    Examples:
+      reconstitute export --format jsonl --output sessions.jsonl
+      reconstitute export --format markdown --project ~/projects/shop --since 30d > shop.md
+      reconstitute export --format messages --session ses_5f1 --raw | head -c 2000
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    if as_json and not output:
+        raise click.UsageError("--json says what was written into a file; give --output FILE too")
+    _refuse_blanks(output=output, **asked)
+    arguments = _arguments(**asked)
+    with _File(settings, output) if output else _Stdout() as target:
+        # A bar and the text itself cannot share a terminal; and who has no terminal is told of errors only.
+        shares = not output and sys.stdout.isatty()
+        with nullcontext(silent) if shares else progress(brief=True) as step:
+            answer = settings.ask(
+                lambda service: target.begun(service).export(arguments, take=target.take, progress=step)
+            )
+        found = bool(answer["sessions"])
+        if found:
+            target.finish()
+    warnings = answer.get("warnings") or []
+    if as_json:
+        terminal.data(
+            {
+                "sessions": answer["sessions"],
+                "messages": answer["messages"],
+                "warnings": warnings,
+                "output": target.name if found else None,
+            }
+        )
+    else:
+        _tell(answer, warnings, target.name)
+    return 0 if found else NOTHING
+
+
+def _refuse_blanks(**given: str | bool | None) -> None:
+    """An empty shell variable is no filter: without it everything would be exported."""
+    for name, value in given.items():
+        if isinstance(value, str) and not value.strip():
+            raise click.UsageError(
+                f"--{name} is blank; give it a value, or leave it out to export without this condition"
+            )
+
+
+def _arguments(*, format_: str, project: str | None, path: str | None, **rest: Any) -> Json:
+    """What was asked, as the service takes it; what is not given is left out."""
+    places = {"project": project and as_project(project), "path": path and absolute(path)}
+    return {name: value for name, value in ({"format": format_} | places | rest).items() if value is not None}
+
+
+def _tell(answer: Json, warnings: list[str], name: str) -> None:
+    for warning in warnings[:_MOST_SHOWN]:
+        terminal.note(warning)
+    if not answer["sessions"]:
+        terminal.note("no session matches; `reconstitute recall-sessions` lists those there are")
+    elif name:
+        counted = terminal.count(answer["sessions"], "session"), terminal.count(answer["messages"], "message")
+        terminal.say(f"Wrote {counted[0]} with {counted[1]} into {terminal.line(name)}.")
+
+
+class _Stdout:
+    """Text to stdout in UTF-8, whatever the terminal's encoding."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def begun(self, service: Service) -> Service:
+        """`service`, when nothing has been printed yet.
+
+        Raises:
+            OutputRefused: the daemon broke off in the middle, and this would be the second time.
+        """
+        if self._has_begun:
+            raise OutputRefused("stdout: the daemon broke off, and what was printed is not whole; begin anew")
+        return service
+
+    def take(self, text: str) -> None:
+        """Print one piece."""
+        self._has_begun = True
+        # The formats have made everything that steers a terminal harmless: as escapes in JSON, as symbols in Markdown.
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+
+    def finish(self) -> None:
+        """Let the reader have all of it."""
+        sys.stdout.buffer.flush()
+
+
+class _File:
+    """A file made beside the one it is to become, and renamed into its place when it is whole."""
+
+    def __init__(self, settings: Settings, output: str) -> None:
+        """Look whether it can be written.
+
+        Raises:
+            OutputRefused: a folder or a device is there, its folder is not, or it is no place of ours to write to.
+        """
+        self.name = absolute(output)
+        self._place = Path(os.path.realpath(self.name))  # through a link, as the shell's > does
+        self._file: IO[bytes] | None = None
+        config = settings.load()
+        for folder in (*config.opencode_dirs, config.archive_dir):
+            if self._place.is_relative_to(os.path.realpath(folder)):
+                raise OutputRefused(f"{self.name}: lies beneath {folder}, which is not to be written to; name another")
+        try:
+            if not stat.S_ISREG(os.stat(self._place).st_mode):
+                raise OutputRefused(f"{self.name}: is no regular file; name another, or use > for a device")
+        except FileNotFoundError:
+            pass  # it is new
+        except (OSError, ValueError) as error:
+            raise OutputRefused(f"{self.name}: cannot be looked at: {error}; name another") from error
+
+    def __enter__(self) -> Self:
+        try:
+            # Made with mode 0600: what was said in private stays so until its owner decides otherwise.
+            fd, self._temporary = tempfile.mkstemp(prefix=f".{self._place.name[:100]}.", dir=self._place.parent)
+        except OSError as error:
+            raise OutputRefused(f"{self.name}: cannot be made: {error.strerror}; name another place") from error
+        self._file = os.fdopen(fd, "wb")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:  # not finished: nothing of it stays
+            with suppress(OSError):
+                os.unlink(self._temporary)
+            with suppress(OSError):
+                self._file.close()
+
+    def begun(self, service: Service) -> Service:
+        """`service`; what a daemon that broke off had sent is thrown away."""
+        if self._file is not None:
+            self._file.seek(0)
+            self._file.truncate()
+        return service
+
+    def take(self, text: str) -> None:
+        """Write one piece.
+
+        Raises:
+            OutputRefused: the disk is full or fails.
+        """
+        if self._file is not None:
+            self._failing(self._file.write, text.encode("utf-8", "replace"))
+
+    def finish(self) -> None:
+        """Give it its name, when the disk has all of it.
+
+        Raises:
+            OutputRefused: the disk is full or fails; what stood there before still does.
+        """
+        if self._file is None:
+            return
+        self._failing(self._settle, self._file)
+        self._file = None
+
+    def _settle(self, file: IO[bytes]) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        os.replace(self._temporary, self._place)
+
+    def _failing(self, call: Any, argument: Any) -> None:
+        try:
+            call(argument)
+        except OSError as error:
+            cause = error.strerror or str(error)
+            raise OutputRefused(f"{self.name}: {cause}; make room or name another place, and begin anew") from error

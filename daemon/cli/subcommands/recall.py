@@ -1,0 +1,124 @@
+"""``reconstitute recall``: search with everything that can be asked; best first, with where, when and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from daemon.cli import terminal
+from daemon.cli.settings import NOTHING, Settings
+from daemon.cli.subcommands.recall_messages import show_all
+from daemon.cli.subcommands.recall_options import Searching, ask, with_options
+
+INDENT = "    "
+SNIPPET_LINES = 8
+_LABELS = {"semantic": "by meaning"}
+"""How a result was found, where that is not by words. Whether these are only near ones, each result says by `near`."""
+FEW = 3
+"""With fewer results than this, what else could be tried is shown as well."""
+
+
+@click.command(cls=Searching)
+@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@with_options("recall", "query")
+@click.pass_obj
+def command(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Search everything that was said, done and printed in all recorded sessions. Ends with 4 when nothing is found.
+
+    \b
+    Examples:
+      reconstitute recall rate limit
+      reconstitute recall --match fuzzy ECONNREFUSD --last 30d
+      reconstitute recall --match literal --tool bash 'npm test'
+      reconstitute recall why a list --directory . --role assistant --expand context
+      reconstitute recall migration --group session --json
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    query = " ".join(words)
+    answer = ask(settings, "recall", as_json, given, query=query)
+    results = answer.get("results") or []
+    if not as_json:
+        _show(answer, results, query)
+    return 0 if results else NOTHING
+
+
+def _show(answer: dict[str, Any], results: list[dict[str, Any]], query: str) -> None:
+    for result in results:
+        show_result(result)
+    for expanded in answer.get("expanded") or ():
+        _show_expanded(expanded)
+    if not results:
+        terminal.say(f"Nothing found for {terminal.plain(query)!r}.")
+    if len(results) < FEW:
+        for miss in answer.get("nearMisses") or ():
+            terminal.say(terminal.dim(terminal.fold(_miss(miss), "", INDENT)))
+        for suggestion in answer.get("suggestions") or ():
+            terminal.say(terminal.dim(terminal.fold(_suggestion(suggestion), "", INDENT)))
+
+
+def show_result(result: dict[str, Any]) -> None:
+    """One result: what and when, where, and the words around the match."""
+    kind = "/".join(str(result[key]) for key in ("kind", "toolName") if result.get(key))
+    count = result.get("hitCount") or 0
+    facts = [
+        str(result.get("role") or ""),
+        terminal.moment(result.get("time")),
+        kind,
+        _LABELS.get(str(result.get("matchMode")), "near match" if result.get("near") else ""),
+        terminal.count(count, "hit") if count > 1 else "",
+        "archived" if result.get("archived") else "",
+        "deleted in OpenCode" if result.get("deleted") else "",
+    ]
+    rest = " · ".join(fact for fact in facts if fact)
+    title = " ".join(str(result.get("sessionTitle") or result.get("sessionID") or "").split())
+    room = max(20, terminal.width() - terminal.columns(rest) - 3)
+    terminal.say(f"{terminal.bold(terminal.shorten(title, room))} {terminal.dim('· ' + rest)}")
+    places = [str(result[key]) for key in ("directory", "sessionID", "messageID") if result.get(key)]
+    terminal.say(INDENT + terminal.dim(terminal.line(" · ".join(places))))
+    for line in snippet_lines(str(result.get("snippet") or "")):
+        terminal.say(INDENT + terminal.mark(line, result.get("matchedTerms")))
+    for reason in _remarks(result):
+        terminal.say(terminal.dim(terminal.fold(reason, INDENT, INDENT)))
+    terminal.say()
+
+
+def snippet_lines(snippet: str) -> list[str]:
+    """The snippet folded to the terminal; its own line breaks and indentation stay, empty lines go."""
+    room = terminal.width() - len(INDENT)
+    lines: list[str] = []
+    for line in terminal.plain(snippet).expandtabs(4).splitlines():
+        lines += terminal.wrap(line, room)
+    return [*lines[:SNIPPET_LINES], "…"] if len(lines) > SNIPPET_LINES else lines
+
+
+def _remarks(result: dict[str, Any]) -> list[str]:
+    """What stands there in place of what was asked for, and what --explain adds."""
+    pairs = [pair for pair in result.get("near") or () if isinstance(pair, list) and len(pair) == 2]
+    spelt = [f"{there} for {asked}" for asked, there in pairs]
+    reasons = [str(reason) for reason in result.get("matchReasons") or ()]
+    return [
+        *([f"near: {', '.join(spelt)}"] if spelt else []),
+        *([f"score {result.get('score')}: {'; '.join(reasons)}"] if reasons else []),
+    ]
+
+
+def _miss(miss: dict[str, Any]) -> str:
+    """A session that had something like it."""
+    named = " · ".join(str(miss[key]) for key in ("title", "sessionID") if miss.get(key))
+    terms = f" ({', '.join(map(str, miss['terms']))})" if miss.get("terms") else ""
+    return f"near: {named}: {miss.get('reason', '')}{terms}"
+
+
+def _suggestion(suggestion: dict[str, Any]) -> str:
+    return f"try: {suggestion.get('action', '')} ({suggestion.get('reason', '')})"
+
+
+def _show_expanded(expanded: dict[str, Any]) -> None:
+    number = int(expanded.get("resultIndex") or 0) + 1
+    terminal.say(terminal.bold(f"Result {number} in full"))
+    terminal.say()
+    elsewhere = {int(one["resultIndex"]) + 1 for one in expanded.get("shownBefore") or ()}
+    for other in sorted(elsewhere):
+        terminal.say(terminal.dim(f"{INDENT}in part shown above, with result {other}"))
+    whole = expanded.get("message")
+    show_all([whole] if isinstance(whole, dict) else expanded.get("messages") or [])

@@ -1,0 +1,108 @@
+"""The options of the recall commands, made from what may be asked (recall.query.request), and how the answer is got.
+
+Only what the user wrote is sent: the defaults are the service's, so that every door has the same ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import click
+import msgspec
+
+from daemon.cli import terminal
+from daemon.cli.settings import Settings, absolute
+from daemon.recall.query.request import CALLS
+
+NAMES = {
+    "sessionID": "--session",
+    "projectID": "--project",
+    "toolName": "--tool",
+    "kinds": "--kind",
+    "maxChars": "--max-chars",
+}
+"""Options that are not called as their argument is."""
+_MEANT_AS_PATH = frozenset({"directory", "path"})
+
+
+class Searching(click.Command):
+    """A command whose words are a query, which may begin as an option does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            fix = f"to look for it, write -- before the query: {ctx.command_path} -- {error.option_name}"
+            raise click.UsageError(f"{error.format_message()} {fix}", ctx) from None
+
+
+def with_options(call: str, *left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: an option for each argument of `call`, but for those that the command takes as words, and --json."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        function = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(function)
+        schema = CALLS[call]
+        hints = get_type_hints(schema, include_extras=True)
+        for field in reversed(msgspec.structs.fields(schema)):
+            if field.encode_name not in left_out:
+                function = _option(field, hints[field.name])(function)
+        return function
+
+    return decorate
+
+
+def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The answer to `call`, its warnings said on stderr; with `as_json` printed as well.
+
+    `given` are the options as click names them, `more` what the command took as words.
+    """
+    fields = {field.name: field.encode_name for field in msgspec.structs.fields(CALLS[call])}
+    arguments = {fields[name]: value for name, value in given.items() if value not in (None, ())}
+    arguments |= {name: value for name, value in more.items() if value}
+    for name in _MEANT_AS_PATH & arguments.keys():
+        if arguments[name].strip():  # a blank one is none, as at every other door, and not the current folder
+            arguments[name] = absolute(arguments[name])
+    arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in arguments.items()}
+    answer = settings.ask(lambda service: service.recall(call, arguments, here=os.getcwd()))
+    for warning in answer.get("warnings") or ():
+        terminal.note(warning)
+    if as_json:
+        terminal.data(answer)
+    return answer
+
+
+def _option(field: msgspec.structs.FieldInfo, hint: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    kind, *notes = get_args(hint)
+    described = next((note.description for note in notes if isinstance(note, msgspec.Meta)), "") or ""
+    name = NAMES.get(field.encode_name) or "--" + _hyphened(field.encode_name)
+    if kind is bool and field.default is True:
+        return click.option(f"{name}/--no-{name[2:]}", field.name, default=None, help=described)
+    if kind is bool:
+        return click.option(name, field.name, is_flag=True, default=None, help=described)
+    shown = field.default if field.default not in ("", None, msgspec.NODEFAULT) else ""
+    text = f"{described.rstrip('.')}.{f'  [default: {shown}]' if shown != '' else ''}"
+    if get_origin(kind) is Literal:
+        choice = click.Choice(get_args(kind), case_sensitive=False)
+        return click.option(name, field.name, type=choice, default=None, help=text)
+    if get_origin(kind) is list:
+        words = get_args(get_args(kind)[0])
+        said = f"{text} Any of {', '.join(words)}. Repeatable." if words else f"{text} Repeatable."
+        return click.option(name, field.name, multiple=True, metavar="KIND", help=said)
+    # Numbers go as text too: the service reads them, keeps them within bounds, and says so.
+    return click.option(name, field.name, metavar=_metavar(kind), default=None, help=text)
+
+
+def _metavar(kind: Any) -> str:
+    kinds = get_args(kind) or (kind,)
+    words = [word for one in kinds if get_origin(one) is Literal for word in get_args(one)]
+    if str in kinds:
+        return "TIME" if float in kinds else "TEXT"
+    return "|".join(["N", *words])
+
+
+def _hyphened(name: str) -> str:
+    return re.sub(r"[A-Z]+", lambda found: "-" + found[0].lower(), name).replace("_", "-")

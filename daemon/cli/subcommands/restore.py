@@ -1,0 +1,140 @@
+"""``reconstitute restore``: recorded files, byte for byte, into a new folder.
+
+The service finds the contents; this process writes them, so that they are the user's own, readable for nobody else,
+wherever the user may write. What is written and why something is not is said for every file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from daemon.cli import terminal
+from daemon.cli.progress import progress
+from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
+from daemon.errors import OutputRefused
+
+if TYPE_CHECKING:
+    from daemon.control.calls import FileContent, Service
+    from daemon.filesystem.new_folder import NewFolder
+
+_MOST_SHOWN = 20
+_FEW = 5
+"""More files than this that are left out for the same reason are counted, not listed."""
+
+
+@click.command()
+@click.argument("path")
+@click.option("--to", metavar="DIR", required=True, help="A new or empty folder to write into.")
+@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--deleted", is_flag=True, help="Also what deleted files held before.")
+@click.option(
+    "--grade",
+    type=click.Choice(["verified", "proven", "stale", "partial"]),
+    default="proven",
+    show_default=True,
+    help="The least grade to write; files of which lines are missing get a name that ends in .partial.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@click.pass_obj
+def command(settings: Settings, *, path: str, to: str, at: str, deleted: bool, grade: str, as_json: bool) -> int:
+    """Write the recorded files at or beneath PATH into DIR, each with exactly the bytes it had.
+
+    Only what is proven is written unless --grade asks for less, and whatever is left out is listed with the reason. The
+    paths in DIR are those beneath PATH. Ends with 0 when everything was written, with 3 when something was left out or
+    was not proven, with 4 when there was nothing to write. Deleted files count only with --deleted.
+
+    \b
+    Examples:
+      reconstitute restore ~/projects/shop --to ~/shop-back
+      reconstitute restore ~/projects/shop --to ~/shop-back --at 2026-05-31T18:00
+      reconstitute restore ~/projects/shop --to ~/shop-back --deleted --grade partial
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    from daemon.filesystem.new_folder import NewFolder  # noqa: PLC0415 - each command loads what it needs
+
+    place, config = absolute(path), settings.load()
+    with NewFolder(Path(absolute(to)), (*config.opencode_dirs, config.archive_dir)) as folder:
+        writing = _Writing(folder)
+        with progress() as step:
+            answer = settings.ask(
+                lambda service: writing.begun(service).restore(
+                    place, at=at, deleted=deleted, grade=grade, take=writing.take, progress=step
+                )
+            )
+        folder.finish()
+    for warning in answer.get("warnings") or ():
+        terminal.note(warning)
+    skipped = writing.skipped + (answer.get("skipped") or [])
+    if as_json:
+        terminal.data({"written": writing.written, "skipped": skipped})
+    else:
+        _show(writing.written, skipped, folder.path)
+    if not writing.written:
+        return NOTHING
+    is_whole = len(skipped) == answer.get("deleted", 0) and all(w["grade"] in _CERTAIN for w in writing.written)
+    return 0 if is_whole else NOT_PROVEN
+
+
+_CERTAIN = ("verified", "proven")
+
+
+class _Writing:
+    """What has been written so far, and what could not be."""
+
+    def __init__(self, folder: NewFolder) -> None:
+        self._folder = folder
+        self.written: list[dict[str, Any]] = []
+        self.skipped: list[dict[str, str]] = []
+
+    def begun(self, service: Service) -> Service:
+        """`service`, when nothing has been written yet.
+
+        Raises:
+            OutputRefused: the daemon broke off in the middle, and this would be the second time.
+        """
+        if self._folder.files:
+            there = terminal.count(self._folder.files, "file")
+            raise OutputRefused(
+                f"{self._folder.path}: the daemon broke off; {there} there and complete, the rest is not; "
+                "remove the folder and begin anew"
+            )
+        self.skipped.clear()
+        return service
+
+    def take(self, content: FileContent) -> None:
+        """Write one file."""
+        reason = self._folder.write(content.relative, content.data, executable=content.executable)
+        if reason:
+            self.skipped.append({"path": content.path, "reason": reason})
+            return
+        self.written.append(
+            {
+                "path": content.path,
+                "file": content.relative,
+                "grade": content.grade,
+                "sha256": content.sha256,
+                "size": len(content.data),
+            }
+        )
+
+
+def _show(written: list[dict[str, Any]], skipped: list[dict[str, str]], folder: Path) -> None:
+    if written:
+        grades = [f"{n} {g}" for g in (*_CERTAIN, "stale", "partial") if (n := sum(w["grade"] == g for w in written))]
+        size = terminal.size(sum(entry["size"] for entry in written))
+        where = terminal.line(folder)
+        terminal.say(f"Wrote {terminal.count(len(written), 'file')} ({', '.join(grades)}), {size}, into {where}.")
+    else:
+        terminal.say("Nothing was written.")
+    alike = Counter(entry["reason"] for entry in skipped)
+    several = {reason: number for reason, number in alike.items() if number > _FEW}
+    for reason, number in several.items():
+        terminal.note(f"left out {number} files: {reason}")
+    single = [entry for entry in skipped if entry["reason"] not in several]
+    for entry in single[:_MOST_SHOWN]:
+        terminal.note(f"left out {terminal.line(entry['path'])}: {entry['reason']}")
+    if len(single) > _MOST_SHOWN:
+        terminal.note(f"and {len(single) - _MOST_SHOWN} more left out; --json lists them all")

@@ -1,0 +1,147 @@
+"""What a change leaves known of a file whose text is not certain: by OpenCode's rules, and by its recorded diff.
+
+Where every line is known, only how they end is not: all texts that it may be are changed by OpenCode's own rules, and
+what those that fit the record agree on is known. Otherwise the diff tells where the known lines are now, and, where it
+surely shows lines as they are, what stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from daemon.files.apply import recorded_diffs, rules
+from daemon.files.fragments import Fragments, Run
+from daemon.model import FileEdit, Operation
+from daemon.transcript.patch_text import Hunk
+
+_PLACE = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_LEAST_CONTEXT = 3
+"""Unchanged lines that every diff shows behind a change, unless the file ends there."""
+
+
+def changed(fragments: Fragments, edit: FileEdit, make: Callable[[str], rules.Outcome]) -> Fragments | None:
+    """All lines after an edit of a file of which all are known; None where they are not certain.
+
+    `make` is the edit by OpenCode's rules. Nothing is left where none of the possible texts can have been changed so:
+    then something else has changed the file before.
+    """
+    made: set[str] = set()
+    for text in _texts(fragments):
+        outcome = make(text)
+        if outcome.text is None and not outcome.refused:
+            return None
+        if outcome.text is None:
+            continue
+        if edit.operation is not Operation.EDIT or recorded_diffs.fits(text, outcome.text, edit.hunks):
+            made.add(outcome.text)
+    lines = {rules.shown(text) for text in made}
+    if len(lines) > 1:
+        return None
+    ends = {text.endswith("\n") for text in made}
+    runs = tuple(Run(1, tuple(text.split("\n"))) for text in lines)
+    return Fragments(runs, is_all=bool(runs), newline=ends.pop() if len(ends) == 1 else None)
+
+
+def _texts(fragments: Fragments) -> Iterator[str]:
+    """Every text that the file may have: with and without final newline, CRs and byte order mark."""
+    plain = "\n".join(fragments.runs[0].lines)
+    for newline in (True, False) if fragments.newline is None else (fragments.newline,):
+        text = plain + "\n" * newline
+        for ended in dict.fromkeys((text, text.replace("\r\n", "\n").replace("\n", "\r\n"))):
+            yield ended
+            yield rules.BOM + ended
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One hunk: the numbers of its first lines before and after, its lines, and which sides the mark says to end."""
+
+    old_first: int
+    new_first: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    old_marked: bool
+    new_marked: bool
+
+    @property
+    def reaches_end(self) -> bool:
+        """Whether the file must end behind it."""
+        pairs = zip(reversed(self.old), reversed(self.new), strict=False)
+        same = next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(self.old), len(self.new)))
+        return self.old_marked or self.new_marked or same < _LEAST_CONTEXT
+
+
+def by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
+    """The known lines after an edit as its recorded diff shows them; None without one that can be read.
+
+    The diff has lost the lines' common indentation: its lines are exact only if one of them is known and shown whole.
+    """
+    hunks = [hunk for hunk in map(_read, edit.hunks) if hunk is not None]
+    if not hunks or len(hunks) != len(edit.hunks):
+        return None
+    placed = [run for run in fragments.runs if run.first is not None]
+    known = {run.first_line + n: line for run in placed for n, line in enumerate(run.lines)}
+    cuts = _cuts(known, hunks)
+    if cuts is None or len(cuts) > 1:  # what was known is not so any more
+        known, cuts = {}, set()
+    after: dict[int, str] = {}
+    behind, shift = 1, 0
+    for hunk in hunks:
+        shift = hunk.new_first - hunk.old_first
+        after |= {n + shift: line for n, line in known.items() if behind <= n < hunk.old_first}
+        if cuts == {0}:
+            after |= dict(enumerate(hunk.new, hunk.new_first))
+        behind = hunk.old_first + len(hunk.old)
+        shift = hunk.new_first + len(hunk.new) - behind
+    end, is_end = hunks[-1].new_first + len(hunks[-1].new) - 1, hunks[-1].reaches_end
+    if not is_end:
+        after |= {n + shift: line for n, line in known.items() if n >= behind}
+    is_all = is_end and 0 < end == len(after)
+    loose = Fragments(tuple(run for run in fragments.runs if run.first is None)).edited(edit.old or "", edit.new or "")
+    text = "\n".join(after[n] for n in sorted(after))
+    rest = [run for run in loose.runs if run.first is None and "\n".join(run.lines) not in text]
+    return Fragments(
+        (*_runs(after), *(() if is_all else rest)), is_all, not hunks[-1].new_marked if is_end and end else None
+    )
+
+
+def _read(hunk: Hunk) -> _Shown | None:
+    head, old, new, _ = hunk
+    place = _PLACE.match(head)
+    if place is None:
+        return None
+    (old, old_marked), (new, new_marked) = _side(old), _side(new)
+    # A side without lines names the line before it.
+    return _Shown(int(place[1]) + (not old), int(place[2]) + (not new), old, new, old_marked, new_marked)
+
+
+def _side(lines: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+    """The lines of one side, and whether they end the file without a newline."""
+    is_marked = lines[-1:] == (recorded_diffs.NO_NEWLINE,)
+    return (lines[:-1] if is_marked else lines), is_marked
+
+
+def _cuts(known: dict[int, str], hunks: list[_Shown]) -> set[int] | None:
+    """How much indentation the diff has taken away, by the known lines that it shows; None where it shows others."""
+    found: set[int] = set()
+    for hunk in hunks:
+        for number, seen in enumerate(hunk.old, hunk.old_first):
+            line = known.get(number, seen).rstrip("\r")
+            if number in known and (line.strip() or seen.strip()):
+                cut = len(line) - len(seen)
+                if not line.endswith(seen) or line[:cut].strip():
+                    return None
+                found.add(cut)
+    return found
+
+
+def _runs(known: dict[int, str]) -> list[Run]:
+    runs: list[Run] = []
+    for number, line in sorted(known.items()):
+        if runs and runs[-1].end == number:
+            runs[-1] = Run(runs[-1].first, (*runs[-1].lines, line))
+        else:
+            runs.append(Run(number, (line,)))
+    return runs

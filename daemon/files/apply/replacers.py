@@ -1,0 +1,280 @@
+"""Where OpenCode looks for the old text of an edit when it does not stand in the file just once as it is.
+
+OpenCode then tries a series of ever looser ways, each of which names places of the file that the old text may have
+meant; the first place whose text occurs once (or at all, when every place is to be replaced) is taken. `candidates`
+names these places in OpenCode's order, each by its text; choosing among them is up to `matching`. Read in, and checked
+against, the versions from 0.5.29 to 1.18.33 (formats section 9, 5).
+
+Two of its nine ways are left out, since they name no place that an earlier one has not named: another indentation is
+also another run of blanks, and the exact text is sought first of all. A trimmed line is one without the blanks at its
+ends. The searches are not OpenCode's: whole runs of lines are found by one search in the joined text, so that a file of
+10 MB takes about a second; what would take many raises TooCostlyError.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from daemon.files.apply.distance import Costs, TooCostlyError, distance
+from daemon.transcript.javascript import BLANK_RUN, BLANKS, collapsed, length
+
+_ALIKE_STRICT = 0.65
+_ALIKE_OF_SEVERAL = 0.3
+_LONGEST_OLD = 20_000  # lines; JavaScript itself gives up on some searches for more
+_ESCAPED = re.compile(r"\\([ntr'\"`\\\n$])")
+_MEANT = {"n": "\n", "t": "\t", "r": "\r"}
+_NEVER = "\udfff"  # stands in no file, since half a character cannot be written
+
+
+class Lines:
+    """A file's text as lines, in the forms that the ways of matching compare."""
+
+    def __init__(self, text: str, costs: Costs) -> None:
+        self.text = text
+        self.costs = costs
+        self.rows = text.split("\n")
+
+    @cached_property
+    def trimmed(self) -> list[str]:
+        """Each line without the blanks at its ends."""
+        return [row.strip(BLANKS) for row in self.rows]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins in the text."""
+        return [0, *accumulate(len(row) + 1 for row in self.rows)][:-1]
+
+    def block(self, start: int, count: int) -> str:
+        """The text of `count` lines."""
+        self.costs.spend(1 + count // 16)
+        return "\n".join(self.rows[start : start + count])
+
+    def line_at(self, offset: int) -> int:
+        """The line that the character at `offset` stands on."""
+        return bisect_left(self.starts, offset + 1) - 1
+
+
+def candidates(text: str, old: str, strict: bool, costs: Costs) -> Iterator[tuple[str, str]]:
+    """(name of the way, text of a place that it finds) in OpenCode's order, without the exact text itself.
+
+    `strict` are the rules since 1.17, which want more of a block's middle to be alike. `old` is not empty.
+    """
+    wanted = old.split("\n")
+    if len(wanted) > _LONGEST_OLD:
+        raise TooCostlyError
+    file = Lines(text, costs)
+    ways: tuple[tuple[str, Callable[[], Iterable[str]]], ...] = (
+        ("lines without their outer blanks", lambda: _trimmed_lines(file, wanted)),
+        ("first and last line of a block", lambda: _anchored(file, wanted, strict)),
+        ("any run of blanks alike", lambda: _any_blanks(file, old, wanted)),
+        ("escapes resolved", lambda: _escapes_resolved(file, old)),
+        ("old text without its outer blanks", lambda: _outer_blanks_dropped(file, old, wanted)),
+        ("half of a block's lines", lambda: _half_alike(file, wanted)),
+    )
+    for name, way in ways:
+        for place in way():
+            yield name, place
+
+
+def is_oversized(place: str, old: str) -> bool:
+    """Whether OpenCode since 1.17 refuses the edit because `place` is so much larger than `old`."""
+    lines = old.count("\n") + 1
+    if place.count("\n") + 1 >= max(lines + 3, 2 * lines):
+        return True
+    size = length(old.strip(BLANKS))
+    return lines > 1 and length(place.strip(BLANKS)) > max(size + 500, 4 * size)
+
+
+def _without_end(wanted: Sequence[str]) -> Sequence[str]:
+    return wanted[:-1] if wanted[-1] == "" else wanted
+
+
+def _runs(keys: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
+    """Each place where `wanted` stands in `keys` entry for entry; an entry holds no newline."""
+    hay, needle = ("\n" + "\n".join(part) + "\n" for part in (keys, wanted))
+    at = hay.find(needle)
+    if at < 0:
+        return
+    starts = [0, *accumulate(len(key) + 1 for key in keys)]
+    while at >= 0:
+        yield bisect_left(starts, at)
+        at = hay.find(needle, at + 1)
+
+
+def _trimmed_lines(file: Lines, wanted: Sequence[str]) -> Iterator[str]:
+    wanted = _without_end(wanted)
+    for start in _runs(file.trimmed, [row.strip(BLANKS) for row in wanted]):
+        yield file.block(start, len(wanted))
+
+
+def _blocks(file: Lines, first: str, last: str) -> Iterator[tuple[int, int]]:
+    """(first line, how many) from each line that is `first` to the next `last` that is not on the line behind it."""
+    ends = [number for number, row in enumerate(file.trimmed) if row == last]
+    for start, row in enumerate(file.trimmed):
+        if row != first:
+            continue
+        at = bisect_left(ends, start + 2)
+        if at == len(ends):
+            return
+        yield start, ends[at] - start + 1
+
+
+def _anchored(file: Lines, wanted: Sequence[str], strict: bool) -> Iterator[str]:
+    if len(wanted) < 3:
+        return
+    inner = [row.strip(BLANKS) for row in _without_end(wanted)]
+    size = len(inner)
+    found = list(_blocks(file, inner[0], inner[-1]))
+    if strict:
+        found = [block for block in found if abs(block[1] - size) <= max(1, size // 4)]
+    if not found:
+        return
+    if len(found) == 1:
+        chosen = found[0]
+        is_alike = not strict or _reaches(file, inner, chosen)
+    else:
+        scores = [_likeness(file, inner, block) for block in found]
+        best = max(scores)
+        chosen = found[scores.index(best)]
+        is_alike = best >= (_ALIKE_STRICT if strict else _ALIKE_OF_SEVERAL)
+    if is_alike:
+        yield file.block(*chosen)
+
+
+def _shares(file: Lines, inner: Sequence[str], block: tuple[int, int]) -> Iterator[float]:
+    """How alike the lines between first and last are, pair by pair; two empty lines are passed over."""
+    start, count = block
+    for number in range(1, min(len(inner), count) - 1):
+        one, other = file.trimmed[start + number], inner[number]
+        longer = max(length(one), length(other))
+        file.costs.spend(1)
+        if longer:
+            yield 1 - distance(one, other, file.costs) / longer
+
+
+def _reaches(file: Lines, inner: Sequence[str], block: tuple[int, int]) -> bool:
+    """Whether the only block is alike enough; summed in OpenCode's order, so that the rounding is the same."""
+    pairs = min(len(inner), block[1]) - 2
+    if pairs <= 0:
+        return True
+    total = 0.0
+    for share in _shares(file, inner, block):
+        total += share / pairs
+        if total >= _ALIKE_STRICT:
+            return True
+    return False
+
+
+def _likeness(file: Lines, inner: Sequence[str], block: tuple[int, int]) -> float:
+    pairs = min(len(inner), block[1]) - 2
+    if pairs <= 0:
+        return 1.0
+    total = 0.0
+    for share in _shares(file, inner, block):
+        total += share
+    return total / pairs
+
+
+def _any_blanks(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
+    sought = collapsed(old)
+    lines = [collapsed(row) for row in file.rows]
+    words: re.Pattern[str] | None = None
+    for row, line in zip(file.rows, lines, strict=True):
+        if line == sought:
+            yield row
+        elif sought in line:
+            words = words or re.compile(BLANK_RUN.join(map(re.escape, sought.split(" "))))
+            yield words.search(row)[0]  # type: ignore[index]  # the collapsed line holds the words, so does the line
+    if len(wanted) < 2:
+        return
+    # All lines as one, a space behind each that is not empty: a block of lines is a slice of it.
+    joined = "".join(line + " " for line in lines if line)
+    ends = [0, *accumulate(len(line) + 1 if line else 0 for line in lines)]
+    for start in range(len(lines) - len(wanted) + 1):
+        size = max(0, ends[start + len(wanted)] - ends[start] - 1)
+        if size == len(sought) and joined.startswith(sought, ends[start]):
+            yield file.block(start, len(wanted))
+
+
+def _resolved(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), text)
+
+
+def _escapes_resolved(file: Lines, old: str) -> Iterator[str]:
+    if "\\" not in old and "\\" not in file.text:
+        return
+    sought = _resolved(old)
+    if sought in file.text:
+        yield sought
+    wanted = sought.split("\n")
+    # A line whose own escapes hold a newline would make the block longer than what is sought. A backslash at the end
+    # of a line escapes the newline behind it, but for the block's last line, which has none.
+    inner = [_resolved(row + "\n")[:-1] for row in file.rows]
+    inner = [_NEVER if "\n" in row else row for row in inner]
+    last = len(wanted) - 1
+    for start in _runs(inner, wanted[:-1]) if last else range(len(inner)):
+        if start + last < len(file.rows) and _resolved(file.rows[start + last]) == wanted[-1]:
+            yield file.block(start, len(wanted))
+
+
+def _outer_blanks_dropped(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
+    sought = old.strip(BLANKS)
+    if sought == old:
+        return
+    if sought in file.text:
+        yield sought
+    for start in _padded(file, sought, len(wanted)) if sought else _empty_runs(file, len(wanted)):
+        yield file.block(start, len(wanted))
+
+
+def _empty_runs(file: Lines, count: int) -> Iterator[int]:
+    """Where `count` lines without anything but blanks begin."""
+    return _runs(file.trimmed, [""] * count)
+
+
+def _padded(file: Lines, sought: str, count: int) -> list[int]:
+    """Where `count` lines begin that hold nothing but `sought` and blanks."""
+    found: set[int] = set()
+    at = file.text.find(sought)
+    while at >= 0:
+        first, last = file.line_at(at), file.line_at(at + len(sought) - 1)
+        head = file.text[file.starts[first] : at]
+        tail = file.text[at + len(sought) : file.starts[last] + len(file.rows[last])]
+        if not (head + tail).strip(BLANKS):
+            found.update(_spans(file, first, last, count))
+        at = file.text.find(sought, at + 1)
+    return sorted(found)
+
+
+def _spans(file: Lines, first: int, last: int, count: int) -> Iterator[int]:
+    """Where `count` lines begin that hold those from `first` to `last`, and else only empty ones."""
+    spare = count - (last - first + 1)
+    if spare < 0:
+        return
+    above = below = 0
+    while above < spare and above < first and not file.trimmed[first - above - 1]:
+        above += 1
+    while below < spare and last + below + 1 < len(file.rows) and not file.trimmed[last + below + 1]:
+        below += 1
+    for up in range(above + 1):
+        if spare - up <= below:
+            yield first - up
+
+
+def _half_alike(file: Lines, wanted: Sequence[str]) -> Iterator[str]:
+    if len(wanted) < 3:
+        return
+    inner = [row.strip(BLANKS) for row in _without_end(wanted)]
+    for start, count in _blocks(file, inner[0], inner[-1]):
+        if count != len(inner):
+            continue
+        file.costs.spend(1 + count // 8)
+        pairs = [
+            pair for pair in zip(file.trimmed[start + 1 : start + count - 1], inner[1:-1], strict=True) if any(pair)
+        ]
+        if not pairs or sum(one == other for one, other in pairs) / len(pairs) >= 0.5:
+            yield file.block(start, count)

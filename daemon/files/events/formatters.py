@@ -1,0 +1,61 @@
+"""Whether OpenCode may have run a formatter on a file after one of its tools had changed it.
+
+OpenCode runs the formatters for a file's extension before the call of `write`, `edit` or `apply_patch` ends, and
+records nothing of it. These are facts of its versions 1.1.65, 1.14.34, 1.15.13 and 1.18.33:
+
+* Formatters are chosen by extension alone, as it is written (`.R` is not `.r`). Which of them then run depends on
+  installed commands and on files of the project (`package.json`, `biome.json`, `.clang-format`, ...), of which no
+  record tells. So a built-in formatter may have run wherever the extension fits.
+* Up to 1.3 they run unless the configuration says no. Since 1.14.34 at the latest they run only if `formatter` in the
+  configuration is `true` or a table. A table adds to the built-in ones, with extensions of its own.
+* What a `write` or a patch records is the text before the formatter. What an `edit` records, text or diff, is the text
+  after it, unless its old text was empty.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from daemon.model import FileEdit, Operation
+from daemon.opencode.configuration import ANY, Settings
+from daemon.transcript.evidence.reads import release
+
+AS_WRITTEN = "as written; a formatter may have run"
+FORMATTED = "the diff that was recorded with it shows other lines: a formatter ran after it"
+TOOLS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
+"""The tools after which OpenCode formats."""
+_OPT_IN = (1, 14, 34)
+_WITHOUT_LATER = (1, 1, 65)
+"""The last version known to lack the formatters for `_LATER`."""
+_WEB = ".js .jsx .mjs .cjs .ts .tsx .mts .cts .html .htm .css .scss .sass .less .vue .svelte .json .jsonc"
+_TEXT = ".yaml .yml .toml .xml .md .mdx .graphql .gql .tex"
+_NATIVE = ".go .zig .zon .c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .ino .C .H .kt .kts .dart .ml .mli .rs .hs .gleam"
+_SCRIPTS = ".py .pyi .R .rb .rake .gemspec .ru .erb .ex .exs .eex .heex .leex .neex .sface .sh .bash .php"
+_SYSTEMS = ".tf .tfvars .nix"
+_BUILT_IN = frozenset(f"{_WEB} {_TEXT} {_NATIVE} {_SCRIPTS} {_SYSTEMS}".split())
+_LATER = frozenset({".clj", ".cljs", ".cljc", ".edn", ".d"})
+_CHANGES = frozenset({Operation.WRITE, Operation.EDIT, Operation.PATCH})
+_NONE = Settings()
+
+
+def may_run(edit: FileEdit, settings: Settings = _NONE) -> bool:
+    """Whether a formatter may have run after this change, given all that is known of the configuration."""
+    if edit.tool not in TOOLS or edit.operation not in _CHANGES:
+        return False
+    extension = _extension(edit.path)
+    if settings.extensions & {extension, ANY}:
+        return True
+    version = release(edit.version)
+    is_later = extension in _LATER and (version is None or version > _WITHOUT_LATER)
+    return (extension in _BUILT_IN or is_later) and (settings.is_on or version is None or version < _OPT_IN)
+
+
+def shows_it(edit: FileEdit) -> bool:
+    """Whether the text that is recorded with a change is the one after the formatter."""
+    return edit.operation is Operation.EDIT and edit.old != ""
+
+
+def _extension(path: str) -> str:
+    """As Node tells it: a name that only begins with a dot has none."""
+    name = posixpath.basename(path)
+    return name[name.rindex(".") :] if "." in name[1:] else ""

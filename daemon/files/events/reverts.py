@@ -1,0 +1,185 @@
+"""What reverts did to files: a revert sets them back, and is itself recorded as no call (formats sections 6 and 9, 13).
+
+OpenCode takes each file that a `patch` part behind the chosen message or part names back to that part's tree; ignored
+files and everything without git stay as they are. What came of that, the recorded diff says; without one the `patch`
+parts do, where it is certain from which of them on. Where neither does, the file is in doubt.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from daemon.archive import Archive
+from daemon.files.events.revert_records import Revert, is_from, reverts
+from daemon.files.history import BROUGHT_BACK, REVERTED, SET_BACK
+from daemon.files.trees import LINK_MODE, MODULE_MODE, UNKNOWN, Entry, is_beneath
+from daemon.model import FileEdit, Operation
+from daemon.records import blob_id
+from daemon.transcript.evidence import git_diff
+
+PENDING = "a revert of the session covers it, and what it was set back to is not recorded"
+_OBSERVED = frozenset({Operation.READ, Operation.READ_RANGE, Operation.SNAPSHOT, Operation.STATE})
+_NO_FILE = frozenset({LINK_MODE, MODULE_MODE, UNKNOWN})
+_EMPTY = blob_id(b"")
+
+_changes = lru_cache(maxsize=64)(git_diff.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a revert left of a file: the content with this git id, or this text; no file where it is neither."""
+
+    blob: str = ""
+    text: str | None = None
+    is_known: bool = True
+
+
+_GONE, _UNKNOWN = _Left(), _Left(is_known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """A file that a revert may have set back: its path, its name in the work tree, its events that were reverted."""
+
+    path: str
+    name: str
+    edits: list[FileEdit]
+
+    @property
+    def steps(self) -> list[FileEdit]:
+        found = (edit for edit in self.edits if edit.operation is Operation.STEP)
+        return sorted(found, key=lambda edit: (edit.time, edit.part_id))
+
+
+class Reverts:
+    """Adds to the events of some paths what the reverts of their sessions did to those."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def applied(self, edits: list[FileEdit]) -> list[FileEdit]:
+        """`edits`, and with them the events of reverts; in no order."""
+        found = list(edits)
+        by_session: dict[str, list[FileEdit]] = defaultdict(list)
+        changing: dict[str, list[FileEdit]] = defaultdict(list)
+        for edit in edits:
+            by_session[edit.session_id].append(edit)
+            if edit.operation not in _OBSERVED:
+                changing[edit.path].append(edit)
+        roots = {edit.other for edit in edits if edit.operation is Operation.SNAPSHOT and edit.other}
+        for session_id, own in by_session.items():
+            for revert in reverts(self._archive, session_id, own):
+                for covered in _covered(own, revert, roots):
+                    others = [e for e in changing[covered.path] if e.session_id != session_id]
+                    found += self._set_back(covered, revert, others)
+        return found
+
+    def _set_back(self, covered: _Covered, revert: Revert, others: list[FileEdit]) -> Iterator[FileEdit]:
+        """The events of one revert for one file."""
+        last = max(covered.edits, key=lambda edit: (edit.time, edit.part_id))
+        left = self._left(covered, revert)
+        if left is not None:
+            if revert.time > revert.after:
+                yield replace(_event(last, revert.after + 1, Operation.UNCLEAR, REVERTED), until=revert.time)
+            if not revert.is_told or any(revert.after < edit.time <= revert.time for edit in others):
+                # Whether there was a revert, or if it came before or after that, is not recorded: the next tree tells.
+                yield _event(last, revert.time, Operation.UNCLEAR, REVERTED)
+                return
+            yield _state(last, revert.time, left, SET_BACK)
+            if revert.until is not None:
+                yield replace(_event(last, revert.time + 1, Operation.UNCLEAR, REVERTED), until=revert.until)
+        is_rewritten = left is not None or any(revert.time < edit.time <= (revert.undone or 0) for edit in others)
+        before = self._entry(revert.tree, covered.name)
+        if revert.undone is not None and is_rewritten and before is not None:  # what the tree lacks is left as it is
+            yield _state(last, revert.undone, self._of(before), BROUGHT_BACK)
+
+    def _left(self, covered: _Covered, revert: Revert) -> _Left | None:
+        """What the revert made of the file; None where it left it alone."""
+        steps = covered.steps
+        entries = [self._entry(step.blob, covered.name) for step in steps]
+        before = self._entry(revert.tree, covered.name)
+        if revert.diff and revert.is_told:
+            return self._by_diff(covered.name, revert, entries)
+        if not steps:
+            # In no patch part: ignored, or taken too late. It stays as it is, but that all the parts are there is open.
+            return _UNKNOWN if before is not None else None
+        if revert.part:
+            return self._of(entries[0])
+        # From which part on, nothing tells: what was recorded may be the prompt of its turn.
+        return _UNKNOWN if not revert.is_told or any(entry != before for entry in entries) else None
+
+    def _by_diff(self, name: str, revert: Revert, entries: list[Entry | None]) -> _Left | None:
+        """The same by the recorded diff; `entries` are those of the file in the trees that it may have gone back to."""
+        changes = _changes(revert.diff)
+        if changes is None:
+            return _UNKNOWN
+        change = changes.get(name)
+        if change is None or change.is_gone:
+            return None if change is None else _GONE
+        source = self._entry(revert.tree, change.source)
+        if not change.blob:
+            return None if change.source == name else self._of(source)
+        for entry in entries:
+            if entry is not None and entry[1].startswith(change.blob) and self._of(entry).is_known:
+                return self._of(entry)
+        return self._patched(source, change)
+
+    def _patched(self, source: Entry | None, change: git_diff.Change) -> _Left:
+        """What the hunks of a diff make of a blob, if that has the hash that the diff names."""
+        before = b"" if source is None else self._archive.objects.blob(source[1])
+        made = None if before is None else git_diff.patched(before, change.hunks)
+        if made is None or not blob_id(made).startswith(change.blob):
+            return _UNKNOWN
+        try:
+            return _Left(text=made.decode("utf-8"))
+        except UnicodeDecodeError:
+            return _UNKNOWN
+
+    def _entry(self, tree: str, name: str) -> Entry | None:
+        return self._archive.objects.find(tree, name)
+
+    def _of(self, entry: Entry | None) -> _Left:
+        if entry is None:
+            return _GONE
+        if entry[0] in _NO_FILE:
+            return _UNKNOWN
+        if entry[1] == _EMPTY:  # which need not have been captured
+            return _Left(text="")
+        return _Left(entry[1]) if self._archive.objects.has(entry[1]) else _UNKNOWN
+
+
+def _covered(edits: list[FileEdit], revert: Revert, roots: set[str]) -> Iterator[_Covered]:
+    """The files in a work tree that git sees which messages or parts that were reverted changed."""
+    here: dict[str, list[FileEdit]] = defaultdict(list)
+    for edit in edits:
+        if _is_covered(edit, revert):
+            here[edit.path].append(edit)
+    for path in sorted(here):
+        root = max((root for root in roots if path != root and is_beneath(path, root)), key=len, default="")
+        if root and any(edit.operation not in _OBSERVED for edit in here[path]):
+            yield _Covered(path, path[len(root.rstrip("/")) + 1 :], here[path])
+
+
+def _is_covered(edit: FileEdit, revert: Revert) -> bool:
+    if not edit.message_id or edit.time > max(revert.after, revert.time):
+        return False
+    if revert.part and edit.message_id == revert.first:
+        # A patch part that is itself the first one to be reverted is not gone back from; a call is, with its step.
+        return edit.part_id > revert.part or (edit.part_id == revert.part and edit.operation is not Operation.STEP)
+    return is_from(edit.message_id, revert.first)
+
+
+def _state(last: FileEdit, time: int, left: _Left, how: str) -> FileEdit:
+    if not left.is_known:
+        return _event(last, time, Operation.UNCLEAR, PENDING)
+    return replace(_event(last, time, Operation.STATE, how), tool="revert", blob=left.blob, content=left.text)
+
+
+def _event(edit: FileEdit, time: int, operation: Operation, note: str) -> FileEdit:
+    # "~" sorts behind every part: what a revert did comes after the calls of the same millisecond.
+    part = f"~{edit.part_id}"
+    plain = FileEdit(edit.path, time, edit.session_id, edit.message_id, part, edit.tool, operation)
+    return replace(plain, note=note, version=edit.version)

@@ -1,0 +1,235 @@
+"""Programs that ran, replayed: what their text says they did, where that text is known at the time.
+
+Where it is understood, its effects take place one by one as if the command line had held them. Otherwise what was so
+far holds: a program whose words write nothing leaves everything as it was, any other may have changed every file in the
+folder that it ran in (programs.may_write). Effects are looked for beneath the path of the event, so that a question
+about one file and a question about all of them see the same.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from daemon.files import trees
+from daemon.files.replay import programs
+from daemon.files.replay.track import Track, started
+from daemon.files.replay.tracks import Tracks
+from daemon.model import FileEdit, Launch, Operation
+from daemon.redact import redact
+from daemon.transcript.shell import scripts
+from daemon.transcript.shell.calls import in_scope
+from daemon.transcript.shell.known_programs import package_scripts
+from daemon.transcript.shell.places import Effect, is_system
+
+_DEEPEST = 4
+"""Programs that start one another, of which the texts are read."""
+_MOST_READ = 64
+"""Texts that are read for one command."""
+_ELSEWHERE = re.compile(
+    r"__file__|\$\{?0\b|BASH_SOURCE|__dirname|import\.meta|__DIR__|argv\[0\]|\$PROGRAM_NAME|(?<![.\w])\.\.(?![.\w])"
+)
+"""How programs come to a folder beside the one that they were started in: their own, or one above."""
+_TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts\b")
+"""How a shell script comes by arguments without naming one of them."""
+_COMMANDING = frozenset({"sh", "bash", "source", "make", "package"})
+_SHELL_SCRIPT = re.compile(r"#![^\n]*\b(?:ba|da|z|k)?sh\b")
+_MAKEFILES = ("GNUmakefile", "makefile")
+
+
+class Launches:
+    """Takes up RUN events. `later`: the changes of each path that are still to come; `take` and `doubt` replay what a
+    program did, and that it may have done anything in a folder.
+    """
+
+    def __init__(
+        self,
+        tracks: Tracks,
+        later: Mapping[str, Iterable[FileEdit]],
+        take: Callable[[FileEdit], None],
+        doubt: Callable[[str, FileEdit], None],
+    ) -> None:
+        self._tracks = tracks
+        self._later = later
+        self._take = take
+        self._doubt = doubt
+        self._depth = self._read = 0
+        self._names_its_files: tuple[str, str | None] = "", None
+
+    def run(self, edit: FileEdit) -> None:
+        """A program ran."""
+        if not self._depth:
+            self._read = 0
+        folder = edit.path if edit.launch is None else posixpath.join(edit.path, edit.launch.folder).rstrip("/")
+        edit = self._found_by_its_starter(edit)
+        script = None if edit.other is None else self._tracks.known(edit.other)
+        text = edit.content if edit.content is not None else _told(script)
+        is_harmless = not programs.may_write(text, lambda name: self._beside(name, edit, folder, script))
+        program = self._program(edit, folder, script, text)
+        is_harmless = is_harmless and not _is_read_only_whole(edit, text)
+        found = None if program is None else scripts.read(program)
+        self._names_its_files = "", None
+        if program is None or found is None:
+            is_harmless = is_harmless or (text is None and self._is_trusted(edit))
+            if not is_harmless:
+                is_elsewhere = _is_of_package(edit) or (
+                    text is not None and (_ELSEWHERE.search(text) or f"{edit.path}/" in text)
+                )
+                self._doubt(edit.path if is_elsewhere else folder, edit)
+            return
+        is_read_on = scripts.rereads_itself(program)
+        is_sure = edit.content is not None or (script is not None and script.is_certain)
+        is_sure = self._replay(edit, folder, found, script if is_read_on else None, is_sure=is_sure)
+        if is_sure and not _is_of_package(edit) and not (is_read_on and _TAKES_ANY.search(program.text)):
+            self._names_its_files = edit.part_id, edit.other
+
+    def tells_of(self, edit: FileEdit) -> bool:
+        """Whether an UNCLEAR only says that a path was given to the last program, whose text says what it did."""
+        return edit.other is not None and self._names_its_files == (edit.part_id, edit.other)
+
+    def _beside(self, name: str, edit: FileEdit, folder: str, script: Track | None) -> list[str | None]:
+        """The texts of files that a program may mean by a name."""
+        places = [folder, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
+        return [
+            _told(track)
+            for track in self._tracks.called(name)
+            if track is not script and track.exists and any(trees.is_beneath(track.path, one) for one in places)
+        ]
+
+    def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> scripts.Program | None:
+        """The program, if all that its text depends on is certain; None where that is not so, or there is too much."""
+        self._read += 1
+        launch = edit.launch
+        if launch is None or text is None or self._depth >= _DEEPEST or self._read > _MOST_READ:
+            return None
+        if edit.content is None and (script is None or not self._is_settled(script, edit)):
+            return None
+        place = posixpath.dirname(edit.other) if edit.other else folder
+        program = scripts.Program(text, launch, folder, edit.other if edit.content is None else None)
+        if scripts.is_python(program) and any(
+            self._is_there(f"{place}/{name}.py") or self._tracks.is_folder(f"{place}/{name}")
+            for name in sys.stdlib_module_names
+        ):
+            return None  # it may stand in the way of a module of the standard library
+        return program
+
+    def _found_by_its_starter(self, edit: FileEdit) -> FileEdit:
+        """The same, of the makefile that make looks for first."""
+        if edit.other is None or posixpath.basename(edit.other) != "Makefile":
+            return edit
+        beside = (f"{posixpath.dirname(edit.other)}/{name}" for name in _MAKEFILES)
+        return replace(edit, other=next((path for path in beside if self._is_there(path)), edit.other))
+
+    def _is_trusted(self, edit: FileEdit) -> bool:
+        """Whether it runs the tests, or installs packages, of a package of which nothing is known."""
+        folder = posixpath.dirname(edit.other or "")
+        while trees.is_beneath(folder, edit.path):
+            if self._is_there(f"{folder}/package.json"):
+                return False
+            if folder == edit.path:
+                break
+            folder = posixpath.dirname(folder)
+        return edit.launch is not None and package_scripts.is_trusted(edit.launch)
+
+    def _is_there(self, path: str) -> bool:
+        track = self._tracks.known(path)
+        return track is not None and track.exists
+
+    def _is_settled(self, track: Track, edit: FileEdit) -> bool:
+        """Whether nothing that ran at the same time, or whose time is not known, can have changed the file."""
+        if track.now is None or track.now.is_fleeting or track.overlaps(edit):
+            return False
+        coming = self._later.get(track.path, ())
+        return not any(later.part_id != edit.part_id and started(later) < edit.time for later in coming)
+
+    def _replay(
+        self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None, *, is_sure: bool
+    ) -> bool:
+        """All effects in their order, as doubts unless `is_sure`, and from where the script itself may have changed.
+
+        Answers whether they were sure to the end.
+        """
+        before = None if script is None else script.now
+        is_intact = True
+        self._depth += 1
+        try:
+            for one in found:
+                if self._read > _MOST_READ:
+                    self._doubt(edit.path, edit)
+                    return False
+                for step in _steps(edit, one, is_sure=is_sure):
+                    if step.operation is Operation.RUN and step.launch is None:
+                        self._doubt(step.path, step)
+                    else:
+                        self._take(step)
+                if script is not None and is_intact and script.now is not before:
+                    is_sure = is_intact = False
+                    self._doubt(folder, edit)
+        finally:
+            self._depth -= 1
+        return is_sure
+
+
+def _is_of_package(edit: FileEdit) -> bool:
+    return edit.other is not None and posixpath.basename(edit.other) == "package.json"
+
+
+def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
+    """Whether single words do not tell that it is harmless: each of its commands could be any program."""
+    language = "" if edit.launch is None else edit.launch.language
+    name = posixpath.basename(edit.other or "")
+    return (
+        language in _COMMANDING
+        or name in ("Makefile", "package.json", *_MAKEFILES)
+        or name.endswith((".sh", ".bash"))
+        or (text is not None and _SHELL_SCRIPT.match(text) is not None)
+    )
+
+
+def _told(track: Track | None) -> str | None:
+    """The text of a file, if it is certain or only a formatter may have changed it: no program works otherwise then."""
+    is_known = track is not None and (track.is_certain or track.is_unconfirmed)
+    return track.text if track is not None and is_known and track.exists else None
+
+
+def _steps(edit: FileEdit, one: Effect, *, is_sure: bool) -> list[FileEdit]:
+    """The events for one effect of a program, as far as they lie beneath the event's own path."""
+    if one.operation is Operation.RUN:
+        return _launched(edit, one)
+    named = [path for path in (one.path, one.other) if path is not None]
+    paths = [path for path in named if not is_system(path) and redact(path) == path]
+    is_inside = paths == named and all(trees.is_beneath(path, edit.path) for path in paths)
+    told = replace(edit, content=None, other=None, launch=None)
+    if is_sure and is_inside and one.operation is not Operation.UNCLEAR:
+        made = replace(
+            told, path=one.path, operation=one.operation, content=one.content, other=one.other, into=one.into,
+            recursive=one.recursive,
+        )  # fmt: skip
+        return [made]
+    if one.operation is Operation.UNCLEAR:
+        paths = paths[: named.index(one.path) + 1] if one.path in paths else []
+    clipped = (_clipped(path, edit.path) for path in paths)
+    return [replace(told, path=path, operation=Operation.UNCLEAR) for path in clipped if path is not None]
+
+
+def _launched(edit: FileEdit, one: Effect) -> list[FileEdit]:
+    """A program that this one started."""
+    folder = _clipped(one.path, edit.path)
+    if folder is None:
+        return []
+    told = replace(edit, path=folder, content=one.content, other=one.other, launch=None)
+    if one.content is None and one.other is None:
+        return [told]
+    launch = one.launch or Launch("")
+    scoped = in_scope(replace(one, launch=launch), edit.path)
+    return [replace(told, path=scoped.path, launch=scoped.launch)]
+
+
+def _clipped(path: str, scope: str) -> str | None:
+    """What of a path and all beneath it lies beneath `scope`; None: nothing."""
+    if trees.is_beneath(path, scope):
+        return path
+    return scope if trees.is_beneath(scope, path) else None

@@ -1,0 +1,153 @@
+"""One path while the events are replayed: its revisions so far, and what may be concluded from the next event.
+
+The state of a path is its newest revision. Nothing here reads an archive or a disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from daemon.files.content import Content
+from daemon.files.fragments import Fragments
+from daemon.files.grade import Grade, certain
+from daemon.files.history import DOUBTS, Revision
+from daemon.model import FileEdit
+
+
+def started(edit: FileEdit) -> int:
+    """When the call that made `edit` began, epoch ms: its effect falls between this and `time`."""
+    return edit.time if edit.started is None else edit.started
+
+
+@dataclass(slots=True, eq=False)
+class Track:
+    """A path. `definite` is the number of the last event that surely changed it or told its content.
+
+    Before `doubtful_until`, epoch ms, something else may still have changed it; before `unended_until` a call was
+    under way that never ended.
+    """
+
+    path: str
+    revisions: list[Revision] = field(default_factory=list)
+    definite: int = 0
+    seen: dict[str, tuple[str, int]] = field(default_factory=dict)
+    changes: list[FileEdit] = field(default_factory=list)
+    doubtful_until: int = 0
+    unended_until: int = 0
+    _text: tuple[Content | None, str] = (None, "")
+
+    @property
+    def now(self) -> Revision | None:
+        """The state; None where nothing has been recorded yet."""
+        return self.revisions[-1] if self.revisions else None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is a file now, as far as is known."""
+        return bool(self.revisions) and not self.revisions[-1].deleted
+
+    @property
+    def whole(self) -> Content | None:
+        """The best known content; None for a deleted path and where none is known."""
+        return self.revisions[-1].whole if self.revisions else None
+
+    @property
+    def fragments(self) -> Fragments | None:
+        """What is known of a file that is not known whole; not what may have changed since."""
+        known = self.revisions[-1].fragments if self.revisions else None
+        return None if known is None or known.is_stale else known
+
+    @property
+    def may_become_stale(self) -> bool:
+        """Whether more is said of the state than that something may have changed it."""
+        return bool(self.revisions) and (self.is_certain or self.is_unconfirmed or self._is_partial)
+
+    @property
+    def _is_partial(self) -> bool:
+        return self.revisions[-1].grade is Grade.PARTIAL
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the state, also a deletion, is certain."""
+        return bool(self.revisions) and self.revisions[-1].proven
+
+    @property
+    def mark_unknown(self) -> bool:
+        """Whether all of the content is certain but a byte order mark before it."""
+        return bool(self.revisions) and self.revisions[-1].mark_unknown
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether the content is as a call left it, but for what a formatter may have done right after."""
+        return bool(self.revisions) and self.revisions[-1].unconfirmed
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is certain that there is no such file."""
+        return self.is_certain and self.revisions[-1].deleted
+
+    @property
+    def text(self) -> str | None:
+        """The best known content as OpenCode reads it: bytes that are not UTF-8 become U+FFFD."""
+        whole = self.whole
+        if whole is None:
+            return None
+        if self._text[0] is not whole:
+            data = whole.data
+            if data is None:
+                return None
+            self._text = (whole, data.decode("utf-8", "replace"))
+        return self._text[1]
+
+    def overlaps(self, edit: FileEdit) -> bool:
+        """Whether an earlier change had not ended when this one began, and no lock put them in order."""
+        begun = started(edit)
+        if begun < self.unended_until:
+            return True
+        for other in reversed(self.changes):
+            if other.time <= begun:
+                break
+            locked = other.message_id == edit.message_id and {other.tool, edit.tool} <= {"edit", "multiedit"}
+            if other.part_id != edit.part_id and not locked:
+                return True
+        return False
+
+    def add(self, edit: FileEdit, grade: Grade, whole: Content | None, **told: Any) -> Revision:
+        """The state after `edit`, or as it shows it; `told` are fields of Revision."""
+        before = self.whole
+        revision = Revision(
+            edit.time, grade, whole, edit.session_id, edit.message_id, edit.part_id, edit.tool, edit.operation, **told
+        )
+        revision.existed = edit.existed
+        revision.is_fleeting = edit.time < self.doubtful_until
+        while (last := self.now) is not None and last.part_id == edit.part_id and last.time == edit.time:
+            if edit.operation in DOUBTS and last.operation not in DOUBTS:
+                break  # what the call surely did stays a change of its own, whatever it may have done after that
+            # One call in several steps, such as a patch that moves and changes: in between, nothing stood on the disk.
+            revision.moved_from = revision.moved_from or last.moved_from
+            revision.existed = revision.existed if last.existed is None else last.existed
+            revision.outside_change = revision.outside_change or last.outside_change
+            self.revisions.pop()
+        self.revisions.append(revision)
+        if before is not None and whole is not None and before is not whole:
+            before.settle(whole)
+        return revision
+
+    def put_text(self, edit: FileEdit, grade: Grade, text: str, **told: Any) -> Revision:
+        """As `add`, with a text as content."""
+        whole = Content(text.encode("utf-8", "replace"))
+        revision = self.add(edit, grade, whole, **told)
+        self._text = (whole, text)
+        return revision
+
+    def confirm(self, kind: str, evidence: str) -> None:
+        """Another kind of evidence says the same as the present state, which is certain or as a call left it."""
+        now = self.revisions[-1]
+        if kind in now.kinds and not now.unconfirmed:
+            return
+        now.kinds = now.kinds | {kind}
+        now.evidence = tuple(dict.fromkeys((*now.evidence, evidence)))
+        now.grade = certain(now.kinds)
+        if now.unconfirmed:
+            now.unconfirmed, now.note = False, ""

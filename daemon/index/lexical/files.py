@@ -1,0 +1,109 @@
+"""The lexical index's files, checked before tantivy opens them. Pure file reading; knows nothing of queries.
+
+tantivy ends each file with a checksum but does not compare it on opening, so a flipped byte would go unnoticed until a
+search panics or, worse, answers. What passes here is what tantivy wrote; meta.json, which has no checksum, is borne
+out by Lexical against the postings.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import zlib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from daemon.errors import IndexBroken
+from daemon.filesystem.durable import atomic_write
+
+_MAGIC = 1337
+_BLOCK = 1 << 20
+
+
+def changed(directory: Path) -> int:
+    """When the index's state was last written, in nanoseconds; 0 where there is none."""
+    try:
+        return (directory / "meta.json").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def meta(directory: Path) -> dict[str, Any]:
+    """What tantivy's last commit consists of.
+
+    Raises:
+        OSError, ValueError: it is missing or no JSON.
+    """
+    data: dict[str, Any] = json.loads((directory / "meta.json").read_bytes())
+    return data
+
+
+def _shape(directory: Path, version: str) -> str:
+    """Identity of what wrote the index: the version it was given, and the schema as tantivy stored it."""
+    found = meta(directory)
+    stored = json.dumps([found["schema"], found["index_settings"]], sort_keys=True).encode()
+    return f"{version} {sha256(stored).hexdigest()[:16]}\n"
+
+
+def stamp(directory: Path, version: str) -> None:
+    """Leave our mark; written last: a directory without it was not made whole."""
+    atomic_write(directory / "version", _shape(directory, version).encode())
+
+
+def verify(directory: Path, version: str) -> None:
+    """Check the stamp, the list of segments and the checksum of every file.
+
+    Raises:
+        IndexBroken: naming the file and what is wrong with it.
+    """
+    try:
+        mark = (directory / "version").read_text("ascii", "replace")
+        expected = _shape(directory, version)
+        names = list(_names(meta(directory)))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise IndexBroken(f"{directory}: version or meta.json cannot be read: {error!r}; rebuild the index") from None
+    if mark != expected:
+        raise IndexBroken(f"{directory}: made by another version ({mark.strip()}); rebuild the index")
+    for name in names:
+        reason = _damage(directory / name)
+        if reason:
+            raise IndexBroken(f"{directory / name}: {reason}; rebuild the index from the archive")
+
+
+def _names(found: dict[str, Any]) -> Iterator[str]:
+    for segment in found["segments"]:
+        base = str(segment["segment_id"]).replace("-", "")
+        yield from (f"{base}.{kind}" for kind in ("idx", "term", "pos", "store", "fast", "fieldnorm"))
+        if segment["deletes"]:
+            yield f"{base}.{segment['deletes']['opstamp']}.del"
+
+
+def _damage(path: Path) -> str:
+    """Why a segment's file is not what tantivy wrote; empty when it is.
+
+    A file is its body, a JSON footer with the body's CRC-32, the footer's length and a magic number, both 4 bytes.
+    """
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _mismatch(data)
+    except FileNotFoundError:
+        return "it is missing"
+    except ValueError:
+        return "it is empty"
+
+
+def _mismatch(data: mmap.mmap) -> str:
+    length, magic = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
+    if len(data) < 8 + length or magic != _MAGIC:
+        return "it is cut off"
+    end = len(data) - 8 - length
+    try:
+        stated = json.loads(data[end:-8])["crc"]
+    except (ValueError, KeyError, TypeError):
+        return "its footer cannot be read"
+    found = 0
+    for start in range(0, end, _BLOCK):
+        found = zlib.crc32(data[start : min(start + _BLOCK, end)], found)
+    return "" if found == stated else "its checksum does not fit"

@@ -1,0 +1,251 @@
+"""Queries for the documents that may contain a text: none is left out that does, and few are named that do not.
+
+Trigrams narrow by every piece of the text, its words (see certain) by their order. A query is put together so that
+tantivy can let its rarest list lead: phrases and single words are looked at only where that list leads, while a set of
+words is gathered as a whole first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import regex  # type: ignore[import-untyped]  # it ships no types
+from tantivy import Query
+
+from daemon.index import Filters
+from daemon.index.lexical import classes
+from daemon.index.lexical.patterns import ODD_I, Pattern
+from daemon.index.lexical.required_words import Standing, certain
+from daemon.index.lexical.schema import GROUPS, Group, clean
+from daemon.index.lexical.searcher import Reading, all_of, any_of
+
+_MOST_CLAUSES = 4
+_FEW = 1000  # documents that are read sooner than words are looked up
+_LEADS = 30_000  # of a list no longer than this, further trigrams cost little
+_MOST_GRAMS = 12  # the rarest; behind a list that leads
+_SOME_GRAMS = 6  # where none leads
+_LEAST_GRAMS = 3  # where none leads, but words narrow as well
+_MOST_BEGINNINGS = 4096  # words of one beginning
+_MOST_ENDINGS = 24  # words of one ending
+_RARE = 1000  # documents that have a word, so few that what stands behind it does not matter
+_MOST_PAIRS = 32  # of a word before and one behind
+_WORTH_A_PLACE = 10  # documents with a word from which on its place is asked for
+_MOST_PLACES = 32  # words of one beginning whose place is asked for
+_SOME_PLACES = 2  # where several words before it are rare enough together
+_SMALL = 0.1  # share of all documents
+_MOST_SESSIONS = 200  # that are asked for one by one
+_MOST_WINDOWS = 2  # of a pattern: each is compared with every trigram of the index
+_MOST_GATHERED = 2_000_000  # documents that have one of many trigrams, each counted: 20 ms
+_ALONE = 4  # words that are asked for one by one
+
+
+@dataclass(frozen=True, slots=True)
+class _Narrowed:
+    """Documents that have a row of words and pass the filters, but for those of time; `most` of them at most."""
+
+    query: Query
+    most: int
+
+
+def literal(reading: Reading, needle: str, filters: Filters) -> Query:
+    """Documents that the filters let through and that may contain the folded text."""
+    rows = _rows(reading, clean(needle), filters)
+    query = all_of([*_grams(reading, clean(needle), rows), *(row.query for row in rows)])
+    if not rows:
+        return _restricted(reading, query, filters)
+    return reading.restricted(query, _span(filters))  # the rows tell all else
+
+
+def matching(reading: Reading, pattern: Pattern, filters: Filters) -> Query:
+    """Documents that the filters let through and in which an expression may find something."""
+    clauses = sorted(pattern.required, key=lambda some: -min(map(len, some)))[:_MOST_CLAUSES]
+    candidates = [_any_holding(reading, some, filters) for some in clauses]
+    candidates += _spaced(reading, pattern, filters)
+    query = all_of(candidates) if candidates else reading.flag("part", "1")
+    return _restricted(reading, query, filters)
+
+
+def _restricted(reading: Reading, query: Query, filters: Filters) -> Query:
+    """With the filters. Alternatives of single values: for a set of them tantivy would gather all that it names."""
+    clauses = [query]
+    if filters.kinds:
+        clauses.append(any_of([reading.flag("kind", kind) for kind in filters.kinds]))
+    if filters.sessions and len(filters.sessions) <= _MOST_SESSIONS:
+        clauses.append(any_of([reading.flag("session_id", session) for session in filters.sessions]))
+        filters = replace(filters, sessions=None)
+    return reading.restricted(all_of(clauses), filters, kinds=False)
+
+
+# -- trigrams --------------------------------------------------------------------------------------------------------
+
+
+def _grams(reading: Reading, needle: str, rows: Sequence[_Narrowed]) -> list[Query]:
+    """The rarest trigrams of a text, or for one that is shorter any that it begins."""
+    if len(needle) < 3:
+        grams = [gram for gram, _ in reading.searcher.terms_with_prefix("trigrams", needle)]
+        return [Query.term_set_query(reading.schema, "trigrams", grams) if grams else Query.empty_query()]
+    counted = {needle[i : i + 3]: 0 for i in range(len(needle) - 2)}
+    for gram in counted:
+        counted[gram] = reading.frequency("trigrams", gram)
+    most = _SOME_GRAMS if not rows else _LEAST_GRAMS
+    if min([*counted.values(), *(row.most for row in rows)]) <= _LEADS:
+        most = _MOST_GRAMS
+    rarest = sorted(counted, key=lambda gram: counted[gram])[:most]
+    return [reading.flag("trigrams", gram) for gram in rarest]
+
+
+def _any_holding(reading: Reading, texts: Collection[str], filters: Filters) -> Query:
+    """Documents in which an expression may find one of the folded texts."""
+    holding = []
+    for text in sorted(texts):
+        rows = _rows(reading, clean(text), filters)
+        holding.append(all_of([*_grams(reading, clean(text), rows), *(row.query for row in rows)]))
+    return any_of([*holding, *_with_odd_i(reading, texts)])
+
+
+def _with_odd_i(reading: Reading, texts: Collection[str]) -> list[Query]:
+    """An expression takes two other letters for i as well, which are not folded to it; hardly any text has one."""
+    if not any("i" in text for text in texts):
+        return []
+    beginnings = [letter.casefold() for letter in ODD_I]
+    grams = [gram for one in beginnings for gram, _ in reading.searcher.terms_with_prefix("trigrams", one)]
+    return [Query.term_set_query(reading.schema, "trigrams", grams)] if grams else []
+
+
+def classed(reading: Reading, pattern: Pattern, filters: Filters, end: float) -> Query | None:
+    """As `matching`, for a pattern without a text of its own: by the trigrams of its classes.
+
+    None where these do not narrow, or where the time is over, on time.monotonic's clock: it takes 1 ms for 1000
+    trigrams of the index.
+    """
+    fewest: tuple[int, list[str]] | None = None
+    for window in classes.windows(pattern.compiled.pattern)[:_MOST_WINDOWS]:
+        if time.monotonic() >= end:
+            break
+        fits = regex.compile("".join(window), regex.IGNORECASE).fullmatch
+        every = reading.searcher.terms_with_prefix("trigrams", classes.character(window[0]))
+        fitting = [(gram, count) for gram, count in every if fits(gram)]
+        total = sum(count for _, count in fitting)
+        if fewest is None or total < fewest[0]:
+            fewest = total, [gram for gram, _ in fitting]
+    if fewest is None or fewest[0] > _MOST_GATHERED:
+        return None
+    having = Query.term_set_query(reading.schema, "trigrams", fewest[1]) if fewest[1] else Query.empty_query()
+    return _restricted(reading, any_of([having, *_with_odd_i(reading, ["i"])]), filters)
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def _spaced(reading: Reading, pattern: Pattern, filters: Filters) -> Iterator[Query]:
+    """For texts of a pattern that span white space, the documents with their words in this order."""
+    for texts in pattern.spaced:
+        found = [[row.query for row in _rows(reading, text, filters)] for text in sorted(texts)]
+        if all(found):
+            yield any_of([*map(all_of, found), *_with_odd_i(reading, texts)])
+
+
+def _rows(reading: Reading, needle: str, filters: Filters) -> list[_Narrowed]:
+    """For each row of words that the text has for certain, the documents of the kinds asked for that have it.
+
+    None where the filters let so few documents through that these are read as quickly.
+    """
+    rows = certain(needle)
+    most = _at_most(reading, filters)
+    if not rows or most <= _FEW:
+        return []
+    kinds = set(filters.kinds)
+    groups = [group for group in GROUPS if not kinds or group.kinds & kinds]
+    share = most / reading.searcher.num_docs
+    tells_kind = bool(kinds) and all(group.kinds <= kinds for group in groups)
+    led = replace(filters, kinds=() if tells_kind else filters.kinds)
+    found = (_in_groups(reading, one, groups, led, share) for one in rows)
+    return [row for row in found if row is not None]
+
+
+def _at_most(reading: Reading, filters: Filters) -> int:
+    """How many documents the filters let through at most; times are not counted."""
+    most = [reading.at_most(filters)]
+    if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
+        most.append(sum(reading.frequency("session_id", session) for session in filters.sessions))
+    if filters.kinds:
+        most.append(sum(reading.frequency("kind", kind) for kind in filters.kinds))
+    return min(most)
+
+
+def _span(filters: Filters) -> Filters:
+    """The filters of time alone."""
+    return Filters(after=filters.after, before=filters.before)
+
+
+def _in_groups(
+    reading: Reading, one: Standing, groups: Sequence[Group], led: Filters, share: float
+) -> _Narrowed | None:
+    """None where too many words would have to be looked for, in one of the groups."""
+    most = sum(min((reading.frequency(group.words, token) for token in one.tokens), default=0) for group in groups)
+    is_timed = _span(led) != Filters() and len(one.tokens) > 1 and most > _LEADS
+    if not is_timed:  # a span of time takes long to gather, and would be for each alternative
+        led = replace(led, after=None, before=None)
+    share = 0.0 if is_timed else share
+    found = [_begun(reading, group.words, one) or _in_field(reading, group.words, one, share) for group in groups]
+    known = [each for each in found if each is not None]
+    if not groups or len(known) < len(groups):
+        return None
+    clauses = [clause for clauses, _ in known for clause in clauses] or [Query.empty_query()]
+    # Of alternatives tantivy finds all, whatever else is asked for: so the filters are put into each of them.
+    each_led = [_restricted(reading, clause, led) for clause in clauses]
+    return _Narrowed(any_of(each_led), sum(most for _, most in known))
+
+
+def _in_field(reading: Reading, field: str, one: Standing, share: float) -> tuple[list[Query], int] | None:
+    """Alternatives for these words one behind the other, and how many documents have them at most.
+
+    What ends before them is left. A rare last word may stand anywhere: to look for all in their place takes longer.
+    """
+    counts = [reading.frequency(field, token) for token in one.tokens]
+    if not all(counts):
+        return [], 0
+    if not one.beginning:
+        return [reading.phrase(field, one.tokens)], min(counts)
+    if len(one.tokens) > 1 and share < _SMALL:  # few have them
+        return [reading.phrase(field, one.tokens)], min(counts)
+    known = reading.searcher.terms_with_prefix(field, one.beginning, None, _MOST_BEGINNINGS + 1)
+    if len(known) > _MOST_BEGINNINGS:
+        return ([reading.phrase(field, one.tokens)], min(counts)) if one.tokens else None
+    together = sum(count for _, count in known)
+    if not one.tokens:
+        return _one_of(reading, field, [word for word, _ in known]), together
+    known.sort(key=lambda word: -word[1])
+    most = _MOST_PLACES if len(one.tokens) == 1 else _SOME_PLACES
+    placed = [word for word, count in known[:most] if count * share > _WORTH_A_PLACE]
+    clauses = [reading.phrase(field, [*one.tokens, word]) for word in placed]
+    rest = _one_of(reading, field, [word for word, _ in known[len(placed) :]])
+    clauses += [all_of([some, reading.phrase(field, one.tokens)]) for some in rest]
+    return clauses, min([*counts, together])
+
+
+def _begun(reading: Reading, field: str, one: Standing) -> tuple[list[Query], int] | None:
+    """As `_in_field`, with the word before them; None where too many words end so, or where enough stand behind it."""
+    if not one.ending or reading.endings is None or len(one.tokens) > 1:
+        return None
+    known = reading.endings.of(one.ending, _MOST_ENDINGS)
+    if known is None:
+        return None
+    first = {word: count for word in known if (count := reading.frequency(field, word))}
+    most = min([sum(first.values()), *(reading.frequency(field, token) for token in one.tokens)])
+    if one.tokens and (not one.beginning or most <= _RARE):
+        return [reading.phrase(field, [word, *one.tokens]) for word in first], most
+    last = reading.searcher.terms_with_prefix(field, one.beginning, None, _MOST_PAIRS + 1)
+    if len(first) * len(last) > _MOST_PAIRS:
+        return None
+    clauses = [reading.phrase(field, [word, *one.tokens, after]) for word in first for after, _ in last]
+    return clauses, min(most, sum(count for _, count in last))
+
+
+def _one_of(reading: Reading, field: str, words: Sequence[str]) -> list[Query]:
+    """Alternatives for any of these words."""
+    if len(words) > _ALONE:
+        return [Query.term_set_query(reading.schema, field, list(words))]
+    return [reading.term(field, word) for word in words]

@@ -1,0 +1,118 @@
+"""What models found out, by meaning: a second collection beside the messages' one, in the same Chroma.
+
+Client, lock, failures and the names of errors are the semantic index's, which hands its collection over; so nothing of
+chromadb is imported here. Rows are named by their content: one that is there is as it should be, and never rewritten.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from daemon.errors import IndexBroken
+from daemon.index import NoteMatch, NoteRow
+from daemon.index.semantic.chroma_values import PAGE, check, nudged, plain
+from daemon.model import Vector
+
+PREFIX = "reconstitution_notes_v1-"
+_PROBED, _NEAREST = 50, 10
+
+
+class NoteVectors:
+    """NotesIndex over a collection of Chroma's; it lives as long as the semantic index that made it.
+
+    Every method raises IndexBroken or Retry as the semantic index does. `named` is its gate: one caller at a time,
+    and what Chroma raises gets a name.
+    """
+
+    def __init__(self, collection: Any, dims: int, named: Callable[[str], AbstractContextManager[None]]) -> None:
+        self._collection, self._dims, self._named = collection, dims, named
+        self.is_whole = False
+
+    def ids(self, owner: str, target: str = "") -> set[str]:
+        """The rows that an archive has put in, all or those of one target."""
+        with self._named("listing its notes"):
+            found = self._collection.get(where=_all(owner=owner, target=target), include=[])
+            return set(found["ids"])
+
+    def upsert(self, rows: Sequence[NoteRow]) -> None:
+        """Put these in.
+
+        Raises:
+            BadInput: a vector that Chroma would take and never find; nothing is written.
+        """
+        for row in rows:
+            check(row.id, row.vector, self._dims)
+        unique = list({row.id: row for row in rows}.values())
+        for start in range(0, len(unique), PAGE):
+            page = unique[start : start + PAGE]
+            with self._named("writing notes"):
+                self._collection.upsert(
+                    ids=[row.id for row in page],
+                    embeddings=[nudged(row.id, row.vector) for row in page],
+                    documents=[plain(row.text) for row in page],
+                    metadatas=[_metadata(row) for row in page],
+                )
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Forget these; one that is not there is no error."""
+        for start in range(0, len(ids), PAGE):
+            with self._named("removing notes"):
+                self._collection.delete(ids=list(ids[start : start + PAGE]))
+
+    def query(
+        self, vector: Vector, owner: str, limit: int, *, besides: str = "", until: int | None = None
+    ) -> list[NoteMatch]:
+        """Nearest notes of an archive, best first; none of the question `besides`, none newer than `until`."""
+        check("the query", vector, self._dims)
+        with self._named("searching notes"):
+            total = int(self._collection.count())
+            if not total or limit < 1:
+                return []
+            found = self._collection.query(
+                query_embeddings=[vector],
+                n_results=min(limit, total),
+                where=_all(owner=owner, question={"$ne": besides}, created_at={"$lte": until} if until else None),
+                include=["metadatas", "distances"],
+            )
+            rows = zip(found["ids"][0], found["metadatas"][0], found["distances"][0], strict=True)
+            return [NoteMatch(record, str(data["target"]), 1.0 - float(distance)) for record, data, distance in rows]
+
+    def probe(self) -> None:
+        """Read some, and search for them by their own vectors, as far as a damaged collection would fail (C1, C2).
+
+        Raises:
+            IndexBroken: many of them are not found.
+        """
+        with self._named("probing its notes"):
+            ids = self._collection.get(include=[])["ids"]
+            if not ids:
+                return
+            chosen = random.sample(ids, min(_PROBED, len(ids)))
+            sample = self._collection.get(ids=chosen, include=["embeddings", "documents", "metadatas"])
+            found = self._collection.query(
+                query_embeddings=list(sample["embeddings"]), n_results=min(_NEAREST, len(ids)), include=["distances"]
+            )
+            hidden = [record for record, ids in zip(sample["ids"], found["ids"], strict=True) if record not in ids]
+            if len(hidden) * 4 > len(sample["ids"]):
+                raise IndexBroken(
+                    f"{len(hidden)} of {len(sample['ids'])} notes, {hidden[0]} among them, are not found by their own "
+                    "vectors; the index must be rebuilt"
+                )
+
+    def count(self) -> int:
+        """How many notes it holds, of every archive."""
+        with self._named("counting notes"):
+            return int(self._collection.count())
+
+
+def _metadata(row: NoteRow) -> dict[str, Any]:
+    facts = {key: plain(value) for key, value in row.facts.items()}
+    return facts | {"owner": row.owner, "target": row.target, "question": row.question, "created_at": row.created}
+
+
+def _all(**wanted: Any) -> dict[str, Any]:
+    clauses = [{key: value} for key, value in wanted.items() if value]
+    return {"$and": clauses} if len(clauses) > 1 else clauses[0]

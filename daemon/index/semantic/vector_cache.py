@@ -1,0 +1,179 @@
+"""Which chunks a collection holds, by message and kind, with their vectors: what filtered questions are answered from.
+
+In memory, in columns: 384 dimensions take 384 bytes a chunk, for a vector is kept as whole numbers of its largest one's
+127th part. A similarity differs by 0.0005 from that of the vector itself (its standard deviation, measured), less than
+what stored vectors are moved by on purpose (chroma_values.NUDGE).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daemon.index import number_of
+from daemon.index.semantic.chroma_values import unit
+from daemon.model import Kind, Vector
+
+Rows: TypeAlias = NDArray[np.int64]
+
+_HELD = 1 << 15
+_BITS = {str(kind): 1 << place for place, kind in enumerate(Kind)}
+_FIRST = 1024  # rows; then a quarter more whenever they are full
+_STEPS = 127
+_AT_ONCE = 512  # rows that are compared in one go: their floats fit a processor's cache; 8192 take twice as long
+_NONE = 0xFFFFFFFF
+
+
+class Roster:
+    """Records are named as the semantic index does, `{message id}#{place}`. Its caller sees to it that calls wait."""
+
+    def __init__(self, dims: int) -> None:
+        self._rows: dict[int, tuple[str, array[int]]] = {}  # by number_of: the message, its rows by place
+        self._free: list[int] = []
+        self._used = 0
+        self._unknown = 0
+        self._owner = np.zeros(_FIRST, dtype=np.int64)
+        self._place = np.zeros(_FIRST, dtype=np.uint32)
+        self._mask = np.zeros(_FIRST, dtype=np.uint16)
+        self._step = np.zeros(_FIRST, dtype=np.float32)  # what a whole number stands for; 0 while it is not known
+        self._vectors = np.zeros((_FIRST, dims), dtype=np.int8)
+
+    # -- what there is -------------------------------------------------------------------------------------------
+
+    def put(self, record: str, kinds: Iterable[str] = (), vector: Vector | None = None) -> None:
+        """A chunk that is held, of these kinds; what was known of it is forgotten."""
+        row = self._row_of(record)
+        if row is None:
+            row = self._new(record)
+        elif self._step[row] == 0:
+            self._unknown -= 1
+        self._mask[row], self._step[row] = _HELD | _mask(kinds), 0
+        self._unknown += 1
+        if vector is not None:
+            self.learn(record, vector)
+
+    def learn(self, record: str, vector: Any) -> None:
+        """The vector of a chunk that is held; of any other nothing is learnt."""
+        row = self._row_of(record)
+        if row is None:
+            return
+        values = unit(vector)
+        step = max(float(np.abs(values).max()), 1e-12) / _STEPS
+        self._unknown -= bool(self._step[row] == 0)
+        self._vectors[row], self._step[row] = np.rint(values / step), step
+
+    def mark(self, record: str, kind: str) -> None:
+        """A chunk that is held is of this kind too; of any other nothing is noted."""
+        row = self._row_of(record)
+        if row is not None:
+            self._mask[row] |= _mask((kind,))
+
+    def drop(self, record: str) -> None:
+        """A chunk that is not held any more."""
+        row = self._row_of(record)
+        if row is None:
+            return
+        message_id, place = _parts(record)
+        rows = self._rows[number_of(message_id)][1]
+        rows[place] = _NONE
+        if all(one == _NONE for one in rows):
+            del self._rows[number_of(message_id)]
+        self._unknown -= bool(self._step[row] == 0)
+        self._mask[row], self._step[row] = 0, 0
+        self._free.append(row)
+
+    def unknown(self, most: int) -> list[str]:
+        """Chunks whose vector is not known yet."""
+        if not self._unknown:
+            return []
+        used = slice(0, self._used)
+        rows = np.flatnonzero((self._mask[used] != 0) & (self._step[used] == 0))[:most]
+        return [self.record(row) for row in rows.tolist()]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the vectors of all chunks are known."""
+        return not self._unknown
+
+    def has(self, record: str, kinds: Collection[str] = ()) -> bool:
+        """Whether the chunk is held and of any of these kinds."""
+        row = self._row_of(record)
+        return row is not None and bool(self._mask[row] & (_mask(kinds) if kinds else _HELD))
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def rows(self, numbers: Iterable[int], kinds: Collection[str] = ()) -> Rows:
+        """The chunks of these messages (index.number_of), of any of these kinds, as rows of the columns."""
+        found = array("I")
+        for number in numbers:
+            if number in self._rows:
+                found.extend(self._rows[number][1])
+        rows: Rows = np.frombuffer(found, dtype=np.uint32).astype(np.int64)
+        rows = rows[rows != _NONE]
+        passing: Rows = rows[(self._mask[rows] & (_mask(kinds) if kinds else _HELD)) != 0]
+        return passing
+
+    def of_kinds(self, kinds: Collection[str]) -> Rows:
+        """The chunks of any of these kinds."""
+        found: Rows = np.flatnonzero(self._mask[: self._used] & _mask(kinds))
+        return found
+
+    def record(self, row: int) -> str:
+        """The chunk of a row."""
+        return f"{self._rows[int(self._owner[row])][0]}#{self._place[row]}"
+
+    def nearest(self, rows: Rows, vector: Vector, wanted: int) -> list[tuple[str, float]]:
+        """The `wanted` nearest of these rows with their cosine similarity, best first; their vectors must be known."""
+        asked = unit(vector)
+        near = np.empty(len(rows), dtype=np.float32)
+        ordered = np.sort(rows)  # the memory is read in one direction
+        for start in range(0, len(ordered), _AT_ONCE):
+            some = ordered[start : start + _AT_ONCE]
+            # Not by the matrix product: that wakes a second thread, which waits by spinning and costs others the time.
+            products = np.einsum("ij,j->i", self._vectors[some].astype(np.float32), asked)
+            near[start : start + len(some)] = products * self._step[some]
+        best = np.argpartition(-near, wanted)[:wanted] if wanted < len(near) else np.arange(len(near))
+        best = best[np.argsort(-near[best], kind="stable")]
+        return [(self.record(row), float(near[place])) for row, place in zip(ordered[best], best, strict=True)]
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def _row_of(self, record: str) -> int | None:
+        message_id, place = _parts(record)
+        _, rows = self._rows.get(number_of(message_id), ("", ()))
+        return rows[place] if place < len(rows) and rows[place] != _NONE else None
+
+    def _new(self, record: str) -> int:
+        message_id, place = _parts(record)
+        number = number_of(message_id)
+        _, rows = self._rows.setdefault(number, (message_id, array("I")))
+        rows.extend([_NONE] * (place + 1 - len(rows)))
+        row = self._free.pop() if self._free else self._used
+        if row == self._used:
+            self._used += 1
+            if row == len(self._mask):
+                self._grow()
+        rows[place] = row
+        self._owner[row], self._place[row] = number, place
+        return row
+
+    def _grow(self) -> None:
+        more = len(self._mask) + len(self._mask) // 4
+        for name in ("_owner", "_place", "_mask", "_step", "_vectors"):
+            old = getattr(self, name)
+            new = np.zeros((more, *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+
+def _parts(record: str) -> tuple[str, int]:
+    message_id, _, place = record.rpartition("#")
+    return message_id, int(place)
+
+
+def _mask(kinds: Iterable[str]) -> int:
+    return sum({_BITS.get(kind, 0) for kind in kinds})

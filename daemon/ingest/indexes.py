@@ -1,0 +1,346 @@
+"""The indexes opened, proven and, when damaged, rebuilt from the archive.
+
+Each index directory holds the name it was given when its filling began; the archive remembers that name. Where one is
+missing, emptied, swapped or broken (then it is parked), every message goes back into that stage's outbox: nothing is
+searched that was not proven (docs/reliability.md, C1, C2, C11). The semantic index is opened in a child process first,
+because a damaged one can take the process with it.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from daemon.archive import STAGES, Archive
+from daemon.embed import Embedder, OnThisMachine
+from daemon.errors import BadInput, IndexBroken, Retry
+from daemon.filesystem import durable
+from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
+from daemon.index.lexical import Lexical
+from daemon.index.semantic import health
+from daemon.index.semantic.collection import Semantic
+from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
+from daemon.model import Json, Vector
+from daemon.redact import fingerprint
+from daemon.transcript.chunks import chunks
+
+_SAMPLE = 50
+_NAME = "belongs-to"
+_SHOWN_REASONS = 5
+Say = Callable[[str, str], None]
+"""Called with (what, message) when something was found broken or was rebuilt."""
+
+
+class Chosen:
+    """The embedder that Upkeep has chosen, for those who must not make it choose before it is needed."""
+
+    def __init__(self, upkeep: Upkeep) -> None:
+        self._upkeep = upkeep
+
+    @property
+    def fingerprint(self) -> str:
+        """See Embedder."""
+        return self._upkeep.embedder.fingerprint
+
+    @property
+    def dims(self) -> int:
+        """See Embedder."""
+        return self._upkeep.embedder.dims
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._upkeep.embedder.name
+
+    def close(self) -> None:
+        """Its owner closes it."""
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """See Embedder."""
+        return self._upkeep.embedder.embed(texts)
+
+
+class Upkeep:
+    """Owns both indexes. `lexical` is there from the start; `semantic` once `open_semantic` has proven it."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        directory: Path,
+        *,
+        chroma: str,
+        choose: Callable[[], tuple[Embedder, str]],
+        say: Say,
+        indexed_kb: int,
+        embedded_kb: int,
+        batch: int,
+    ) -> None:
+        self._archive = archive
+        self._directory = directory
+        self._chroma = chroma
+        self._choose = choose
+        self._say = say
+        self._kb = (indexed_kb, embedded_kb)
+        self._batch = batch
+        self._opening = threading.Lock()
+        self._choosing = threading.Lock()
+        self._loading = threading.Lock()
+        self._loaded: tuple[Embedder, SemanticIndex] | None = None
+        self._is_closed = False
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.lexical_state = "ready"
+        self.semantic_state = "not opened yet"
+        self.choice = ""
+        self._embedder: Embedder | None = None
+        self._semantic: Semantic | None = None
+        self.lexical: LexicalIndex = self._open_lexical()
+        self._redact_anew()
+
+    # -- lexical -------------------------------------------------------------------------------------------------
+
+    def _open_lexical(self) -> Lexical:
+        place = self._directory / "lexical"
+        try:
+            index = Lexical(place)
+        except IndexBroken as error:
+            self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+            health.park(place)
+            index = Lexical(place)
+        self._claim("lexical", place)
+        return index
+
+    def lexical_drain(self) -> LexicalDrain:
+        """The way into the lexical index as it is now."""
+        return LexicalDrain(self._archive, self.lexical, self._kb[0])
+
+    def rebuild_lexical(self, error: IndexBroken) -> None:
+        """Park what is broken, start anew.
+
+        Raises:
+            IndexBroken: `error` itself, after `close`: an index is not broken for having been closed under a caller.
+        """
+        if self._is_closed:
+            raise error
+        self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+        self.lexical.close()
+        health.park(self._directory / "lexical")
+        self.lexical = self._open_lexical()
+
+    # -- semantic ------------------------------------------------------------------------------------------------
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder that was chosen; chosen on first use, which may ask the model server."""
+        with self._choosing:  # a question may come before the index is open
+            if self._embedder is None:
+                self._embedder, self.choice = self._choose()
+                self._say("embedder", self.choice)
+            return self._embedder
+
+    @property
+    def semantic(self) -> SemanticIndex | None:
+        """The semantic index, once it is open and proven."""
+        return self._semantic
+
+    @property
+    def notes(self) -> NotesIndex | None:
+        """The part of the semantic index that holds what models found out; opened, lost and made anew with it.
+
+        Its owner fills it: a new one says that it is not whole.
+        """
+        semantic = self._semantic
+        return None if semantic is None else semantic.notes
+
+    def open_semantic(self) -> SemanticIndex:
+        """Prove it in a child process, open it, and see that it belongs to this archive and embedder.
+
+        Raises:
+            IndexBroken: it could not be made to work even empty (the caller waits before trying again).
+            Retry: the model server or the Chroma server does not answer.
+        """
+        with self._opening:
+            if self._semantic is not None:
+                return self._semantic
+            if self._is_closed:
+                raise IndexBroken(f"{self._directory}: the indexes are closed; open them again")
+            embedder = self.embedder
+            place = self._directory / "semantic"
+            self.semantic_state = "being checked"
+            try:
+                if self._chroma == "embedded":
+                    self._prove(place, embedder)
+                index = self._open(place, embedder)
+                if self._chroma == "embedded":
+                    self._claim("semantic", place, embedder.fingerprint)
+            except Retry as error:
+                self.semantic_state = f"waiting: {error}"
+                raise
+            except IndexBroken as error:
+                self.semantic_state = f"broken: {error}"
+                raise
+            self.semantic_state = "ready"
+            self._semantic = index
+            return index
+
+    def prepare_semantic(self, within_s: float) -> bool:
+        """Read what makes its filtered questions quick, once it is open, for about so long; whether more is left.
+
+        Raises:
+            IndexBroken, Retry: as any call of the index.
+        """
+        semantic = self._semantic
+        return semantic is not None and not semantic.prepare(within_s)
+
+    def _open(self, place: Path, embedder: Embedder) -> Semantic:
+        if self._chroma != "embedded":
+            index = Semantic(self._chroma, embedder.fingerprint, embedder.dims)
+            if index.count() == 0:
+                self._archive.enqueue_all("semantic")
+            return index
+        return Semantic(place, embedder.fingerprint, embedder.dims)
+
+    def _prove(self, place: Path, embedder: Embedder) -> None:
+        if not place.exists():
+            return
+        try:
+            health.healthy(place, embedder.fingerprint, embedder.dims, self._sample(embedder))
+        except IndexBroken as error:
+            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            health.park(place)
+
+    def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
+        """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
+        if not self._archive.note("semantic index").endswith(f" {embedder.fingerprint}"):
+            return []
+        waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
+        settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
+        sample: list[tuple[str, Vector]] = []
+        for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
+            entry = entry_of(self._archive, message_id, self._kb[0])
+            for chunk in chunks(entry.document, self._kb[1])[:1] if entry is not None else []:
+                vector = self._archive.vector(embedder.fingerprint, chunk_digest(chunk))
+                if vector is not None:
+                    sample.append((chunk.id, vector))
+        return sample
+
+    def load(self) -> None:
+        """Have the model, where it is this machine's, and the open semantic index in memory; once for each.
+
+        On a busy machine that takes seconds. What fails here fails again for whoever asks, and is reported then.
+        """
+        with self._loading:
+            embedder, semantic = self.embedder, self._semantic
+            if semantic is None or (embedder, semantic) == self._loaded:
+                return
+            if isinstance(embedder, OnThisMachine):
+                embedder.load()
+                vector = embedder.embed(["."])[0]
+                if not isinstance(vector, BadInput):
+                    semantic.query(vector, Filters(), 1)  # Chroma reads its graph for the first question
+            self._loaded = (embedder, semantic)
+
+    def semantic_drain(self) -> SemanticDrain:
+        """The way into the semantic index, opened if it was not."""
+        return SemanticDrain(
+            self._archive,
+            self.open_semantic(),
+            self.embedder,
+            indexed_kb=self._kb[0],
+            embedded_kb=self._kb[1],
+            batch=self._batch,
+        )
+
+    def rebuild_semantic(self, error: IndexBroken) -> None:
+        """Park what is broken; it is opened anew, and refilled from the archive's vectors, on the next use.
+
+        Raises:
+            IndexBroken: as `rebuild_lexical`.
+        """
+        with self._opening:
+            if self._is_closed:
+                raise error
+            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            self.semantic_state = f"rebuilding: {error}"
+            if self._semantic is not None:
+                self._semantic.close()
+            self._semantic = None
+            if self._chroma == "embedded":
+                health.park(self._directory / "semantic")
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether Chroma runs in this process and writes on this disk."""
+        return self._chroma == "embedded"
+
+    def let_go_of_semantic(self) -> None:
+        """Close it as it is: it is proven, and opened anew, on the next use."""
+        with self._opening:
+            if self._semantic is not None:
+                self._semantic.close()
+            self._semantic = None
+            self.semantic_state = "waiting: the disk is full"
+
+    def _redact_anew(self) -> None:
+        """Where other things were hidden when the indexes were filled, every message is indexed again."""
+        if self._archive.note("redaction") == fingerprint():
+            return
+        self._archive.secrets.forget()
+        waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
+        self._archive.set_note("redaction", fingerprint())
+        if waiting:
+            self._say("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
+
+    # -- belonging together --------------------------------------------------------------------------------------
+
+    def _claim(self, stage: str, place: Path, fingerprint: str = "") -> None:
+        """See that this directory is the one the archive filled; if not, everything goes into the outbox again.
+
+        The name lies in the directory, so that it goes where that goes. It is written last.
+        """
+        note = place / _NAME
+        name = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
+        if name and name == self._archive.note(f"{stage} index") and name.endswith(f" {fingerprint}"):
+            return
+        name = f"{secrets.token_hex(8)} {fingerprint}"
+        waiting = self._archive.enqueue_all(stage)
+        self._archive.set_note(f"{stage} index", name)
+        durable.atomic_write(note, name.encode())
+        if waiting:
+            self._say(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
+
+    def state(self) -> Json:
+        """For the status: both indexes, in plain words."""
+        refused = self._archive.quarantined(EMBEDDER)
+        return {
+            "lexical": {"state": self.lexical_state, "count": _count(self.lexical)},
+            "semantic": {
+                "state": self.semantic_state,
+                "count": _count(self._semantic),
+                "notes": _count(self.notes),
+                "embedder": self.choice,
+                "refused": len(refused),
+                "reasons": sorted({entry["reason"] for entry in refused.values()})[:_SHOWN_REASONS],
+            },
+        }
+
+    def close(self) -> None:
+        """The indexes first, the archive is the caller's."""
+        with self._opening:
+            self._is_closed = True
+            self.lexical.close()
+            if self._semantic is not None:
+                self._semantic.close()
+                self._semantic = None
+            if self._embedder is not None:
+                self._embedder.close()
+
+
+def _count(index: LexicalIndex | SemanticIndex | NotesIndex | None) -> int | None:
+    """None while there is none, or none that answers: the status must not fail with what it is to show."""
+    try:
+        return None if index is None else index.count()
+    except (IndexBroken, Retry):
+        return None

@@ -1,0 +1,255 @@
+"""From the outbox into the indexes: the lexical one at once, the semantic one when the embedder gets to it.
+
+An entry leaves the outbox only after its index has it, and not if its message changed meanwhile. Vectors are kept in
+the archive under the hash of their text, so a chunk is embedded once, and a lost index is rebuilt without the model. A
+text that the embedder cannot take is set aside with the reason; a model server that is down leaves the outbox as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from daemon.archive import Archive
+from daemon.embed import Embedder
+from daemon.errors import BadInput
+from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
+from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
+from daemon.redact import known, redact
+from daemon.transcript.chunks import chunks
+from daemon.transcript.document import document
+from daemon.transcript.windows import BEFORE, said, window
+
+_MOST_TEXT = 16 << 20
+"""Characters of messages that are held at once to be indexed, about."""
+
+EMBEDDER = "embedder"
+"""The quarantine's name for texts without a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What one step did; `messages` 0 means the outbox of this stage is empty."""
+
+    messages: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    refused: int = 0
+
+
+def entry_of(archive: Archive, message_id: str, indexed_kb: int) -> Entry | None:
+    """A message as the indexes take it; the first message of a session carries its title."""
+    return Entries(archive, indexed_kb).of(message_id)
+
+
+class Entries:
+    """Messages of one moment as the indexes take them; what several of them need is made once.
+
+    With `windows` false they have no window, which only the lexical index asks for.
+    """
+
+    def __init__(self, archive: Archive, indexed_kb: int, *, windows: bool = True) -> None:
+        self._archive = archive
+        self._indexed_kb = indexed_kb
+        self._windows = windows
+        self._said: dict[str, str] = {}
+        self._places: dict[str, dict[str, int]] = {}  # session -> message -> its place in the conversation
+
+    def of(self, message_id: str) -> Entry | None:
+        """The entry of one message; None where the archive has none.
+
+        What is recognised in it is hidden in the whole session from now on, and in the entry itself.
+        """
+        state = self._archive.state(message_id)
+        if state is None:
+            return None
+        while True:
+            secrets = self._archive.secrets.of(state["session"])
+            with known.only(secrets), known.noting() as noted:
+                entry = self._of(message_id)
+            if noted.keys() <= secrets.keys():
+                return entry
+            self._archive.secrets.add(state["session"], noted)
+            self._said.clear()
+
+    def _of(self, message_id: str) -> Entry | None:
+        message = self._archive.message(message_id)
+        if message is None:
+            return None
+        session = self._archive.session(message.session_id)
+        index = self._order(message.session_id).get(message_id, 0)
+        text = document(message, session, self._indexed_kb)
+        title = redact(session.title) if session is not None else ""
+        if index == 0 and title:
+            named = (Section("title", Kind.TITLE, title), *text.sections)
+            text = type(text)(text.message_id, text.session_id, named, text.paths)
+        return Entry(
+            document=text,
+            role=message.role,
+            created=message.created,
+            message_index=index,
+            session_title=title,
+            project_id=session.project_id if session is not None else "",
+            directory=session.directory if session is not None else "",
+            window=self._window(message, session, title) if self._windows else "",
+            deleted=self._archive.is_deleted(message_id),
+            gone=self._archive.gone(message_id),
+        )
+
+    def _order(self, session_id: str) -> dict[str, int]:
+        if session_id not in self._places:
+            order = self._archive.message_ids(session_id)
+            self._places[session_id] = {message_id: place for place, message_id in enumerate(order)}
+        return self._places[session_id]
+
+    def _window(self, message: Message, session: Session | None, title: str) -> str:
+        places = self._order(message.session_id)
+        order, place = list(places), places.get(message.id, 0)
+        before = [self._spoken(other, session) for other in order[max(0, place - BEFORE) : place]]
+        return window([*before, self._spoken(message.id, session, message)], title, message.created)
+
+    def _spoken(self, message_id: str, session: Session | None, message: Message | None = None) -> str:
+        """What was said in it. Parts in which nothing can be said are left out first: redacting them takes time."""
+        if message_id not in self._said:
+            whole = message or self._archive.message(message_id)
+            text = ""
+            if whole is not None:
+                parts = parts_where(whole.parts, lambda part: part.type != "tool" or part.data.get("tool") == "task")
+                text = said(document(replace(whole, parts=parts), session, self._indexed_kb))
+            self._said[message_id] = text
+        return self._said[message_id]
+
+
+class LexicalDrain:
+    """Feeds the lexical index."""
+
+    stage = "lexical"
+
+    def __init__(self, archive: Archive, index: LexicalIndex, indexed_kb: int) -> None:
+        self._archive = archive
+        self._index = index
+        self._indexed_kb = indexed_kb
+
+    def step(self, limit: int = 200) -> Drained:
+        """Index up to `limit` messages, newest first; fewer where they are large.
+
+        Raises:
+            IndexBroken: the index must be rebuilt; the outbox is as it was.
+        """
+        waiting = self._archive.outbox(self.stage, limit)
+        entries = Entries(self._archive, self._indexed_kb)
+        made: list[Entry] = []
+        gone: list[str] = []
+        size = 0
+        for message_id, _, _ in waiting:
+            entry = entries.of(message_id)
+            if entry is None:
+                gone.append(message_id)
+                continue
+            made.append(entry)
+            size += sum(len(section.text) for section in entry.document.sections)
+            if size > _MOST_TEXT:
+                break
+        done = len(made) + len(gone)
+        self._index.replace(made)
+        if gone:
+            self._index.remove(gone)
+        self._archive.done(waiting[:done])
+        return Drained(messages=done)
+
+
+class SemanticDrain:
+    """Feeds the semantic index."""
+
+    stage = "semantic"
+
+    def __init__(
+        self,
+        archive: Archive,
+        index: SemanticIndex,
+        embedder: Embedder,
+        *,
+        indexed_kb: int,
+        embedded_kb: int,
+        batch: int,
+    ) -> None:
+        self._archive = archive
+        self._index = index
+        self._embedder = embedder
+        self._indexed_kb = indexed_kb
+        self._embedded_kb = embedded_kb
+        self._batch = batch
+
+    def step(self, limit: int = 16, stop: Callable[[], bool] = lambda: False) -> Drained:
+        """Embed and index up to `limit` messages, newest first.
+
+        `stop` is asked between batches; vectors made until then are kept, the messages stay in the outbox.
+
+        Raises:
+            ModelUnavailable: the model server is down; the outbox is as it was.
+            IndexBroken: the index must be rebuilt; the vectors are in the archive, the outbox is as it was.
+        """
+        waiting = self._archive.outbox(self.stage, limit)
+        pairs: list[tuple[Chunk, Entry]] = []
+        counts: dict[str, int] = {}
+        entries = Entries(self._archive, self._indexed_kb, windows=False)
+        for message_id, _, _ in waiting:
+            entry = entries.of(message_id)
+            cut = chunks(entry.document, self._embedded_kb) if entry is not None else []
+            counts[message_id] = len(cut)
+            pairs += [(chunk, entry) for chunk in cut if entry is not None]
+        made = self._vectors([chunk for chunk, _ in pairs], stop)
+        if made is None:
+            return Drained()
+        vectors, embedded, refused = made
+        rows = [
+            VectorRow(chunk, vectors[chunk_digest(chunk)], entry)
+            for chunk, entry in pairs
+            if chunk_digest(chunk) in vectors
+        ]  # fmt: skip
+        self._index.upsert(rows)
+        self._index.keep(counts)
+        self._archive.done(waiting)
+        return Drained(len(waiting), len(pairs), embedded, refused)
+
+    def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:
+        """Vectors by the hash of the text, from the archive or from the embedder, which is asked once a text."""
+        found: dict[str, Vector] = {}
+        missing: dict[str, Chunk] = {}
+        for chunk in wanted:
+            sha = chunk_digest(chunk)
+            stored = None if sha in found else self._archive.vector(self._embedder.fingerprint, sha)
+            if stored is not None:
+                found[sha] = stored
+            elif sha not in found:
+                missing[sha] = chunk
+        refused = 0
+        for group in _groups(list(missing.items()), self._batch):
+            if stop():
+                return None
+            made = self._embedder.embed([chunk.text for _, chunk in group])
+            kept: list[tuple[str, Vector]] = []
+            batch = self._archive.batch()
+            for (sha, chunk), vector in zip(group, made, strict=True):
+                if isinstance(vector, BadInput):
+                    refused += 1
+                    batch.quarantine(EMBEDDER, chunk.id, {"reason": str(vector), "size": len(chunk.text)})
+                else:
+                    batch.release(EMBEDDER, chunk.id)  # another model may have refused it
+                    kept.append((sha, vector))
+            if len(batch):
+                self._archive.commit(batch)
+            self._archive.put_vectors(self._embedder.fingerprint, kept)
+            found |= dict(kept)
+        return found, len(missing) - refused, refused
+
+
+def chunk_digest(chunk: Chunk) -> str:
+    """The hash under which a chunk's vector is kept: of its text alone, so equal texts share one."""
+    return hashlib.sha256(chunk.text.encode("utf-8", "replace")).hexdigest()
+
+
+def _groups(items: list[tuple[str, Chunk]], size: int) -> Iterator[list[tuple[str, Chunk]]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

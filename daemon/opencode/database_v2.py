@@ -1,0 +1,301 @@
+"""The tables of OpenCode 2: ``session_v2`` and ``session_message`` (formats section 8, read from source, not observed).
+
+A row's ``data`` is one whole message. It is turned into the same message and part records as the older generations, so
+that the rest of the house knows one shape; the row as written stays inside the message record under ``v2``. Every field
+is optional: what is unknown becomes a part of its own type and is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from daemon import records
+from daemon.errors import BadRecord, SourceMissing
+from daemon.filesystem.large_files import LargeFiles
+from daemon.model import Json, Part
+from daemon.opencode import DATABASE_2, Problem, Reading, RevertMark, Unit
+from daemon.opencode.connection import Connection
+from daemon.opencode.database import Database, _or_null, _telling, _text
+
+_ROLES = {"user": "user", "synthetic": "user", "shell": "user", "skill": "user", "system": "system"}
+_MESSAGES = frozenset({*_ROLES, "assistant", "compaction"})
+_EVENTS = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
+"""Rows that are no messages but records of their session. OpenCode 1.15.13 writes some, 1.18.33 drops them again."""
+
+
+_SHAPE = 2
+"""Of the messages that are made of these rows; raise it when more is drawn from a row, so that all are read again."""
+
+TYPE = "type2"
+"""The field of a message record that says which type its row has."""
+
+
+class Database2(Database):
+    """The newer tables of one file; the older ones beside them are frozen and read by Database."""
+
+    kind = "SQLite (OpenCode 2)"
+    generation = DATABASE_2
+    session_table = "session_v2"
+
+    def __init__(self, connection: Connection, record_mb: int = 64, *, large: LargeFiles | None = None) -> None:
+        super().__init__(connection, record_mb, large=large)
+        self.name = f"db2:{connection.path}"
+
+    def touched(self) -> Iterable[str] | None:
+        """See Source. Any commit makes us list: a listing reads no message bodies."""
+        version = self._connection.data_version()
+        if version == self._version:
+            return ()
+        self._version = version
+        return None
+
+    def sessions(self) -> Mapping[str, str]:
+        """See Source."""
+        columns = self._connection.columns("session_message")
+        if not columns:
+            raise SourceMissing(f"{self._connection.path}: no table session_message")
+        found: dict[str, str] = {}
+        for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM session_message"):
+            found[_text(session_id)] = "none"
+        own = self._connection.columns("session_v2")
+        if own:
+            sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"  # noqa: S608
+            found |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
+        return found
+
+    def messages(self, session_id: str) -> Mapping[str, Unit]:
+        """See Source. The sequence number belongs to the stamp: rows are updated in place."""
+        columns = self._connection.columns("session_message")
+        sql = (
+            f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
+            "FROM session_message WHERE session_id = ?"
+        )
+        found: dict[str, Unit] = {}
+        for message_id, type_, seq, told, size in self._connection.rows(sql, (session_id,)):
+            stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
+            is_event = is_session_event(_text(message_id), _text(type_))
+            found[_text(message_id)] = Unit(stamp, records.integer(told), is_event)
+        return found
+
+    def read_message(self, session_id: str, message_id: str) -> Reading:
+        """See Source."""
+        columns = self._connection.columns("session_message")
+        sql = (
+            f"SELECT rowid, id, typeof(data), type, {_or_null(columns, 'time_created')} "  # noqa: S608
+            "FROM session_message WHERE id = ?"
+        )
+        for row, id_, stored, type_, created in self._connection.rows(sql, (message_id,)):
+            problems: list[Problem] = []
+            verbatim = self._record(("session_message", id_, row), _text(stored), {}, problems)
+            if verbatim is None:
+                return Reading(None, tuple(problems))
+            try:
+                return self._reading(session_id, message_id, _text(type_), records.integer(created), verbatim)
+            except BadRecord as error:
+                return Reading(None, (self._problem(f"session_message {message_id}", error, verbatim),))
+        return Reading(
+            None, (Problem(self._place(f"session_message {message_id}"), "gone between listing and reading"),)
+        )
+
+    def reverts(self, session_id: str) -> list[RevertMark]:
+        """See Source. The journal beside these tables tells of the older ones."""
+        return self._pending_revert(session_id)
+
+    def _reading(self, session_id: str, message_id: str, type_: str, created: int, verbatim: bytes) -> Reading:
+        row = records.load_object(verbatim)
+        row.setdefault("time", {"created": created})
+        if is_session_event(message_id, type_):
+            return Reading(None, event=session_event(session_id, message_id, type_, row["time"], verbatim))
+        head = _head(row, message_id, session_id, type_, created)
+        parts = tuple(_parts(row, message_id, session_id, type_))
+        raw = records.dumps(head)[:-1] + b',"v2":' + verbatim + b"}"
+        return Reading(records.message(raw, parts, session_id))
+
+
+def is_session_event(row_id: str, type_: str) -> bool:
+    """Whether a row of ``session_message`` is no message; of a type that nobody knows yet its id decides."""
+    return type_ in _EVENTS or (type_ not in _MESSAGES and row_id.startswith("evt_"))
+
+
+def session_event(session_id: str, event_id: str, type_: str, time: Any, verbatim: bytes) -> bytes:
+    """The record of such a row, `verbatim` as it was written."""
+    head = records.dumps({"id": event_id, "sessionID": session_id, "type": type_, "time": time})
+    return head[:-1] + b',"data":' + verbatim + b"}"
+
+
+def _head(row: Json, message_id: str, session_id: str, type_: str, created: int) -> Json:
+    """The message record in the older generations' shape."""
+    time = records.table(row.get("time"))
+    model = records.table(row.get("model"))
+    head: Json = {
+        "id": message_id,
+        "sessionID": session_id,
+        "role": _ROLES.get(type_, "assistant"),
+        TYPE: type_,
+        "time": {"created": records.integer(time.get("created"), created)},
+    }
+    finished = records.integer(time.get("completed")) or (0 if type_ == "assistant" else head["time"]["created"])
+    if not finished and (row.get("finish") or row.get("error")):
+        finished = head["time"]["created"]
+    if finished:
+        head["time"]["completed"] = finished
+    if model:
+        head |= {"modelID": model.get("id"), "providerID": model.get("providerID")}
+    for name in ("agent", "finish", "cost", "tokens", "error"):
+        if row.get(name) is not None:
+            head[name] = row[name]
+    if type_ == "compaction":
+        head["summary"] = True
+    return head
+
+
+def _parts(row: Json, message_id: str, session_id: str, type_: str) -> Iterator[Part]:
+    """The message's content as parts, in order; ids are made from the place, so they stay the same."""
+    ids = {"sessionID": session_id, "messageID": message_id}
+    for number, data in enumerate(_contents(row, type_)):
+        raw = records.dumps(data | ids | {"id": f"{message_id}.{number:04d}"})
+        yield records.part(raw, message_id, session_id)
+    # Their names sort behind the numbers, so what comes before may still grow.
+    for name, more in (("about", _about(row, type_)), ("patch", _patch(row) if type_ == "assistant" else None)):
+        if more is not None:
+            yield records.part(records.dumps(more | ids | {"id": f"{message_id}.{name}"}), message_id, session_id)
+
+
+def _contents(row: Json, type_: str) -> Iterator[Json]:
+    match type_:
+        case "user" | "synthetic" | "system" | "skill":
+            if isinstance(row.get("text"), str):
+                yield {"type": "text", "text": row["text"]} | ({} if type_ == "user" else {"synthetic": True})
+            for name in ("files", "agents", "skills"):
+                for item in _listed(row.get(name)):
+                    yield _attachment(item, name.removesuffix("s"))
+        case "shell":
+            yield _shell(row)
+        case "compaction":
+            for name in ("summary", "recent"):
+                if isinstance(row.get(name), str):
+                    yield {"type": "text", "text": row[name]}
+        case "assistant":
+            yield from _assistant(row)
+        case _:
+            yield {"type": type_ or "unknown", "data": row}
+
+
+def _about(row: Json, type_: str) -> Json | None:
+    """What a synthetic text is said to be about, or what a skill is called, as a text of its own."""
+    if type_ not in ("synthetic", "skill"):
+        return None
+    words = dict.fromkeys(records.text(row.get(name)).strip() for name in ("name", "skill", "description"))
+    said = [word for word in words if word and word != records.text(row.get("text")).strip()]
+    return {"type": "text", "text": "\n".join(said), "synthetic": True} if said else None
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list out of somebody else's row; a single value in its place is one item, nothing is none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _attachment(item: Any, type_: str) -> Json:
+    fields = item if isinstance(item, dict) else {"value": item}
+    if type_ != "file":
+        return {**fields, "type": type_}
+    mime = records.text(fields.get("mime"))
+    source = fields.get("source")
+    named = (fields.get("url"), fields.get("uri"), source, records.table(source).get("uri"))
+    url = next(filter(None, map(records.text, named)), "")
+    if not url and isinstance(fields.get("data"), str):
+        url = f"data:{mime};base64,{fields['data']}"
+    name = records.text(fields.get("name")) or records.text(fields.get("filename"))
+    return {**fields, "type": "file", "url": url, "mime": mime, "filename": name}
+
+
+def _shell(row: Json) -> Json:
+    """A command that the user ran, as a call of bash; one that was stopped changed what it changed, and is an error."""
+    told = row.get("status")
+    status = "completed" if told in ("completed", "exited", None) else records.text(told, "running")
+    output = records.text(row.get("output")) or records.text(records.table(row.get("output")).get("output"))
+    state: Json = {
+        "status": status if status in ("completed", "running", "pending") else "error",
+        "input": {"command": records.text(row.get("command"))},
+        "output": output,
+        "metadata": {"exit": row.get("exit")},
+        "time": _span(records.table(row.get("time"))),
+    }
+    if state["status"] == "error":
+        state["error"] = status
+        state["metadata"]["output"] = output
+    return {"type": "tool", "tool": "bash", "callID": records.text(row.get("shellID")), "state": state}
+
+
+def _assistant(row: Json) -> Iterator[Json]:
+    """Content between the step's two snapshots; these carry their `time`, as their ids have no clock of their own."""
+    snapshot, times = records.table(row.get("snapshot")), records.table(row.get("time"))
+    if snapshot.get("start"):
+        yield {"type": "step-start", "snapshot": snapshot["start"]} | _moment(times.get("created"))
+    for item in _listed(row.get("content")):
+        fields = item if isinstance(item, dict) else {"type": "unknown", "value": item}
+        match fields.get("type"):
+            case "tool":
+                yield _tool(fields)
+            case "text" | "reasoning":
+                yield fields
+            case other:
+                yield {**fields, "type": str(other or "unknown")}
+    if snapshot.get("end") or row.get("finish"):
+        made = {"type": "step-finish", "reason": row.get("finish"), "snapshot": snapshot.get("end")}
+        yield made | _moment(times.get("completed"))
+
+
+def _patch(row: Json) -> Json | None:
+    """What the step changed, as a part in the older shape: `hash` is the tree before the step; names as they stand."""
+    snapshot = records.table(row.get("snapshot"))
+    named = [item if isinstance(item, str) else _file_of(item) for item in _listed(snapshot.get("files"))]
+    files = [name for name in named if name]
+    start = records.text(snapshot.get("start"))
+    if not start or not files:
+        return None
+    return {"type": "patch", "hash": start, "files": files} | _moment(records.table(row.get("time")).get("completed"))
+
+
+def _file_of(item: Any) -> str:
+    fields = records.table(item)
+    return records.text(fields.get("file")) or records.text(fields.get("path"))
+
+
+def _moment(time: Any) -> Json:
+    ms = records.integer(time)
+    return {"time": {"start": ms, "end": ms}} if ms else {}
+
+
+def _tool(fields: Json) -> Json:
+    """A tool call in the older shape: text content joined as the output, other content kept as attachments."""
+    state = records.table(fields.get("state"))
+    content: list[Any] = state["content"] if isinstance(state.get("content"), list) else []
+    texts = [item["text"] for item in content if isinstance(item, dict) and isinstance(item.get("text"), str)]
+    others = [item for item in content if not (isinstance(item, dict) and isinstance(item.get("text"), str))]
+    status = "pending" if state.get("status") == "streaming" else records.text(state.get("status"), "running")
+    made: Json = {"status": status, "input": state.get("input"), "time": _span(records.table(fields.get("time")))}
+    metadata = state.get("metadata", state.get("structured"))
+    if metadata is not None:
+        made["metadata"] = metadata
+    if status == "completed":
+        made["output"] = "\n".join(texts)
+    elif texts:
+        made["metadata"] = {**records.table(metadata), "output": "\n".join(texts)}
+    if "error" in state:
+        error = state["error"]
+        made["error"] = (
+            error if isinstance(error, str) else records.text(records.table(error).get("message")) or str(error)
+        )
+    if others:
+        made["attachments"] = others
+    known = {"type", "id", "name", "state", "time"}
+    rest = {name: value for name, value in fields.items() if name not in known}
+    return {"type": "tool", "tool": records.text(fields.get("name")), "callID": fields.get("id"), "state": made, **rest}
+
+
+def _span(time: Json) -> Json:
+    start = time.get("ran") or time.get("created")
+    return {"start": start} | ({"end": time["completed"]} if time.get("completed") else {})

@@ -1,0 +1,80 @@
+"""One of OpenCode's JSON files, read while OpenCode may be writing it (formats section 5, docs/reliability.md, S3).
+
+Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
+one: a file that does not parse and is young is being written, not bad. No link is followed, nothing large is read.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from daemon import records
+from daemon.errors import BadRecord, SourceBusy
+from daemon.filesystem import regular_file
+
+_SETTLING_S = 2.0
+"""How long after a write an unreadable file counts as being written (docs/reliability.md, S3)."""
+
+
+def read(path: Path, limit: int) -> bytes:
+    """The bytes of a record file, unchanged while they were read, at most `limit`.
+
+    Raises:
+        SourceBusy: it changed meanwhile, or is gone again.
+        BadRecord: too large, not a regular file, unreadable.
+    """
+    with opened(path) as (file, size):
+        if size > limit:
+            raise BadRecord(f"{path}: {size} bytes, more than limits.record_mb allows")
+        return file.read()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
+    """A record file, open for reading, and its size; when it is left, it must not have changed.
+
+    Raises:
+        SourceBusy, BadRecord: as for `read`.
+    """
+    try:
+        file = regular_file.opened(path)
+    except FileNotFoundError:
+        raise SourceBusy(f"{path}: gone between listing and reading") from None
+    except OSError as error:
+        raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
+    with file:
+        before = os.fstat(file.fileno())
+        yield file, before.st_size
+        after = os.fstat(file.fileno())
+    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+        raise SourceBusy(f"{path}: being written")
+
+
+def load(
+    path: Path,
+    limit: int,
+    clock: Callable[[], float] = time.time,
+    parse: Callable[[bytes], Any] = records.load_object,
+) -> tuple[bytes, Any]:
+    """The bytes of a record file and the value that `parse` makes of them.
+
+    Raises:
+        SourceBusy: being written, also where it does not parse and is young.
+        BadRecord: as for `read`, or it does not parse and has come to rest.
+    """
+    raw = read(path, limit)
+    try:
+        return raw, parse(raw)
+    except BadRecord as error:
+        try:
+            age = clock() - path.stat().st_mtime
+        except OSError:
+            age = 0.0
+        if 0 <= age < _SETTLING_S:  # a time in the future is no youth
+            raise SourceBusy(f"{path}: {error}, and young: being written") from None
+        raise BadRecord(f"{path}: {error}") from None

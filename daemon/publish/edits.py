@@ -1,0 +1,78 @@
+"""A cheap look at published pages: whether a person has edited or deleted one, or taken an edit back, since a run.
+
+Stamps (`lstat`) decide whether a page is read at all; writing in a Notes place is no change. It is a hint, as a watch
+is: what it misses, the next run sees.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from daemon.filesystem import regular_file
+from daemon.filesystem.durable import Root
+from daemon.publish import manifest, notes
+from daemon.publish.journal import sha256
+
+SLACK_NS = 50_000_000
+"""Files are stamped by a clock that is some milliseconds behind."""
+
+Stamp = tuple[int, int, int, int]
+
+
+def stamp(path: str) -> Stamp | None:
+    """Type, size, modification time (ns) and inode of what stands at `path`; None where nothing is.
+
+    Raises:
+        OSError: it cannot be told.
+    """
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+class PageLook:
+    """The pages of one tree, as they were when a run that began at `began_ns` had published them."""
+
+    def __init__(self, output_root: Path, folder: str, began_ns: int) -> None:
+        self._pages: dict[str, tuple[str, Stamp | tuple[()] | None]] = {}
+        self._edited: set[str] = set()
+        with Root(output_root) as root:
+            listed = (manifest.read(root, folder) or {"pages": {}})["pages"]
+        for name, entry in listed.items():
+            path = os.path.join(output_root, folder, name)
+            if entry.get("beside"):
+                self._edited.add(os.path.join(os.path.dirname(path), entry["beside"]))
+            known = _stamp(path)
+            # One that was written during the run is read once to see by whom.
+            is_new = known is not None and known[2] >= began_ns - SLACK_NS
+            self._pages[path] = (str(entry.get("body", entry["sha256"])), () if is_new else known)
+
+    def has_changed(self) -> bool:
+        """Whether a page is other than at the last look, but for what a person may write in it."""
+        return any(self._is_other(path, *page) for path, page in self._pages.items())
+
+    def _is_other(self, path: str, body: str, known: Stamp | tuple[()] | None) -> bool:
+        now = _stamp(path)
+        if now == known:
+            return False
+        self._pages[path] = (body, now)
+        return path in self._edited or not _is_ours(path, body)
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        return stamp(path)
+    except OSError:
+        return None
+
+
+def _is_ours(path: str, body: str) -> bool:
+    try:
+        with regular_file.opened(path) as file:
+            data = file.read()
+    except OSError:
+        return False
+    return notes.own_notes(data, {body}) is not None or sha256(data) == body

@@ -1,0 +1,284 @@
+"""The best results in full: the message, its surroundings, or an array of chat messages, within budgets.
+
+A budget that is too small is never an error: what fits is given, cut texts say that they were cut, and a warning says
+what was left out. Whatever is shown comes from `shown` and `context`, which redact it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from daemon import records
+from daemon.archive import Archive
+from daemon.model import Hit, Json
+from daemon.recall.answer import messages as shown
+from daemon.recall.answer.chat_messages import tokens, window
+from daemon.recall.answer.snippet import counted
+from daemon.recall.catalog import Row
+from daemon.recall.query.request import Recall
+from daemon.recall.ranking.grouping import Find
+
+_AUTO_MOST = 12
+"""Messages on each side that window "auto" looks at for the beginning and the end of a turn."""
+_LEAST_CHARS = 200
+"""A message of which less than this could be shown is left out."""
+_LEAST_PART = 40
+_UNBOUNDED = 1 << 62
+_MARKS = 3 * len(shown.TRUNCATED)
+"""A part has up to three texts, each with a mark where it was cut."""
+
+
+@dataclass(slots=True)
+class Expansion:
+    """What was added to an answer; `is_short` says that a budget left something out."""
+
+    expanded: list[Json] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    is_short: bool = False
+
+
+def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequence[Find]) -> Expansion:
+    """`finds` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
+
+    A message is shown once: an expansion that would have it again names it in ``shownBefore``, a list of
+    ``{messageID, resultIndex}``, by the result that shows it.
+    """
+    made = Expansion()
+    if asked.expand == "none" or not finds:
+        return made
+    chosen = list(finds[: asked.expandResults])
+    if asked.expand == "messages":
+        return _as_messages(archive, rows, asked, chosen)
+    room = _Room(asked.expandBudgetMessages, asked.expandBudgetChars)
+    left_out, seen = 0, dict[str, int]()
+    for number, find in enumerate(chosen):
+        order = archive.message_ids(find.session_id)
+        if asked.expand == "message" or find.message_id not in order:
+            first = last = order.index(find.message_id) if find.message_id in order else 0
+            ids = [find.message_id]
+        else:
+            first, last = _around(archive, order, order.index(find.message_id), asked.window)
+            ids = order[first : last + 1]
+        before = [one for one in ids if one in seen]
+        items, missing = _items(archive, [one for one in ids if one not in seen], find.message_id, room)
+        left_out += missing
+        if not items and not before:
+            continue
+        entry: Json = {
+            "resultIndex": number,
+            "sessionID": find.session_id,
+            "messageID": find.message_id,
+            "mode": asked.expand,
+        }
+        shown_now = [item["message"]["id"] for item in items]
+        if before:
+            entry["shownBefore"] = [{"messageID": one, "resultIndex": seen[one]} for one in before]
+        if asked.expand == "message" and items:
+            entry["message"] = items[0]
+        elif asked.expand != "message":
+            kept = [order.index(one) for one in (*shown_now, *before) if one in order]
+            first, last = min(kept, default=first), max(kept, default=last)
+            entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
+        made.expanded.append(entry)
+        seen |= dict.fromkeys(shown_now, number)
+    if left_out or room.was_cut:
+        made.is_short = True
+        made.warnings.append(_short_of(asked, left_out))
+    return made
+
+
+def _short_of(asked: Recall, left_out: int) -> str:
+    said = f"{counted(left_out, 'message')} left out" if left_out else "texts were cut"
+    return (
+        f"expansion: {said}, to stay within expandBudgetMessages {asked.expandBudgetMessages} and expandBudgetChars "
+        f"{asked.expandBudgetChars}; recall_get and recall_context show them in full"
+    )
+
+
+# -- messages as recorded --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Room:
+    messages: int
+    chars: int
+    was_cut: bool = False
+
+
+def _items(archive: Archive, ids: Sequence[str], center: str, room: _Room) -> tuple[list[Json], int]:
+    """Messages as items, in order, and how many found no room; the one in the middle takes its room first."""
+    made: dict[str, Json] = {}
+    missing = 0
+    middle = ids.index(center) if center in ids else 0
+    for message_id in sorted(ids, key=lambda one: abs(ids.index(one) - middle)):
+        if room.messages < 1 or room.chars < _LEAST_CHARS:
+            missing += 1
+            continue
+        message = archive.message(message_id)
+        if message is None:
+            continue
+        deleted, gone = archive.is_deleted(message_id), archive.gone(message_id)
+        show = partial(shown.item, message, center=message_id == center, deleted=deleted, gone=gone)
+        item = _fitting(show, room)
+        made[message_id] = item
+        room.messages -= 1
+    return [made[message_id] for message_id in ids if message_id in made], missing
+
+
+def _fitting(show: Callable[..., Json], room: _Room) -> Json:
+    """A message in what is left of the room; of one that is too long the longest parts are cut, the last left out."""
+    item = show()
+    if _size(item) > room.chars:
+        room.was_cut = True
+        most = _part_room(item, room.chars)
+        item = show(max_chars=most)
+        kept, left = 0, room.chars
+        for part in item["parts"]:
+            left -= _texts(part)
+            if left < 0 and kept:
+                break
+            kept += 1
+        if kept < len(item["parts"]):
+            item["partsOmitted"] = len(item["parts"]) - kept
+            item["parts"] = item["parts"][:kept]
+    room.chars -= min(_size(item), room.chars)
+    return item
+
+
+def _part_room(item: Json, room: int) -> int:
+    """The length at which parts are cut so that all of them about fit: short ones stay whole, long ones give."""
+    sizes = sorted(_texts(part) for part in item["parts"])
+    for number, size in enumerate(sizes):
+        share = room // (len(sizes) - number)
+        if size > share:
+            return max(share - _MARKS, _LEAST_PART)
+        room -= size
+    return max(room, _LEAST_PART)
+
+
+def _size(item: Json) -> int:
+    return sum(_texts(part) for part in item["parts"])
+
+
+def _texts(part: Json) -> int:
+    """Characters of a part's texts: what it says, what a tool was given and what it printed."""
+    return sum(_length(part.get(name)) for name in ("content", "input", "output", "error"))
+
+
+def _length(value: Any) -> int:
+    if value is None:
+        return 0
+    return len(value) if isinstance(value, str) else len(records.dumps(value).decode("utf-8", "replace"))
+
+
+def _around(archive: Archive, order: Sequence[str], place: int, wanted: int | str) -> tuple[int, int]:
+    """First and last place of the surroundings; "auto": from the prompt that began the turn to its last answer."""
+    if isinstance(wanted, int):
+        side = max(0, min(wanted, 50))
+        return max(0, place - side), min(len(order) - 1, place + side)
+    first = last = place
+    while first > max(0, place - _AUTO_MOST) and not _is_prompt(archive, order[first]):
+        first -= 1
+    while last < min(len(order) - 1, place + _AUTO_MOST) and not _is_prompt(archive, order[last + 1]):
+        last += 1
+    return first, last
+
+
+def _is_prompt(archive: Archive, message_id: str) -> bool:
+    message = archive.message(message_id)
+    return message is not None and message.role == "user"
+
+
+# -- messages for a model --------------------------------------------------------------------------------------------
+
+
+def _as_messages(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequence[Find]) -> Expansion:
+    hits = [_hit(find, rows.get(find.session_id)) for find in finds]
+    side = max(0, min(asked.window, 50)) if isinstance(asked.window, int) else 3
+    orders = [archive.message_ids(find.session_id) for find in finds]
+    spans = [
+        (order, order.index(find.message_id) if find.message_id in order else -1)
+        for order, find in zip(orders, finds, strict=True)
+    ]
+    kept, before, after = _sides(spans, side, asked.expandBudgetMessages)
+    left_out = len(_union(spans, side, side)) - len(_union(spans[:kept], before, after))
+    made = window(archive, hits[:kept], before, after, _UNBOUNDED)
+    budget_tokens = asked.expandBudgetTokens or None
+    fits = _fits(made, asked.expandBudgetChars, budget_tokens)
+    if not fits:
+        made = window(archive, hits[:kept], before, after, asked.expandBudgetChars, budget_tokens=budget_tokens)
+    expansion = Expansion()
+    if not made:
+        expansion.is_short = True
+        expansion.warnings.append(
+            "expansion: no result fits the budget whole; raise expandBudgetChars or expandBudgetTokens, or use "
+            "expand='message', which cuts"
+        )
+        return expansion
+    first = finds[0]
+    expansion.expanded.append(
+        {
+            "resultIndex": 0,
+            "sessionID": first.session_id,
+            "messageID": first.message_id,
+            "mode": "messages",
+            "messages": made,
+            "tokens": sum(tokens(entry) for entry in made),
+        }
+    )
+    if left_out or not fits:
+        expansion.is_short = True
+        said = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
+        expansion.warnings.append(
+            f"expansion: {said}, to stay within expandBudgetMessages {asked.expandBudgetMessages}, expandBudgetChars "
+            f"{asked.expandBudgetChars} and expandBudgetTokens {asked.expandBudgetTokens or 'without limit'}; "
+            "recall_context shows them"
+        )
+    return expansion
+
+
+def _sides(spans: Sequence[tuple[Sequence[str], int]], side: int, most: int) -> tuple[int, int, int]:
+    """How many of the spans, and how many messages before and after each, at most `side`, are no more than `most`.
+
+    A span is a session's messages and the place of one of them. What one side has no use for the other may have.
+    """
+    kept = len(spans)
+    while kept > 1 and len(_union(spans[:kept], 0, 0)) > most:
+        kept -= 1
+    before = after = 0
+    for step in range(1, side + 1):
+        if before == step - 1 and len(_union(spans[:kept], step, after)) <= most:
+            before = step
+        if after == step - 1 and len(_union(spans[:kept], before, step)) <= most:
+            after = step
+    return kept, before, after
+
+
+def _union(spans: Sequence[tuple[Sequence[str], int]], before: int, after: int) -> set[str]:
+    """The messages that the spans have with so many neighbours."""
+    return {one for order, place in spans if place >= 0 for one in order[max(0, place - before) : place + after + 1]}
+
+
+def _fits(made: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:
+    """Whether messages for a model are within both budgets, measured as context.window does."""
+    if sum(len(json.dumps(entry, ensure_ascii=False)) for entry in made) > chars:
+        return False
+    return budget_tokens is None or sum(tokens(entry) for entry in made) <= budget_tokens
+
+
+def _hit(find: Find, row: Row | None) -> Hit:
+    return Hit(
+        message_id=find.message_id,
+        session_id=find.session_id,
+        title=row.title if row else "",
+        role="",
+        created=find.created,
+        kind=find.match.kind,
+        score=find.score,
+        mode=find.mode,
+        snippet="",
+    )

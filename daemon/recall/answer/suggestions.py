@@ -1,0 +1,140 @@
+"""What to try where there is little or nothing by words; each next call is tried before it is offered.
+
+Texts of hints are made by `hints`; here the indexes are asked for them, until a time is over. What could not be tried
+by then is not offered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from daemon.errors import ReconstituteError
+from daemon.index import Filters
+from daemon.model import Json
+from daemon.recall.answer import hints
+from daemon.recall.catalog import Row
+from daemon.recall.query import parse
+from daemon.recall.query.parse import Query
+from daemon.recall.query.request import Recall as Asked
+from daemon.recall.query.scope import Scope
+from daemon.recall.ranking.candidates import Candidates
+from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.lists import Found
+
+_NEAR_MISSES = 20
+_SPELLINGS = 3
+_BY_WORDS = {"hybrid": "smart", "semantic": "smart"}
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """Knows the question and whom to ask; `until` is on time.monotonic's clock.
+
+    `arranged` orders candidates of a mode as finds, as many as are needed.
+    """
+
+    candidates: Candidates
+    asked: Asked
+    query: Query
+    scope: Scope
+    rows: Mapping[str, Row]
+    until: float
+    arranged: Callable[[Found, str, int], list[Find]]
+
+    def help(self, page: Sequence[Find], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+        """(warnings, suggestions, near misses) beside the results of a page."""
+        notes, suggestions = hints.emptied(self.asked, self.scope, self.rows)
+        is_weak = not any(find.is_by_words for find in page) or (self.query.is_exact and bool(missing.parts))
+        if notes:
+            return notes, suggestions, self._near_misses()
+        if page and not is_weak:
+            return notes, self._spelt(missing.unwritten), []
+        if not is_weak or (page and self.asked.match in {"semantic", "regex"}):
+            return notes, suggestions, []
+        suggestions += self._spelt(missing.parts)
+        if page:
+            return notes, suggestions, []
+        misses = self._near_misses()
+        suggestions += self._other_case()
+        if misses or self._is_over():  # else nothing lies outside the filters either
+            suggestions += hints.limiting(self.asked, self.scope, len(self.rows))
+        return notes, suggestions + self._other_mode(), misses
+
+    def _spelt(self, missing: Sequence[str]) -> list[Json]:
+        """Near spellings of what no text has, within the filters if these let one through, else without them."""
+
+        def near(word: str) -> list[tuple[str, int]]:
+            is_tried, is_written = self._is_written(word)
+            return self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
+
+        if self.asked.match in {"regex", "semantic"}:
+            return []
+        made = hints.spelt(missing, near, self.asked)
+        if not self.scope.limited_by and self.asked.match != "literal":
+            return made  # the spellings are of the index
+        tried: list[Json] = []
+        for one in made:
+            text = one["example"]["query"]
+            if self._finds(text):
+                tried.append(one)
+            elif self.scope.limited_by and self._finds(text, among=(Filters(),)):
+                tried.append(hints.beyond(one, self.asked, self.scope))
+        return tried
+
+    def _is_written(self, word: str) -> tuple[bool, bool]:
+        """Whether it could be told, and whether any text has the word: what only the filters leave out is no error."""
+        written = self.candidates.is_written(word, self.until)
+        return written is not None, bool(written)
+
+    def _other_case(self) -> list[Json]:
+        """A tool is asked for by its exact name, which OpenCode writes in small letters."""
+        tool = self.asked.toolName.strip()
+        fitting = [replace(filters, tool=tool.lower()) for _, filters in self.scope.rounds]
+        if tool == tool.lower() or not self._finds(self.asked.query, among=fitting):
+            return []
+        return hints.other_tool(self.asked, tool.lower())
+
+    def _other_mode(self) -> list[Json]:
+        for mode in hints.other_modes(self.asked, self.query):
+            if self._finds(self.asked.query, mode):
+                return hints.other_mode(self.asked, mode)
+        return []
+
+    def _finds(self, text: str, mode: str = "", among: Sequence[Filters] = ()) -> bool:
+        """Whether a call like this one, but in this mode and with these filters, finds anything; hybrid, by words."""
+        mode = mode or self.asked.match
+        query = Query(text) if mode == "regex" else parse.parse(text)
+        for filters in among or [filters for _, filters in self.scope.rounds]:
+            found = self._found(query, "smart" if mode == "hybrid" else mode, filters)
+            if found is not None and (found.near() if mode == "semantic" else found.best()):
+                return True
+        return False
+
+    def _near_misses(self) -> list[Json]:
+        """Sessions that hold it outside the filters, in the mode asked for; else such that hold nearly such words."""
+        asked, scope = self.asked, self.scope
+        if asked.match == "regex" and not scope.limited_by:
+            return []
+        mode = _BY_WORDS.get(asked.match, asked.match) if scope.limited_by else "fuzzy"
+        found = self._found(self.query, mode, Filters(), _NEAR_MISSES)
+        if found is None:
+            return []
+        outside = f", but is outside the filters ({', '.join(scope.limited_by)})" if scope.limited_by else ""
+        return hints.near_misses(
+            self.arranged(found, mode, _NEAR_MISSES),
+            self.rows,
+            lambda find: hints.held_by(find, self.query, mode) + outside,
+        )
+
+    def _found(self, query: Query, mode: str, filters: Filters, depth: int = 1) -> Found | None:
+        if self._is_over():
+            return None
+        try:
+            return self.candidates.gather(query, mode, filters, depth, deadline=self.until)
+        except ReconstituteError:  # the owner of the index was told; a hint is no reason to fail
+            return None
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self.until

@@ -1,0 +1,255 @@
+"""Clients' arguments become what was asked: lenient where nothing can go wrong, strict where everything would.
+
+Agents and scripts send numbers as text, blanks for what they leave out, `session_id` for `sessionID`, limits beyond the
+bounds. All of that is understood, the last with a warning; so is an argument that does not exist, but where without it
+the answer would be about something else (an export of everything): that structure forbids it. What cannot be
+understood (an unknown mode, a list where a number belongs) is BadRequest, naming argument, value and what is allowed.
+The defaults are those of recall.query.request, applied here, whatever a client believes them to be.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import reprlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar, overload
+
+import msgspec
+from msgspec import Struct, inspect
+
+from daemon import records
+from daemon.errors import BadRequest
+from daemon.model import Json, Kind
+from daemon.recall.query.ignored_arguments import idle
+from daemon.recall.query.request import CALLS
+
+T = TypeVar("T")
+
+_GREATEST = 2**53 - 1
+"""Whole numbers that every JSON reader keeps exact; what is beyond is no sensible count."""
+WORDS = {"kinds": tuple(str(kind) for kind in Kind)}
+"""What lists of words may hold where asked.py says only that they are texts."""
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_KIN = {
+    "mode": "match", "limit": "results", "count": "results", "tool": "toolName", "text": "query", "q": "query",
+    "search": "query", "id": "messageID", "message": "messageID", "file": "path", "filename": "path", "folder": "path",
+}  # fmt: skip
+"""Names that other tools give to an argument, for the hint."""
+
+
+class _Unfit(Exception):  # noqa: N818 - never leaves this module
+    """The value cannot be understood; its text says what is allowed."""
+
+
+@overload
+def read(call: str, arguments: Json) -> tuple[Struct, list[str]]: ...
+@overload
+def read(call: str, arguments: Json, calls: Mapping[str, type[T]]) -> tuple[T, list[str]]: ...
+def read(call: str, arguments: Json, calls: Mapping[str, type[Any]] = CALLS) -> tuple[Any, list[str]]:
+    """The structure of `calls` for `call`, and warnings about what was ignored or changed.
+
+    Raises:
+        BadRequest: an unknown call, a required argument that is missing or blank, a value that cannot be understood; an
+            argument that does not exist, where the structure forbids unknown fields.
+    """
+    name = call.replace("-", "_") if isinstance(call, str) else ""
+    if name not in calls:
+        raise BadRequest(f"{_shown(call)}: there is no such call; {_near(name, calls) or 'use ' + _or(calls)}")
+    if not isinstance(arguments, dict):
+        raise BadRequest(f"{name}: its arguments are {_shown(arguments)}; send an object of names and values")
+    schema: type[Struct] = calls[name]
+    fields, warnings = _fields(schema), list[str]()
+    values: dict[str, Any] = {}
+    strange: list[str] = []
+    named = _named(arguments, fields, strange)
+    for odd in strange:
+        near = _near(odd, fields)
+        if schema.__struct_config__.forbid_unknown_fields:
+            raise BadRequest(f"{name}: {_shown(odd)}: there is no such argument; {near or 'use ' + _or(fields)}")
+        warnings.append(f"{_shown(odd)}: there is no such argument, it was ignored{'; ' + near if near else ''}")
+    if schema.__struct_config__.forbid_unknown_fields:
+        _refuse_blanks(name, arguments)
+    for key, value in named.items():
+        try:
+            values[key] = _fit(value, fields[key].type, key, warnings)
+        except _Unfit as reason:
+            raise BadRequest(f"{name}: {key}: {_shown(value)} is not understood; use {reason}") from None
+    for key, field in fields.items():
+        if field.required and key not in values:
+            given = [odd for odd in strange if _near(odd, fields) == _near(key, [key])]
+            hint = f"; {_shown(given[0])}: did you mean {key}?" if given else ""
+            raise BadRequest(f"{name}: {key} is missing or blank; give it, and leave out what you do not need{hint}")
+    made = _made(name, schema, values)
+    return made, warnings + idle(made, values)
+
+
+def _made(name: str, schema: type[Any], values: dict[str, Any]) -> Any:
+    try:
+        made = msgspec.convert(values, records.built(schema), strict=False)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise BadRequest(f"{name}: {error}; see its description for what it takes") from None
+    return made
+
+
+@cache
+def _fields(schema: type[Struct]) -> dict[str, inspect.Field]:
+    described = inspect.type_info(records.built(schema))
+    return {field.encode_name: field for field in described.fields}  # type: ignore[attr-defined]  # all are structs
+
+
+def _refuse_blanks(name: str, arguments: Json) -> None:
+    """As an empty shell variable makes them: without the condition the answer would be about everything."""
+    for key, value in arguments.items():
+        if _is_blank(value):
+            raise BadRequest(f"{name}: {_shown(key)} is blank; give it a value, or leave it out")
+
+
+def _named(arguments: dict[Any, Any], fields: Iterable[str], strange: list[str]) -> dict[str, Any]:
+    """The arguments that say something, by our names; those that do not exist go into `strange`."""
+    folded = {_folded(name): name for name in fields}
+    found: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if value is None or _is_blank(value):
+            continue
+        name = key if key in folded.values() else folded.get(_folded(str(key)))
+        if name is None:
+            strange.append(str(key))
+        elif name not in found or key == name:
+            found[name] = value
+    return found
+
+
+def _fit(value: Any, kind: inspect.Type, name: str, warnings: list[str]) -> Any:
+    """`value` as `kind` wants it."""
+    bounds: Json = {}
+    if isinstance(kind, inspect.Metadata):
+        bounds, kind = kind.extra_json_schema or {}, kind.type
+    if isinstance(kind, inspect.UnionType):
+        return _fit_any(value, kind.types, bounds, name, warnings)
+    if isinstance(kind, inspect.LiteralType):
+        return _word(value, tuple(map(str, kind.values)))
+    if isinstance(kind, inspect.ListType):
+        return _words(value, kind.item_type, name)
+    if isinstance(kind, inspect.BoolType):
+        return _truth(value)
+    if isinstance(kind, inspect.IntType):
+        return _bounded(_whole(value), bounds, name, warnings)
+    return _text(value)
+
+
+def _fit_any(value: Any, kinds: Iterable[inspect.Type], bounds: Json, name: str, warnings: list[str]) -> Any:
+    """The first of several kinds that fits; a number is tried first, and a moment may be one or a text."""
+    kinds = [kind for kind in kinds if not isinstance(kind, inspect.NoneType)]
+    if any(isinstance(kind, inspect.FloatType) for kind in kinds):
+        return _moment(value)
+    allowed: list[str] = []
+    for kind in sorted(kinds, key=lambda kind: not isinstance(kind, inspect.IntType)):
+        try:
+            return _fit(value, inspect.Metadata(kind, extra_json_schema=bounds), name, warnings)
+        except _Unfit as reason:
+            allowed.append(str(reason))
+    raise _Unfit(" or ".join(allowed))
+
+
+def _moment(value: Any) -> Any:
+    """Epoch ms or a text that says a time; whether it does is for whoever knows the clock."""
+    if isinstance(value, str) or _is_number(value):
+        return value
+    raise _Unfit("epoch ms, or a date like 2026-01-31")
+
+
+def _word(value: Any, allowed: tuple[str, ...]) -> str:
+    said = value.strip().lower() if isinstance(value, str) else ""
+    for word in allowed:
+        if word.lower() == said:
+            return word
+    raise _Unfit(f"{_or(allowed)}{' (' + near + ')' if (near := _near(said, allowed)) else ''}")
+
+
+def _words(value: Any, kind: inspect.Type, name: str) -> list[str]:
+    """A list of words; one word, or several with commas, do as well."""
+    if not isinstance(value, str | list | tuple):
+        raise _Unfit("a list of words")
+    value = [value] if isinstance(value, str) else value
+    value = [word for each in value for word in (each.split(",") if isinstance(each, str) else [each])]
+    allowed = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else WORDS.get(name)
+    said = [each for each in value if each is not None and not _is_blank(each)]
+    return [_word(each, allowed) if allowed else _text(each) for each in said]
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
+def _truth(value: Any) -> bool:
+    said = str(value).strip().lower() if isinstance(value, str | int | float) else ""
+    if said in _YES or said in _NO:
+        return said in _YES
+    raise _Unfit("true or false")
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, str):
+        try:
+            value = float(value) if len(value.strip()) > 15 or not value.strip().lstrip("+-").isdigit() else int(value)
+        except ValueError:
+            value = None
+    if not _is_number(value) or value % 1:
+        raise _Unfit("a whole number")
+    return int(value)
+
+
+def _is_number(value: Any) -> bool:
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_one and (isinstance(value, int) or math.isfinite(value))
+
+
+def _bounded(number: int, bounds: Json, name: str, warnings: list[str]) -> int:
+    least, most = bounds.get("minimum", -_GREATEST), bounds.get("maximum", _GREATEST)
+    kept = max(least, min(most, number))
+    if kept != number:
+        side = f"at most {most}" if number > most else f"at least {least}"
+        warnings.append(f"{name}: {_shown(number)} was taken as {kept}; it is {side}")
+    return int(kept)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if not _is_number(value) or abs(value) > _GREATEST:
+        raise _Unfit("a text")
+    return str(value)
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that was perhaps meant; empty where none is like it."""
+    by_folded = {_folded(each): each for each in known}
+    kin = _KIN.get(_folded(name), "")
+    found = (
+        [_folded(kin)] if kin in by_folded.values() else difflib.get_close_matches(_folded(name)[:100], by_folded, 1)
+    )
+    return f"did you mean {by_folded[found[0]]}?" if found else ""
+
+
+def _or(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: short, in one line, however large or deep it is."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python refuses to write out a number of thousands of digits
+        return "a number of thousands of digits"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+_SHORT.maxlong = 40

@@ -1,0 +1,235 @@
+"""What a query asks for, and the order of what answers it; pure functions.
+
+Two lists of different scales are fused by rank (reciprocal rank fusion), never by score. A query that names an
+identifier or quotes a phrase is asking for that very thing: words weigh more there than meaning, and `holds` is the
+test a hit must pass before it may stand above those that are merely similar. No index, no archive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import itemgetter
+from typing import TypeVar
+
+from daemon.errors import BadRequest
+from daemon.recall.query import names
+from daemon.recall.query.names import Stands
+
+Item = TypeVar("Item")
+
+LONGEST_QUERY = 10_000
+RANK_CONSTANT = 60
+"""How fast a rank loses weight; the usual value of reciprocal rank fusion."""
+
+LEAST_SIMILAR = 0.25
+"""Cosine below which a text that shares no word with the query is no hit. The built-in model, of the MiniLM family,
+puts unrelated texts at about -0.15 to 0.2 and related ones from 0.4 on."""
+LEAST_OF_BEST = 0.5
+"""The same, as a share of the most similar text's cosine; low, so that a question keeps its lesser answers."""
+MOST_SHORT = 2
+"""Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
+
+STOPWORDS = frozenset(
+    """a am an and any are as at be been being but by can did do does for from had has have having he her hers herself
+    him himself his how i if in into is it its itself me my myself no not of on or our ours ourselves she should so that
+    the their theirs them themselves then there these they this to us was we were what when where which who why will
+    with would you your yours yourself yourselves""".split()  # noqa: SIM905 - read as words
+)
+
+_QUOTED = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|`([^`\n]{2,})`')
+_WORD = re.compile(r"\w+", re.UNICODE)
+_TRIM = ".,;:!?()[]{}<>'\"`…"
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm)", re.IGNORECASE)
+_SHAPES = (
+    re.compile(r"\w_+\w|^_+\w|\w_+$"),  # snake_case, __dunder__, trailing_
+    re.compile(r"[a-z0-9][A-Z]"),  # camelCase, iPhone12Case
+    re.compile(r"[A-Za-z]\d|\d[A-Za-z]"),  # E1234, x86, ses_4f, hashes
+    re.compile(r"\w[./\\:#@]+\w"),  # app.py, src/app, a::b, user@host
+    re.compile(r"^[./~-]+\w*[a-z]"),  # /etc, ./run, --flag
+    re.compile(r"\w-\w+-\w"),  # kebab-case-name; one hyphen is an ordinary word
+    re.compile(r"\w(?:\+\+|#)(?!\w)"),  # C++, c#
+)
+
+
+class Tier(IntEnum):
+    """How well a text holds what was named; a better tier always stands above a worse one."""
+
+    WHOLE = 0  # every named thing, as it stands
+    SOME = 1  # some of them
+    INSIDE = 2  # only inside a longer name
+    NONE = 3
+
+
+class Hold(IntEnum):
+    """Which of a short query's words a message holds; better ones stand above worse ones."""
+
+    PHRASE = 0  # the query as it stands
+    ALL = 1
+    SOME = 2
+    NONE = 3  # only its meaning is near
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query taken apart: `named` must be found as they stand, `words` are what else it says."""
+
+    text: str
+    named: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it names an identifier or quotes a phrase."""
+        return bool(self.named)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a word or two to be looked up, and no question."""
+        return not self.named and len(self.words) <= MOST_SHORT and len(self.text.split()) <= MOST_SHORT + 1
+
+    @property
+    def phrase(self) -> str:
+        """A short query as it may stand in a text."""
+        return " ".join(self.text.split()).strip(_TRIM) if self.is_short else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A message's place in an answer: `sources` says which lists had it."""
+
+    message_id: str
+    score: float
+    sources: tuple[str, ...]
+
+
+def check(query: str) -> None:
+    """Refuse what is no query.
+
+    Raises:
+        BadRequest: it is empty, or too long to be one.
+    """
+    if not query.strip():
+        raise BadRequest("the query is empty: give a word, a name or a question")
+    if len(query) > LONGEST_QUERY:
+        raise BadRequest(f"the query has {len(query)} characters: at most {LONGEST_QUERY} are searched")
+
+
+def parse(text: str) -> Query:
+    """Quoted phrases and identifier-like tokens of a query, and its other words, in order, each once.
+
+    A query of marks alone names them.
+    """
+    if not _WORD.search(text):
+        return Query(text, (text.strip(),) if text.strip() else ())
+    named = ["".join(groups).strip() for groups in _QUOTED.findall(text)]
+    words: list[str] = []
+    for token, bare in _tokens(text):
+        if _is_name(token, bare):
+            named.append(bare)
+        else:
+            words += _content(bare)
+    return Query(text, tuple(dict.fromkeys(name for name in named if name)), tuple(dict.fromkeys(words)))
+
+
+def as_asked(query: Query) -> tuple[str, ...]:
+    """What a query asks for, as it was looked up: its names, its words, and ``don't`` and ``foo-bar`` each as one."""
+    made = dict.fromkeys(query.named)
+    for token, bare in _tokens(query.text):
+        if not _is_name(token, bare) and (words := _content(bare)):
+            made |= dict.fromkeys(words if bare.isalnum() else (bare,))
+    return tuple(made)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """What stands between white space and is not quoted, and the same without the marks of a sentence."""
+    for token in _QUOTED.sub(" ", text).split():
+        yield token, token.strip(_TRIM) if not token.startswith((".", "<")) else token.rstrip(_TRIM)
+
+
+def _content(bare: str) -> list[str]:
+    return [word for word in _WORD.findall(bare.lower()) if word not in STOPWORDS]
+
+
+def _is_name(token: str, bare: str) -> bool:
+    if bare.lower() in {"e.g", "i.e", "and/or"} or _ORDINAL.fullmatch(bare):
+        return False
+    return token.rstrip(".,;:!?").endswith("()") or any(shape.search(bare) for shape in _SHAPES)
+
+
+def tier(query: Query, text: str, stands: Callable[[str, str], Stands] = names.stands) -> Tier:
+    """How well `text` holds the query's named things, as `stands` tells; WHOLE when it names none."""
+    held = [stands(name, text) for name in query.named]
+    if all(one is Stands.WHOLE for one in held):
+        return Tier.WHOLE
+    if Stands.WHOLE in held:
+        return Tier.SOME
+    return Tier.INSIDE if Stands.INSIDE in held else Tier.NONE
+
+
+def split(terms: Iterable[str]) -> set[str]:
+    """The words of `terms` in lower case, cut as `parse` cuts a query: ``foo-bar`` is foo and bar."""
+    return {word for term in terms for word in _WORD.findall(term.lower())}
+
+
+def best_first(order: Sequence[Item], grade: Callable[[Item], int], needed: int) -> list[tuple[int, Item]]:
+    """`order` with better grades before worse ones, order kept within; a grade of 0 is the best there is.
+
+    Looks at no more items than it must: once `needed` have the best grade, the rest cannot come before them and
+    follows as it was, with the grade -1 for "not looked at".
+    """
+    graded: list[tuple[int, Item]] = []
+    best = 0
+    for number, item in enumerate(order):
+        if best >= needed:
+            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in order[number:])]
+        graded.append((grade(item), item))
+        best += graded[-1][0] == 0
+    return sorted(graded, key=itemgetter(0))
+
+
+def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
+    """How well a message holds a short query: `terms` are the words of it that the word index found there."""
+    if has_phrase:
+        return Hold.PHRASE
+    held = split(terms)
+    if not held:
+        return Hold.NONE
+    return Hold.ALL if held.issuperset(query.words) else Hold.SOME
+
+
+def similar(scores: Mapping[str, float], with_words: Iterable[str]) -> set[str]:
+    """Those of `scores` (message id to cosine) that are near enough to be a hit, or have words of the query anyway."""
+    floor = max(LEAST_SIMILAR, LEAST_OF_BEST * max(scores.values(), default=0.0))
+    return {message_id for message_id, score in scores.items() if score >= floor} | (set(scores) & set(with_words))
+
+
+def fuse(lists: Mapping[str, Sequence[str]], weights: Mapping[str, float], newer: Mapping[str, int]) -> list[Fused]:
+    """Message ids of several ranked lists in one order: best first, then words before mere meaning, newer, by id.
+
+    `lists` maps a list's name to message ids, best first, each once; `newer` maps ids to epoch ms.
+    """
+    scores: dict[str, float] = {}
+    sources: dict[str, list[str]] = {}
+    for name, ids in lists.items():
+        for place, message_id in enumerate(ids, start=1):
+            scores[message_id] = scores.get(message_id, 0.0) + weights[name] / (RANK_CONSTANT + place)
+            sources.setdefault(message_id, []).append(name)
+    meant = {i for i in scores if sources[i] == ["semantic"]}
+    order = sorted(scores, key=lambda i: (-round(scores[i], 12), i in meant, -newer.get(i, 0), i))
+    return [Fused(message_id, scores[message_id], tuple(sources[message_id])) for message_id in order]
+
+
+def weights(query: Query, is_partly_embedded: bool = False) -> dict[str, float]:
+    """How much each list counts: meaning is a poor guide to a name, and to an archive that has it only in part."""
+    words = {"named": 1.0, "tools": 1.0, "phrase": 0.25, "printed": 0.25}
+    if query.is_exact:
+        return words | {"lexical": 2.0, "semantic": 0.5}
+    return words | {"lexical": 1.0, "semantic": 0.5 if is_partly_embedded else 1.0}
+
+
+def once(ids: Iterable[str]) -> list[str]:
+    """`ids` in order, each at its best place only."""
+    return list(dict.fromkeys(ids))

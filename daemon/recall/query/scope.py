@@ -1,0 +1,396 @@
+"""What a question is limited to, worked out before anything is searched: sessions, times, kinds.
+
+Every limit that is known of a session (scope, project, directory, title, archived) is decided here by the records as
+they are now, and goes to the indexes as a set of session ids; the others go as they are. Nothing is filtered after a
+search, so nothing old is hidden by something new. What makes no sense is a BadRequest, what is harmless a warning.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import get_args
+
+from daemon.errors import BadRequest
+from daemon.index import Filters
+from daemon.model import Kind
+from daemon.moments import parse_span, parse_time
+from daemon.recall.answer.matching_part import ANYTHING, Allowed
+from daemon.recall.catalog import Row
+from daemon.recall.query import request as asking
+from daemon.redact import redact
+
+TEXT = (Kind.PROMPT, Kind.ANSWER, Kind.TITLE)
+TOOL = (Kind.TOOL_INPUT, Kind.TOOL_OUTPUT, Kind.TASK)
+TYPES: dict[str, tuple[str, ...]] = {"all": (), "text": TEXT, "tool": TOOL, "reasoning": (Kind.REASONING,)}
+NO_PROJECT = ("", "global")
+"""What OpenCode writes for the project of a session outside any repository: such sessions have nothing in common."""
+
+_SHOWN_PROJECTS = 5
+_LOWER = ("after", "last", "from", "since")
+_UPPER = ("before", "to", "until")
+Fits = Callable[[Row], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory and what belongs to it: `directory` is the one asked for, or its nearest parent with sessions.
+
+    `projects` are those of the sessions there, or, where none is there, beneath it.
+    """
+
+    directory: str = ""
+    projects: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The projects that are some: sessions outside repositories have none in common."""
+        return tuple(project for project in self.projects if project not in NO_PROJECT)
+
+    def relevance(self, row: Row | None) -> str:
+        """How near a session is: exact (the directory or below), project, global; unknown where nobody can tell."""
+        if row is None or not row.directory or not self.directory:
+            return "unknown"
+        if is_within(row.directory, self.directory):
+            return "exact"
+        return "project" if self.is_project(row) else "global"
+
+    def is_project(self, row: Row) -> bool:
+        """Whether a session is of the same project, or one of them; outside repositories: of the same directory."""
+        if row.project_id in self.named:
+            return True
+        is_loose = row.project_id in NO_PROJECT and any(project in NO_PROJECT for project in self.projects)
+        if is_loose or not self.named:
+            if self.directory == "/":  # everything is beneath it: that makes it nobody's project
+                return _normal(row.directory) == "/"
+            return is_within(row.directory, self.directory)
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look: `rounds` are (relevance, filters) to be asked one after the other until there is enough.
+
+    `limited_by` names the filters in force, `emptied_by` the one that no session passes; `eligible` is how many
+    sessions do; `place` is what directoryRelevance is measured by; `allowed` are the kinds and the tool to be shown.
+    """
+
+    rounds: tuple[tuple[str, Filters], ...]
+    eligible: int
+    limited_by: tuple[str, ...] = ()
+    emptied_by: str = ""
+    warnings: tuple[str, ...] = ()
+    place: Place | None = None
+    allowed: Allowed = ANYTHING
+
+
+def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
+    """The scope of a question asked from the directory `here` ("" where that is unknown) at `now` (epoch ms).
+
+    Raises:
+        BadRequest: a session that is not in the archive, a time that cannot be read, limits that contradict each
+            other, a scope that needs `here`.
+    """
+    warnings: list[str] = []
+    after, before = bounds(asked, now, warnings)
+    kinds = _kinds(asked)
+    top = absolute(asked.directory, here, "directory")
+    base = top or (_normal(here) if here.startswith("/") else "")
+    place = place_of(rows, base, climbs=not top) if base else None
+    if place is not None and top and (asked.within == "project" or asked.fallback):
+        warnings += several(place)
+    steps = [*_session_steps(asked, rows, here, warnings), *_directory_steps(asked, place)]
+    fallback = asked.fallback and bool(asked.directory.strip())
+    main = [step for step in steps if not (fallback and step[0] == "directory")]
+    fit, emptied_by = _narrowed(rows, main, asked.sessions)
+    path = absolute(asked.path, here, "path")
+    filters = Filters(
+        role="" if asked.role == "all" else asked.role,
+        kinds=kinds,
+        tool=asked.toolName.strip(),
+        after=after,
+        before=before,
+        path=path,
+        deleted={"only": True, "exclude": False}.get(asked.deleted),
+    )
+    rounds: tuple[tuple[str, Filters], ...]
+    if fallback and place is not None:
+        rounds = _buckets(fit, filters, place, is_all=len(fit) == len(rows))
+    else:
+        rounds = (("", _within_sessions(filters, fit, len(fit) == len(rows))),)
+    limits = {
+        "time": after is not None or before is not None,
+        "type": asked.type != "all",
+        "kinds": bool(asked.kinds),
+        "role": asked.role != "all",
+        "toolName": bool(filters.tool),
+        "path": bool(path),
+        "deleted": asked.deleted != "include",
+        "sessionsLimit": bool(asked.sessions),
+    }
+    limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
+    allowed = Allowed(kinds, filters.tool)
+    return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed)
+
+
+# -- times -----------------------------------------------------------------------------------------------------------
+
+
+def bounds(asked: asking.Recall, now: int, warnings: list[str]) -> tuple[int | None, int | None]:
+    """(first ms, first ms that is too late); of several bounds on one side the narrowest.
+
+    Raises:
+        BadRequest: a time that cannot be read, or nothing can be between the two.
+    """
+    lower = _narrowest(asked, _LOWER, now, warnings, max)
+    upper = _narrowest(asked, _UPPER, now, warnings, min)
+    if lower and upper and lower[0] >= upper[0]:
+        raise BadRequest(
+            f"{lower[1]} ({_day(lower[0])}) is not before {upper[1]} ({_day(upper[0])}): no moment is between them; "
+            "write for example from='30d ago' and to='now'"
+        )
+    return (lower[0] if lower else None), (upper[0] if upper else None)
+
+
+def _narrowest(
+    asked: asking.Recall,
+    names: tuple[str, ...],
+    now: int,
+    warnings: list[str],
+    narrowest: Callable[[list[tuple[int, str]]], tuple[int, str]],
+) -> tuple[int, str] | None:
+    found = []
+    for name in names:
+        value = asked.from_ if name == "from" else getattr(asked, name)
+        if value is None or _is_nothing(name, value, warnings):
+            continue
+        if name == "last":
+            span = parse_span(str(value))
+            found += [(now - span, name)] if span is not None else []
+            continue
+        is_end = name in {"to", "until"}
+        moment = parse_time(value, now, name, is_end=is_end)
+        found += [(moment + is_end, name)] if moment is not None else []
+    return narrowest(found) if found else None
+
+
+def _is_nothing(name: str, value: float | str, warnings: list[str]) -> bool:
+    """Agents fill in 0 or -1 where they mean nothing."""
+    try:
+        is_nothing = float(value) <= 0
+    except ValueError:
+        return False
+    if is_nothing:
+        warnings.append(f"{name} {value} is ignored: a time is a positive number of milliseconds, or a text")
+    return is_nothing
+
+
+def _day(ms: int) -> str:
+    return f"{datetime.fromtimestamp(min(max(ms, 0), 253_402_300_799_000) / 1000, UTC):%Y-%m-%d %H:%M}Z"
+
+
+# -- kinds -----------------------------------------------------------------------------------------------------------
+
+
+def _kinds(asked: asking.Recall) -> tuple[str, ...]:
+    if asked.toolName.strip() and asked.type in {"text", "reasoning"}:
+        raise BadRequest(
+            f"toolName {asked.toolName!r} with type {asked.type!r} finds nothing: tools have no such text; "
+            "leave type out, or say type 'tool'"
+        )
+    known = [str(kind) for kind in Kind]
+    unknown = [kind for kind in asked.kinds if kind not in known]
+    if unknown:
+        raise BadRequest(f"kinds {unknown[0]!r} is unknown: use any of {', '.join(known)}")
+    kinds = tuple(asked.kinds)
+    if asked.toolName.strip() and kinds:
+        kinds = tuple(kind for kind in kinds if kind in TOOL)
+        if not kinds:
+            raise BadRequest(
+                f"toolName {asked.toolName!r} with kinds {', '.join(asked.kinds)} finds nothing: tools have no such "
+                f"text; leave kinds out, or use any of {', '.join(TOOL)}"
+            )
+    of_type = TYPES[asked.type] if asked.type in get_args(asking.Type) else ()
+    if not kinds or not of_type:
+        return kinds or tuple(map(str, of_type))
+    both = tuple(kind for kind in kinds if kind in of_type)
+    if not both:
+        raise BadRequest(
+            f"kinds {', '.join(asked.kinds)} and type {asked.type!r} have nothing in common; leave one of them out"
+        )
+    return both
+
+
+# -- sessions --------------------------------------------------------------------------------------------------------
+
+
+def _session_steps(
+    asked: asking.Recall, rows: Mapping[str, Row], here: str, warnings: list[str]
+) -> list[tuple[str, Fits]]:
+    steps: list[tuple[str, Fits]] = []
+    wanted, project, title = asked.sessionID.strip(), asked.projectID.strip(), " ".join(asked.title.split()).casefold()
+    if wanted:
+        if wanted not in rows:
+            raise BadRequest(
+                f"session {redact(wanted)!r} is not in the archive; recall_sessions lists those that are, and without "
+                "sessionID all are searched"
+            )
+        steps.append(("sessionID", lambda row: row.id == wanted))
+    elif asked.scope != "global":
+        steps.append(("scope", at_hand(asked.scope, rows, here, warnings)))
+    if project:
+        steps.append(("projectID", lambda row: row.project_id == project))
+    if title:
+        steps.append(("title", lambda row: title in " ".join(row.title.split()).casefold()))
+    if asked.archived != "include":
+        steps.append(("archived", lambda row: (row.archived is not None) == (asked.archived == "only")))
+    return steps
+
+
+def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str]) -> Fits:
+    """The project of the directory `here`, or the session at hand there; what was assumed goes into `warnings`.
+
+    Raises:
+        BadRequest: `here` is not known.
+    """
+    if not here.startswith("/"):
+        raise BadRequest(
+            f"scope {scope!r} needs to know where you are, and the directory of this call is not known; give "
+            "directory or sessionID instead, or leave scope out to search everything"
+        )
+    latest = latest_at(rows, _normal(here))
+    if latest is None:
+        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: scope {scope!r} is empty")
+        return lambda _row: False
+    if scope == "session":
+        title = redact(latest.title)
+        warnings.append(f"scope session: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}")
+        return lambda row: row.id == latest.id
+    place = Place(_normal(latest.directory), (latest.project_id,))
+    named = "its directory" if latest.project_id in NO_PROJECT else f"project {latest.project_id}"
+    warnings.append(f"scope project: taken to be {named}, of the latest session in {redact(latest.directory)}")
+    return place.is_project
+
+
+def _directory_steps(asked: asking.Recall, place: Place | None) -> list[tuple[str, Fits]]:
+    if not asked.directory.strip() or place is None:
+        return []
+    top = place.directory
+    if asked.within == "project":
+        return [("directory", place.is_project)]
+    if asked.within == "exact":
+        return [("directory", lambda row: _normal(row.directory) == top)]
+    return [("directory", lambda row: is_within(row.directory, top))]
+
+
+def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
+    """The session updated last in `directory`, else in its nearest parent that has one; sub-agents' only if alone.
+
+    The root is no parent: what was done there has nothing to do with everything beneath it.
+    """
+    above = {name: depth for depth, name in enumerate(_above(directory)) if name != "/" or not depth}
+    found = [row for row in rows.values() if _normal(row.directory) in above]
+    return min(
+        found,
+        key=lambda row: (above[_normal(row.directory)], bool(row.parent_id), -row.updated, row.id),
+        default=None,
+    )
+
+
+def place_of(rows: Mapping[str, Row], directory: str, *, climbs: bool) -> Place:
+    """`directory` with the projects of its sessions; else with those beneath it, else with its nearest parent's.
+
+    With `climbs` it is where a caller stands: then a parent that has sessions stands for a directory that has none.
+    """
+    there = [row for row in rows.values() if _normal(row.directory) == directory]
+    there = there or [row for row in rows.values() if is_within(row.directory, directory)]
+    if there:
+        there.sort(key=lambda row: (-row.updated, row.id))
+        return Place(directory, tuple(dict.fromkeys(row.project_id for row in there)))
+    latest = latest_at(rows, directory)
+    if latest is None:
+        return Place(directory)
+    return Place(_normal(latest.directory) if climbs else directory, (latest.project_id,))
+
+
+def several(place: Place) -> list[str]:
+    """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
+    if len(place.named) < 2:
+        return []
+    shown = ", ".join(place.named[:_SHOWN_PROJECTS])
+    more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
+    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {shown}{more}"]
+
+
+def _narrowed(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:
+    """The sessions that pass every step, and the name of the first step that none passes."""
+    fit = list(rows.values())
+    for name, passes in steps:
+        fit = [row for row in fit if passes(row)]
+        if not fit:
+            return [], name
+    if newest:
+        fit = sorted(fit, key=lambda row: (-row.updated, row.id))[:newest]
+    return fit, ""
+
+
+def _within_sessions(filters: Filters, fit: list[Row], is_all: bool) -> Filters:
+    if is_all:
+        return filters
+    if len(fit) == 1:
+        return replace(filters, session_id=fit[0].id)  # what an index knows how to find fastest
+    return replace(filters, sessions=frozenset(row.id for row in fit))
+
+
+def _buckets(fit: list[Row], filters: Filters, place: Place, *, is_all: bool) -> tuple[tuple[str, Filters], ...]:
+    """Nearest sessions first, each in one bucket."""
+    sorted_: dict[str, list[Row]] = {"exact": [], "project": [], "global": []}
+    for row in fit:
+        relevance = place.relevance(row)
+        sorted_["global" if relevance == "unknown" else relevance].append(row)
+    return tuple(
+        (name, _within_sessions(filters, some, is_all and len(some) == len(fit)))
+        for name, some in sorted_.items()
+        if some
+    )
+
+
+# -- paths -----------------------------------------------------------------------------------------------------------
+
+
+def absolute(path: str, here: str, name: str) -> str:
+    """`path` without ``.`` and ``..``, relative to `here`; empty for a blank one.
+
+    Raises:
+        BadRequest: it is relative, and `here` is not known.
+    """
+    wanted = path.strip()
+    if not wanted:
+        return ""
+    if wanted.startswith("/"):
+        return _normal(wanted)
+    if wanted.startswith("~") or not here.startswith("/"):
+        raise BadRequest(f"{name} {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work")
+    return _normal(posixpath.join(here, wanted))
+
+
+@lru_cache(maxsize=16_384)
+def _normal(directory: str) -> str:
+    return "/" + posixpath.normpath(directory).lstrip("/") if directory.startswith("/") else directory
+
+
+@lru_cache(maxsize=16_384)
+def is_within(directory: str, top: str) -> bool:
+    """Whether `directory` is `top`, which is normal, or beneath it."""
+    inner = _normal(directory)
+    return inner == top or inner.startswith(top.rstrip("/") + "/")
+
+
+def _above(directory: str) -> list[str]:
+    found = [directory]
+    while found[-1] not in {"/", ""}:
+        found.append(posixpath.dirname(found[-1]))
+    return found

@@ -1,0 +1,366 @@
+"""What the indexes answer to a question, as ranked lists that are not yet one order.
+
+Words and meaning are asked at the same time, each in a thread of its own: the libraries beneath let go of the
+interpreter while they work. With a deadline the answer is what there is by then. An index that fails is reported and
+left out, and is an error only where nothing else answers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from daemon.embed import Embedder
+from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
+from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
+from daemon.model import Vector
+from daemon.recall.query import names, parse
+from daemon.recall.query.parse import Query
+from daemon.recall.ranking import fuzzy as nearly
+from daemon.recall.ranking.fuse import Facts, meaning
+from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.proximity import neighbours
+from daemon.redact import redact
+
+_MOST_NAMES = 5
+_LEAST_SAID = 20
+"""Parts that were said among the candidates by words, where there are as many: tools print most words far oftener."""
+_OF_NAMES = 20
+"""Chunks asked for by meaning beside a bare name: only those that hold it count, and these are found by words as long
+as words are indexed first."""
+_DEEPEST_MEANING = 200
+"""Chunks asked for by meaning: each costs time, and what is farther off than so many is no answer."""
+MODEL_LATE = "has not embedded the question yet"
+"""Of a model that is late: a server may be loading it."""
+
+_LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
+
+
+class Candidates:
+    """Asks the indexes for one answer; see recall.search.Recall for what it is made of."""
+
+    def __init__(
+        self,
+        lexical: LexicalIndex,
+        semantic: Callable[[], SemanticIndex | None],
+        embedder: Embedder,
+        on_failure: Callable[[str, Exception], None],
+        is_behind: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_behind`: whether the word index may lack messages that the semantic index has."""
+        self._lexical = lexical
+        self._semantic = semantic
+        self._embedder = embedder
+        self._on_failure = on_failure
+        self._is_behind = is_behind
+        self._vectors: dict[str, Vector] = {}
+        """By text: one answer may take several looks, and to embed a question takes a fifth of one."""
+
+    def gather(
+        self,
+        asked: Query,
+        mode: str,
+        filters: Filters,
+        depth: int,
+        *,
+        is_wide: bool = False,
+        deadline: float | None = None,
+    ) -> Found:
+        """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
+
+        `is_wide` asks for what clients are shown besides the plain hits: messages found by their neighbours, and in
+        mode literal what was said apart from what tools printed, so that neither crowds the other out. What was found
+        by meaning then comes without texts, which `told` adds, unless an order depends on them.
+
+        Raises:
+            BadRequest: no regular expression.
+            ReconstituteError: nothing could be asked.
+        """
+
+        def words(found: Found) -> None:
+            self._by_words(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
+
+        def literal(found: Found) -> None:
+            self._literal(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
+
+        def fuzzy(found: Found) -> None:
+            self._fuzzy(found, asked, filters, depth, deadline)
+
+        def regex(found: Found) -> None:
+            within_s = max(0.05, deadline - time.monotonic()) if deadline else 60.0
+            found.lists["named"], all_seen = self._lexical.regex(asked.text, filters, depth, within_s * 0.9)
+            if not all_seen and len(found.lists["named"]) < depth:
+                found.late.append("not all texts were looked at")
+
+        def by_meaning(found: Found) -> None:
+            is_for_names = is_wide and mode == "hybrid" and asked.is_exact  # which are looked for in the texts
+            is_bare_name = is_for_names and not asked.words and not self._is_behind()
+            deep = min(depth, _OF_NAMES) if is_bare_name else depth
+            self._by_meaning(found, asked, filters, deep, is_bare=is_wide and not is_for_names)
+
+        by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
+        questions: dict[str, Callable[[Found], None]] = {}
+        if mode != "semantic":
+            questions["lexical"] = by_words
+        if mode in {"hybrid", "semantic"}:
+            questions["semantic"] = by_meaning
+        found = self._all(questions, deadline)
+        if is_wide and mode == "hybrid" and asked.is_short and not _is_over(deadline):
+            self._tell_held(found, deadline)
+        return found
+
+    def _tell_held(self, found: Found, deadline: float | None) -> None:
+        """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
+        stands, which decides about the order. Each text costs 0.2 ms.
+        """
+        index, held, matches = self._semantic(), found.terms(), found.lists.get("semantic", [])
+        wanted = [match for match in matches if match.message_id in held]
+        if index is None or not wanted:
+            return
+
+        def tell(own: Found) -> None:
+            told = {match.record: match for match in index.told(wanted)}
+            own.lists["semantic"] = [told.get(match.record, match) for match in matches]
+
+        asking = _Question("semantic", tell)
+        asking.start()
+        asking.join(_left(deadline))
+        if asking.is_done:
+            self._taken(found, asking)
+        else:
+            found.late.append("not all texts were looked at")
+
+    def told(self, matches: Sequence[Match]) -> list[Match]:
+        """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
+        index = self._semantic()
+        if index is None or not any(match.record and not match.text for match in matches):
+            return list(matches)
+        try:
+            return index.told(matches)
+        except ReconstituteError as error:  # its owner is told; what is shown is then the message's beginning
+            self._on_failure("semantic", error)
+            return list(matches)
+
+    def spellings(self, word: str, limit: int, deadline: float) -> list[tuple[str, int]]:
+        """Words of the index that are spelt nearly as `word`; none where it is late, or fails, which is reported.
+
+        `deadline` is on time.monotonic's clock.
+        """
+        near: list[tuple[str, int]] = []
+        self._in_time(lambda: near.extend(self._lexical.spellings(word, limit)), deadline)
+        return list(near)
+
+    def is_written(self, word: str, deadline: float) -> bool | None:
+        """Whether any text has the word, as the word index has it; None where that was not told in time."""
+        told: list[bool] = []
+        self._in_time(lambda: told.append(bool(self._lexical.search(word, Filters(), 1))), deadline)
+        return told[0] if told else None
+
+    def _in_time(self, ask: Callable[[], None], deadline: float) -> None:
+        if _is_over(deadline):
+            return
+        asking = _Question("lexical", lambda _found: ask())
+        asking.start()
+        asking.join(_left(deadline))
+        if asking.error is not None:  # a suggestion is no reason to fail; the owner is told
+            self._on_failure("lexical", asking.error)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def _all(self, questions: Mapping[str, Callable[[Found], None]], deadline: float | None) -> Found:
+        if len(questions) == 1 and deadline is None:
+            asking = [_Question(name, question) for name, question in questions.items()]
+            asking[0].run()
+        else:
+            asking = [_Question(name, question) for name, question in questions.items()]
+            for question in asking:
+                question.start()
+            for question in asking:
+                question.join(_left(deadline))
+        found, failures = Found(), []
+        for question in asking:
+            failures += self._taken(found, question)
+        if failures and len(failures) == len(questions):
+            raise failures[0]
+        return found
+
+    def _taken(self, found: Found, question: _Question) -> list[ReconstituteError]:
+        """Put one question's answer with the others; a failure is a warning here."""
+        error, own = question.error, question.found
+        if isinstance(error, BadRequest):
+            raise error
+        if error is not None:
+            self._on_failure(question.index, error)
+            found.states[question.index] = "failed"
+            found.warnings.append(f"{_LABELS[question.index]}: {redact(str(error)) or type(error).__name__}")
+            if isinstance(error, ReconstituteError):
+                return [error]
+            named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
+            named.__cause__ = error
+            return [named]
+        found.lists |= dict(own.lists)
+        found.is_inside |= own.is_inside
+        found.facts = own.facts if question.index == "lexical" else found.facts
+        found.late += own.late
+        found.states[question.index] = "used"
+        if not question.is_done:
+            found.states[question.index] = "late"
+            why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
+            found.late.append(_LABELS[question.index] + why)
+        return []
+
+    def _by_words(
+        self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
+    ) -> None:
+        found.facts = self._facts(asked)
+        least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
+        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth, least_said=least_said)
+        held = {term for match in found.lists["lexical"] for term in match.terms}
+        for name in asked.named[:_MOST_NAMES]:
+            if name not in held:  # the word index knows whole names; this finds all else
+                for list_, matches in self._standing(name, ("named", "tools"), filters, depth, deadline):
+                    found.lists[list_] = [*found.lists.get(list_, []), *matches]
+        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]):
+            # The word index finds content words that stand together too, and more of what tools printed helps nobody:
+            # only of what was said every text counts. A phrase with stop words is found nowhere else.
+            is_found = bool(found.lists["lexical"]) and len(asked.words) == len(asked.phrase.split())
+            inside = False
+            for list_, matches in self._standing(asked.phrase, ("phrase", "printed"), filters, depth, deadline):
+                found.lists[list_] = [match for match in matches if names.stands_in(asked.phrase, match.text)]
+                inside |= bool(matches)
+                if is_found or len(found.lists[list_]) >= depth:
+                    break
+            found.is_inside = inside and not found.lists.get("phrase") and not found.lists.get("printed")
+        is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
+        if is_wide and not is_narrow and not _is_over(deadline):
+            found.lists["windows"] = self._lexical.windows(asked.text, filters, depth)
+
+    def _literal(
+        self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
+    ) -> None:
+        if not is_wide:
+            found.lists["named"] = self._lexical.literal(asked.text, filters, depth)
+            return
+        for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, deadline):
+            found.lists[list_] = matches
+        kinds = set(filters.kinds) or SAID | TOOLS
+        if len(found.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
+            found.late.append("not all texts were looked at")
+
+    def _fuzzy(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float | None) -> None:
+        """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
+        near = found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
+        standing: list[Match] = []
+        held = nearly.held_whole(asked, near, is_all=len(near) < depth)
+        wanted = {*asked.named[:_MOST_NAMES], asked.phrase} - held - {""}
+        for text in sorted(wanted):
+            for _, matches in self._standing(text, ("named", "tools"), filters, depth, deadline):
+                standing += matches
+        if standing or asked.is_exact:
+            found.lists["lexical"], found.is_inside = nearly.merged(asked, near, standing)
+
+    def _standing(
+        self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float | None
+    ) -> Iterator[tuple[str, list[Match]]]:
+        """What holds `text` as it stands, newest first, each list with its name; nothing more once the time is over.
+
+        What was said, and apart from it what tools were given and printed.
+        """
+        for list_, kinds in zip(lists, (SAID, TOOLS), strict=True):
+            chosen = kinds & set(filters.kinds) if filters.kinds else kinds
+            if chosen and not _is_over(deadline):
+                narrowed = replace(filters, kinds=tuple(sorted(chosen)))
+                yield list_, self._lexical.literal(text, narrowed, depth)
+
+    def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int, *, is_bare: bool) -> None:
+        try:
+            text = meaning(asked.text, self._facts(asked))
+        except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
+            text = asked.text
+        # Before the index, which is not open without its model: the model says best what is wrong with it.
+        vector = self._vectors.get(text)
+        if vector is None:
+            found.waits_for = self._embedder.name
+            made = self._embedder.embed([text])[0]
+            found.waits_for = ""
+            if isinstance(made, BadInput):
+                raise made
+            vector = self._vectors[text] = made
+        index = self._semantic()
+        if index is None:
+            raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
+        found.lists["semantic"] = self._nearest(index, vector, filters, min(depth, _DEEPEST_MEANING), is_bare=is_bare)
+
+    def _nearest(
+        self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, is_bare: bool
+    ) -> list[Match]:
+        """The word index tells which messages pass filters, as long as it has every message that the other has."""
+        if self._is_behind():
+            return index.query(vector, filters, depth, is_bare=is_bare)
+
+        def passing(filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
+            try:
+                return self._lexical.passing(filters, most, among)
+            except Exception as error:
+                raise _LexicalFailed(str(error)) from error
+
+        try:
+            return index.query(vector, filters, depth, passing, is_bare=is_bare)
+        except _LexicalFailed as failed:
+            self._on_failure("lexical", failed.__cause__ if isinstance(failed.__cause__, Exception) else failed)
+            return index.query(vector, filters, depth, is_bare=is_bare)
+
+    def _facts(self, asked: Query) -> Facts:
+        """How rare the question's words are."""
+        documents, frequencies = self._lexical.frequencies(asked.text)
+        is_worded = len(asked.words) > parse.MOST_SHORT
+        pairs = neighbours(asked.text, tuple(frequencies))
+        return Facts(documents, frequencies, is_exact=asked.is_exact, is_worded=is_worded, neighbours=pairs)
+
+
+def finish(within_s: float) -> bool:
+    """Wait for questions that were given up at their deadline, before what they read is closed; whether all ended."""
+    until = time.monotonic() + within_s
+    for question in list(_UNDER_WAY):
+        question.join(max(0.0, until - time.monotonic()))
+    return not any(question.is_alive() for question in _UNDER_WAY)
+
+
+class _LexicalFailed(ReconstituteError):  # noqa: N818 - says which
+    """On its way through the semantic index, which did not fail and must not be mended for it."""
+
+
+class _Question(threading.Thread):
+    """One question on its way; what it has found so far may be looked at while it runs."""
+
+    def __init__(self, index: str, question: Callable[[Found], None]) -> None:
+        super().__init__(name=f"recall {index}", daemon=True)
+        self._question = question
+        self.index = index
+        self.found = Found()
+        self.error: Exception | None = None
+        self.is_done = False
+
+    def run(self) -> None:
+        _UNDER_WAY.add(self)
+        try:
+            self._question(self.found)
+        except Exception as error:  # noqa: BLE001 - an index may fail in its library's own ways; the other one answers
+            self.error = error
+        finally:
+            _UNDER_WAY.discard(self)
+        self.is_done = True
+
+
+_UNDER_WAY = set[_Question]()
+
+
+def _left(deadline: float | None) -> float | None:
+    """Seconds until then; None where nothing ends the waiting."""
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline

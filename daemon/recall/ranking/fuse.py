@@ -1,0 +1,235 @@
+"""Words and meaning in one order, weighed by the question; pure functions over what the indexes answered.
+
+Plain rank fusion throws away how good a list is: it takes the best of a poor list for as good as that of a strong one.
+Here a list by words counts as far as its best hit holds what the question asks for, measured in rarity: a question
+whose rare words nobody wrote leaves the order to meaning. Meaning counts by its cosine, squared, which is comparable
+from question to question. The constants are one set for conversations and for code, chosen where both halves of both
+question sets do well (bench/quality_locomo.py, bench/quality_code.py). No index, no archive.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from daemon.recall.ranking.proximity import MOST_READ, Pair, closeness
+
+WINDOWS = 0.7
+"""What the best text counts that is read together with its neighbours, if it holds all of the question."""
+LEXICAL = 0.1
+"""The same for the best part."""
+COVERAGE = 0.3
+"""What a part counts that holds all of the question, however long it is and however often it says it."""
+CLOSE = 0.25
+"""What a part counts at most by words that stand near each other in it as in the question: each pair of the question's
+neighbours that does so counts the share of its rarity that the two make up."""
+SEMANTIC = 1.8
+"""What a cosine of 1 counts. It counts squared: texts that have nothing to do with a question still have one of 0.2."""
+SEMANTIC_OF_NAMES = 0.1
+"""The same where a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
+SEMANTIC_BESIDE_NAMES = 0.9
+"""The same where a question says more than the names in it: what holds them stands first by other rules anyway."""
+SEMANTIC_IN_PART = 0.5
+"""The same while only some of the messages have vectors: what has none yet must not stand below what has."""
+FURTHER = 0.3
+"""How much each further message of a group adds, of what the one before it would."""
+
+TOO_COMMON = 0.1
+"""A capitalised word that a larger share of the texts has than this is no name in the text whose meaning is asked."""
+_FURTHEST = 3
+_MOST_READ = 100_000  # characters of parts in which close words are looked for: the best parts come first
+_CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
+
+
+class Scored(Protocol):
+    """A candidate, as the indexes give it: a message may come several times, once for each part or chunk."""
+
+    @property
+    def message_id(self) -> str:
+        """Its message."""
+
+    @property
+    def score(self) -> float:
+        """More is better: of any scale for words, a cosine for meaning."""
+
+    @property
+    def text(self) -> str:
+        """The part's text; a window or a chunk may have none."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms of the question that it holds, as the question writes them."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the index knows of a question.
+
+    `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
+    a term that nobody wrote is there with 0. `is_exact`: names an identifier, a path or a quoted phrase; `is_worded`:
+    says more than that. `is_partly_embedded`: not all messages have vectors yet. `neighbours`: terms that stand side by
+    side in the question.
+    """
+
+    documents: int
+    frequencies: Mapping[str, int]
+    is_exact: bool = False
+    is_worded: bool = False
+    is_partly_embedded: bool = False
+    neighbours: tuple[Pair, ...] = ()
+
+    def rarity(self, term: str) -> float:
+        """BM25's inverse document frequency, above 0; 0 for a term that is not of the question."""
+        return self._rarities.get(term, 0.0)
+
+    def coverage(self, terms: Sequence[str]) -> float:
+        """The share, 0 to 1, of the question's rarity that these terms make up."""
+        whole = self._whole
+        return min(1.0, sum(map(self.rarity, set(terms))) / whole) if whole > 0 else 0.0
+
+    def closeness(self, text: str) -> float:
+        """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
+        return min(1.0, closeness(self._pairs, text)) if self._pairs else 0.0
+
+    # Worked out once for a question, not for each of its hundreds of candidates.
+
+    @cached_property
+    def _rarities(self) -> Mapping[str, float]:
+        # The sources count their texts at slightly different moments: never more texts with a word than there are.
+        having = {term: min(count, self.documents) for term, count in self.frequencies.items()}
+        return {term: math.log1p((self.documents - some + 0.5) / (some + 0.5)) for term, some in having.items()}
+
+    @cached_property
+    def _whole(self) -> float:
+        return sum(self._rarities.values())
+
+    @cached_property
+    def _pairs(self) -> Mapping[Pair, float]:
+        whole = self._whole
+        return {pair: sum(map(self.rarity, pair)) / whole for pair in self.neighbours} if whole > 0 else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A message's place in the order; `parts` says what each source added to the score, for explain."""
+
+    message_id: str
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The lists that had it."""
+        return tuple(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Messages that belong together, best first."""
+
+    key: str
+    score: float
+    members: tuple[Fused, ...]
+
+
+def meaning(text: str, facts: Facts) -> str:
+    """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
+
+    A name draws the vector of a short question to itself: whoever asks what Anna painted gets all texts that greet
+    Anna. Where she is in every conversation, what she painted stands there as "I painted". Words that are not
+    capitalised, identifiers, paths and rare names stay, and so does the first word, capitalised whatever it is.
+    """
+    if facts.documents <= 0:
+        return text
+    shares = {term.casefold(): count / facts.documents for term, count in facts.frequencies.items()}
+
+    def kept(found: re.Match[str]) -> str:
+        word = found.group().casefold()
+        bare = word[:-2] if word.endswith(("'s", "’s")) else word
+        if text[: found.start()].strip() == "" or max(shares.get(word, 0.0), shares.get(bare, 0.0)) <= TOO_COMMON:
+            return found.group()
+        return "I" if bare == word else "my"
+
+    return " ".join(_CAPITALISED.sub(kept, text).split())
+
+
+def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequence[Scored], facts: Facts) -> list[Fused]:
+    """Every candidate message once, best first, by id among equals.
+
+    `lexical` are parts by their words, `windows` messages by the words of theirs and their neighbours', `semantic`
+    chunks by the cosine of their meaning. A list may be empty: the others then decide, in the order they have.
+    """
+    parts: dict[str, dict[str, float]] = {}
+
+    def add(name: str, values: Mapping[str, float]) -> None:
+        for message_id, value in values.items():
+            parts.setdefault(message_id, {})[name] = value
+
+    add("windows", _shared(windows, WINDOWS, facts))
+    add("lexical", _with_close(_shared(lexical, LEXICAL, facts, COVERAGE), lexical, facts))
+    weight = semantic_weight(facts)
+    add("semantic", {message_id: weight * max(0.0, score) ** 2 for message_id, score in _best(semantic).items()})
+    fused = [Fused(message_id, sum(some.values()), some) for message_id, some in parts.items()]
+    return sorted(fused, key=lambda one: (-round(one.score, 12), one.message_id))
+
+
+def semantic_weight(facts: Facts) -> float:
+    """What a cosine of 1 counts for this question."""
+    if facts.is_exact and not facts.is_worded:
+        return SEMANTIC_OF_NAMES
+    if facts.is_partly_embedded:
+        return SEMANTIC_IN_PART
+    return SEMANTIC_BESIDE_NAMES if facts.is_exact else SEMANTIC
+
+
+def grouped(fused: Sequence[Fused], key: Callable[[str], str]) -> list[Group]:
+    """Groups of messages, best first: the best message counts whole, the next ones with falling weight.
+
+    `key` names a message's group. Three messages count at most, so that a long session gains nothing by its length.
+    """
+    members: dict[str, list[Fused]] = {}
+    for one in sorted(fused, key=lambda one: (-round(one.score, 12), one.message_id)):
+        members.setdefault(key(one.message_id), []).append(one)
+    groups = [
+        Group(name, sum(one.score * FURTHER**place for place, one in enumerate(some[:_FURTHEST])), tuple(some))
+        for name, some in members.items()
+    ]
+    return sorted(groups, key=lambda group: (-round(group.score, 12), group.key))
+
+
+def _best(candidates: Sequence[Scored]) -> dict[str, float]:
+    """Each message's best score."""
+    best: dict[str, float] = {}
+    for one in candidates:
+        best[one.message_id] = max(one.score, best.get(one.message_id, one.score))
+    return best
+
+
+def _with_close(values: Mapping[str, float], parts: Sequence[Scored], facts: Facts) -> dict[str, float]:
+    """What each message counts by its parts, and besides by the words that stand as close in one as in the question."""
+    closest: dict[str, float] = {}
+    left = _MOST_READ if facts.neighbours else 0
+    for one in parts:
+        if left <= 0:
+            break
+        left -= min(len(one.text), MOST_READ)
+        closest[one.message_id] = max(facts.closeness(one.text), closest.get(one.message_id, 0.0))
+    return {message_id: value + CLOSE * closest.get(message_id, 0.0) for message_id, value in values.items()}
+
+
+def _shared(candidates: Sequence[Scored], weight: float, facts: Facts, for_coverage: float = 0.0) -> dict[str, float]:
+    """Scores relative to the list's best, of the weight that the list deserves."""
+    top = max((one.score for one in candidates), default=0.0)
+    if top <= 0:
+        return {}
+    covered = [facts.coverage(one.terms) for one in candidates]
+    deserved = weight * (max(covered) or 1.0)  # nothing known of the terms: the list is believed
+    found: dict[str, float] = {}
+    for one, share in zip(candidates, covered, strict=True):
+        value = deserved * max(0.0, one.score) / top + for_coverage * share
+        found[one.message_id] = max(value, found.get(one.message_id, value))
+    return found

@@ -1,0 +1,133 @@
+"""What mode fuzzy finds, in one order: what is asked for as it stands, near spellings of it, and longer names.
+
+The word index knows near spellings of words of letters alone. What smart finds besides, by looking for names and
+phrases as they stand, is put to it here, and a name that stands only inside a longer one says so. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import IntEnum
+from itertools import count
+
+from daemon.index import Match, tokens
+from daemon.recall.query import names, parse
+from daemon.recall.query.names import Stands
+from daemon.recall.query.parse import Query
+
+_MOST_READ = 1_000_000  # characters of texts in which names are looked for; beyond them the word index is believed
+
+
+class _Place(IntEnum):
+    WHOLE = 0
+    NEARLY = 1
+    INSIDE = 2
+    OTHERS = 3  # what only holds other words than the names
+
+
+def held_whole(asked: Query, near: Sequence[Match], *, is_all: bool) -> set[str]:
+    """The names that the word index has found as they stand, and the phrase where it has its words together.
+
+    No text need be searched for them: what else has them it has found as well. It knows of no stop words and of no
+    marks, though: of what these tell apart it has found everything only where `near` is all that it has (`is_all`).
+    """
+    held = {name for name in asked.named if (is_all or _has_pieces(name)) and _is_among(name, near)}
+    if 0 < len(asked.phrase.split()) <= len(asked.words):
+        together = any(parse.split(match.terms).issuperset(asked.words) for match in near)
+        held |= {asked.phrase} if together else set()
+    return held
+
+
+def _has_pieces(name: str) -> bool:
+    return sum(len(term.pieces) for term in tokens.terms(name)) > 1
+
+
+def _is_among(name: str, near: Sequence[Match]) -> bool:
+    return any(left >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, left in _counted(near))
+
+
+def merged(asked: Query, near: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
+    """`near` as the word index ranks it, and `standing`, what holds a name or the phrase somewhere; one a part.
+
+    The term of a standing match is what was looked for. Scores fall. What has a name only inside a longer one has that
+    in `near`, and no terms. Also answers whether any of `standing` has something so.
+    """
+    found = {_part(match): _told(asked, match, left) for match, left in _counted(near)}
+    is_inside = False
+    for match in standing:
+        wanted = match.terms[0]
+        is_whole = _is_whole(asked, wanted, match.text)
+        is_inside |= not is_whole
+        place, known = found.get(_part(match), (_Place.OTHERS, None))
+        if is_whole:
+            made = match if known is None else replace(known, terms=tuple(dict.fromkeys((*known.terms, wanted))))
+            found[_part(match)] = (_Place.WHOLE, made)
+        elif place is _Place.OTHERS:
+            pair = (wanted, names.around(wanted, match.text) or wanted)
+            before = () if known is None else tuple(one for one in known.near if one[0] != wanted)
+            found[_part(match)] = (
+                _Place.INSIDE,
+                replace(known or match, terms=known.terms if known else (), near=(*before, pair)),
+            )
+    order = sorted(zip(found.values(), count(), strict=False), key=lambda one: (one[0][0], one[1]))
+    return _falling([match for (_, match), _ in order], {_part(match): match.score for match in near}), is_inside
+
+
+def _told(asked: Query, match: Match, left: int) -> tuple[_Place, Match]:
+    """What the word index found, with what it has of a name that does not stand in it in `near` and not in its terms.
+
+    Without names in the question its order is kept, and so it is where no more may be read.
+    """
+    if not asked.named or left < 0:
+        return _Place.NEARLY, match
+    missed = [name for name in asked.named if names.stands(name, match.text) is not Stands.WHOLE]
+    unsaid = [
+        name for name in asked.named if name not in missed and not parse.split((name,)) <= parse.split(match.terms)
+    ]
+    match = replace(match, terms=(*match.terms, *unsaid))
+    if not missed:
+        return _Place.WHOLE, match
+    is_nearly = len(missed) < len(asked.named) or any(word in name for word, _ in match.near for name in missed)
+    for name in missed:
+        match = _without(match, name, keep=asked.words)
+    return _Place.NEARLY if is_nearly else _Place.OTHERS, match
+
+
+def _without(match: Match, name: str, keep: Sequence[str]) -> Match:
+    """A text that has all letters of a name, but not the name."""
+    pieces = parse.split((name,))
+    if not pieces or not pieces <= parse.split(match.terms):
+        return match
+    gone = [term for term in match.terms if parse.split((term,)) <= pieces.difference(keep)]
+    pair = (name, names.around(name, match.text) or " ".join(gone) or name)
+    return replace(match, terms=tuple(term for term in match.terms if term not in gone), near=(*match.near, pair))
+
+
+def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:
+    """Each with how many characters may still be read when it was."""
+    left, made = _MOST_READ, []
+    for match in matches:
+        left -= len(match.text)
+        made.append((match, left))
+    return made
+
+
+def _is_whole(asked: Query, wanted: str, text: str) -> bool:
+    if wanted == asked.phrase:
+        return names.stands_in(wanted, text)
+    return names.stands(wanted, text) is Stands.WHOLE
+
+
+def _falling(matches: Sequence[Match], scores: dict[tuple[str, str, str], float]) -> list[Match]:
+    """With the word index's scores, none above the one before it; a text that it did not find counts as its place."""
+    ceiling = max(scores.values(), default=1.0)
+    made = []
+    for match in matches:
+        ceiling = min(ceiling, scores.get(_part(match), ceiling))
+        made.append(replace(match, score=ceiling))
+    return made
+
+
+def _part(match: Match) -> tuple[str, str, str]:
+    return match.message_id, match.part_id, match.kind

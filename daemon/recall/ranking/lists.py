@@ -1,0 +1,78 @@
+"""What was found: candidates in ranked lists that are not yet one order, and what went wrong on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+
+from daemon.index import Match
+from daemon.recall.query import parse
+from daemon.recall.ranking.fuse import Facts
+
+WORDS = ("named", "phrase", "lexical", "tools", "printed")
+"""The lists of what was found by words, the one to show a message by first.
+
+Of names and phrases, which come newest first, what tools printed has lists of its own (tools, printed): it would crowd
+out what was said.
+"""
+STANDING = ("named", "tools", "phrase", "printed")
+"""The lists of what holds a name or phrase as it stands; in `named` and `tools` perhaps inside a longer one."""
+NEAR = ("windows", "semantic")
+"""The lists whose messages need not hold a word of the query themselves."""
+_ALL = (*WORDS, *NEAR)
+
+
+@dataclass(slots=True)
+class Found:
+    """Candidates by list, and what went wrong on the way; `late` names what the deadline cut off."""
+
+    lists: dict[str, list[Match]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+    late: list[str] = field(default_factory=list)
+    facts: Facts = field(default_factory=lambda: Facts(0, {}))
+    waits_for: str = ""  # the model that is embedding the question
+    is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
+
+    def ids(self, name: str) -> list[str]:
+        return parse.once(match.message_id for match in self.lists.get(name, []))
+
+    def best(self) -> dict[str, Match]:
+        """The match to show for each message: words before meaning, since they can be pointed at."""
+        best: dict[str, Match] = {}
+        for name in (*WORDS, "semantic", "windows"):
+            for match in self.lists.get(name, []):
+                best.setdefault(match.message_id, match)
+        return best
+
+    def terms(self) -> dict[str, list[str]]:
+        """The words of the query that the word index found in each message.
+
+        What holds a name as it stands may hold it inside a longer one, which is another name: that is not said here.
+        """
+        terms: dict[str, list[str]] = {}
+        for match in self.lists.get("lexical", []):
+            terms.setdefault(match.message_id, []).extend(match.terms)
+        return terms
+
+    def near(self) -> set[str]:
+        """The messages whose meaning is near enough, or that have words of the query besides."""
+        scores: dict[str, float] = {}
+        for match in self.lists.get("semantic", []):
+            scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
+        return parse.similar(scores, self.by_words())
+
+    def by_words(self) -> set[str]:
+        """The messages that hold a word of the query, be it inside a longer one."""
+        return {match.message_id for name in WORDS for match in self.lists.get(name, [])}
+
+    def texts(self) -> dict[str, list[str]]:
+        """The texts of each message's matches, each once."""
+        texts: dict[str, dict[str, None]] = {}
+        for match in (match for matches in self.lists.values() for match in matches):
+            texts.setdefault(match.message_id, {})[match.text] = None
+        return {message_id: list(some) for message_id, some in texts.items()}
+
+    def is_full(self, depth: int, among: Container[str] = _ALL) -> bool:
+        """Whether one of the lists `among` may have had more than `depth`."""
+        return any(len(matches) >= depth for name, matches in self.lists.items() if name in among)

@@ -1,0 +1,352 @@
+"""Lists of candidates become finds in one order: what holds the question's names first, then by rank.
+
+Scores are 0 to 1, fall along the order and mean something within one answer only. Recency decides nothing but ties, and
+the order of texts that all contain a literal or match a pattern. No index, no archive; `archived` is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from daemon.index import TOOLS, Match
+from daemon.model import Kind
+from daemon.recall.query import dates, names, parse
+from daemon.recall.query.names import Stands
+from daemon.recall.query.parse import Fused, Hold, Query, Tier
+from daemon.recall.ranking import fuse
+from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.lists import NEAR, STANDING, Found
+
+MOST_READ = 1_000_000
+"""Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
+
+_SHARE = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
+_NEAR_SHARE = 0.6
+_STANDING = 0.1
+"""What a text counts that the word index does not have, but that holds what was asked for as it stands."""
+_DAY = 0.8
+"""What a message of a day counts that the question names: about half of the best that words and meaning give."""
+_BY_KIND = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
+NOT_LOOKED_AT = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """What the archive says of a candidate."""
+
+    session_id: str
+    project_id: str
+    created: int
+
+
+def ordered(
+    asked: Query,
+    mode: str,
+    found: Found,
+    archived: Mapping[str, Archived],
+    needed: int,
+    *,
+    is_partly_embedded: bool,
+    explain: bool = False,
+) -> list[Find]:
+    """All candidates that the archive has, best first, one find a matching part; the parts of a message together.
+
+    `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
+    says at which place each list had it.
+    """
+    if mode in {"smart", "hybrid"}:
+        graded = _fused(asked, found, archived, needed, is_partly_embedded=is_partly_embedded)
+    else:
+        graded = [(0, fused) for fused in _plain(mode, found, archived)]
+    wanted = dates.asked(asked.text) if mode in {"smart", "hybrid"} else ()
+    matches, reason = _matches(found), _reasons(wanted, found, archived) if explain else None
+    top = max((fused.score for _, fused in graded), default=1.0) or 1.0
+    finds: list[Find] = []
+    ceiling = 1.0
+    for grade, fused in graded:
+        about = archived[fused.message_id]
+        parts = matches[fused.message_id]
+        is_near = bool(parts[0][0].near)
+        share = _SHARE.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0) * (_NEAR_SHARE if is_near else 1.0)
+        score = fused.score if mode == "semantic" else fused.score / top * share
+        ceiling = min(ceiling, max(score, 0.0))
+        for match, weight in parts:
+            part_share = weight if mode in {"smart", "hybrid"} else 1.0
+            finds.append(
+                Find(
+                    message_id=fused.message_id,
+                    session_id=about.session_id,
+                    project_id=about.project_id,
+                    created=about.created,
+                    match=match,
+                    mode=_mode(mode, fused.sources),
+                    score=round(ceiling * part_share, 4),
+                    grade=grade if grade >= 0 else NOT_LOOKED_AT,
+                    terms=match.terms,
+                    near=match.near,
+                    sources=fused.sources,
+                    reasons=(reason(fused),) if reason else (),
+                )
+            )
+    return finds
+
+
+# -- one order out of several lists ----------------------------------------------------------------------------------
+
+
+def _fused(
+    asked: Query, found: Found, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
+) -> list[tuple[int, Fused]]:
+    def kept(name: str, among: Container[str] = archived) -> list[Match]:
+        return [
+            match for match in found.lists.get(name, []) if match.message_id in archived and match.message_id in among
+        ]
+
+    near = found.near() if "semantic" in found.lists else frozenset()
+    facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
+    made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
+    plain = _with_standing([Fused(one.message_id, one.score, one.sources) for one in made], found, archived)
+    wanted, fused = dates.asked(asked.text), plain
+    if wanted:
+        fused = [
+            replace(one, score=one.score + _DAY * dates.nearness(wanted, archived[one.message_id].created))
+            for one in plain
+        ]
+    fused.sort(
+        key=lambda one: (
+            -round(one.score, 12),
+            one.sources == ("semantic",),
+            -archived[one.message_id].created,
+            one.message_id,
+        )
+    )
+    if asked.is_exact:
+        graded = _best_first(fused, _tier(asked, found), needed, archived)
+        if asked.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
+            # The name itself is there, and nobody will take another one for it. Among other words it is one hint of
+            # several: when names decided as strictly here, questions to code lost 1.4 points of mean reciprocal rank.
+            graded = _best_first(fused, _tier(asked, found, names.stands_loosely), needed, archived)
+        if not asked.words:  # a bare name: what does not hold it answers another question
+            graded = [(grade, one) for grade, one in graded if grade != Tier.NONE]
+        return graded
+    if asked.is_short:
+        return _best_first(fused, _hold(asked, found), needed, archived)
+    return [(0, one) for one in fused]
+
+
+def _best_first(
+    fused: Sequence[Fused], grade: Callable[[Fused], int], needed: int, archived: Mapping[str, Archived]
+) -> list[tuple[int, Fused]]:
+    """Better grades before worse ones, order kept within; what is not looked at follows as it was, with the grade -1.
+
+    As rank.best_first, but of one session no more than half of `needed` count, where there are several: else a noisy
+    one would be all that is looked at, and what is not looked at cannot take its place on the page.
+    """
+    sessions = {archived[one.message_id].session_id for one in fused}
+    most = needed if len(sessions) < 2 else (needed + 1) // 2
+    graded: list[tuple[int, Fused]] = []
+    counted, best = 0, Counter[str]()
+    for number, one in enumerate(fused):
+        if counted >= needed:
+            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in fused[number:])]
+        graded.append((grade(one), one))
+        session = archived[one.message_id].session_id
+        if graded[-1][0] == 0 and best[session] < most:
+            best[session] += 1
+            counted += 1
+    return sorted(graded, key=itemgetter(0))
+
+
+def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -> list[Fused]:
+    """With what holds a name or phrase as it stands, which the word index cannot always find.
+
+    A message known by its meaning or its neighbours alone is then one found by words.
+    """
+    by_id = {one.message_id: one for one in fused}
+    for name in STANDING:
+        for i in found.ids(name):
+            if i in archived:
+                one = by_id.get(i, Fused(i, 0.0, ()))
+                is_new = not {"lexical", *STANDING} & set(one.sources)
+                by_id[i] = Fused(i, one.score + (_STANDING if is_new else 0.0), (*one.sources, name))
+    return list(by_id.values())
+
+
+def _tier(asked: Query, found: Found, stands: Callable[[str, str], Stands] = names.stands) -> Callable[[Fused], int]:
+    """How well a message holds the names; the word index knows of whole names, the text is read for the rest."""
+    terms, read, standing = found.terms(), _Reader(found), {*found.ids("named"), *found.ids("tools")}
+
+    def tier(one: Fused) -> int:
+        known = set(terms.get(one.message_id, ()))
+        text, left = read.text(one.message_id), asked.named
+        if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
+            left = tuple(name for name in left if name not in known or names.is_plain(name))
+        elif not text:  # too long to be looked through: the word index is believed
+            left = tuple(name for name in left if name not in known)
+        if not left:
+            return Tier.WHOLE
+        best = parse.tier(replace(asked, named=left), text, stands)
+        if best > Tier.SOME and len(left) < len(asked.named):
+            return Tier.SOME
+        return Tier.INSIDE if best is Tier.NONE and one.message_id in standing else best
+
+    return tier
+
+
+def _hold(asked: Query, found: Found) -> Callable[[Fused], int]:
+    hold = holding(asked, found)
+    return lambda one: hold(one.message_id)
+
+
+def holding(asked: Query, found: Found) -> Callable[[str], Hold]:
+    """How well a message, by its id, holds a short query.
+
+    The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
+    printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
+    """
+    said, printed = set(found.ids("phrase")), set(found.ids("printed"))
+    terms, read = found.terms(), _Reader(found)
+
+    def hold(message_id: str) -> Hold:
+        held = terms.get(message_id, ())
+        has_phrase = message_id in said or (
+            bool(held) and names.stands_in(asked.phrase, read.text(message_id, with_tools=False))
+        )
+        best = parse.hold(asked, has_phrase, held)
+        return min(best, Hold.ALL) if message_id in printed else best
+
+    return hold
+
+
+def held(asked: Query, found: Found) -> set[str]:
+    """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
+    words = {term.lower() for terms in found.terms().values() for term in terms}
+    words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in found.lists.get(name, [])[:1]}
+    for name in asked.named:
+        words.discard(name.lower())
+        if _stands_whole(Query(name, (name,)), found):
+            words.add(name.lower())
+    return words
+
+
+def _stands_whole(name: Query, found: Found) -> bool:
+    left = MOST_READ
+    for match in (match for list_ in ("lexical", "named", "tools") for match in found.lists.get(list_, [])):
+        left -= len(match.text)
+        if left < 0:
+            return False
+        if parse.tier(name, match.text) is Tier.WHOLE:
+            return True
+    return False
+
+
+class _Reader:
+    """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
+
+    def __init__(self, found: Found) -> None:
+        self._said: dict[str, dict[str, None]] = {}
+        self._printed: dict[str, dict[str, None]] = {}
+        self._left = {True: MOST_READ, False: MOST_READ}
+        for match in (match for matches in found.lists.values() for match in matches):
+            texts = self._printed if match.kind in TOOLS else self._said
+            texts.setdefault(match.message_id, {})[match.text] = None
+
+    def text(self, message_id: str, *, with_tools: bool = True) -> str:
+        """Without those of which too much was read already."""
+        texts = [self._read(self._said, message_id), self._read(self._printed, message_id) if with_tools else ""]
+        return "\n".join(text for text in texts if text)
+
+    def _read(self, texts: Mapping[str, Mapping[str, None]], message_id: str) -> str:
+        is_said = texts is self._said
+        text = "\n".join(texts.get(message_id, ()))
+        if len(text) > self._left[is_said]:
+            return ""
+        self._left[is_said] -= len(text)
+        return text
+
+
+# -- one list --------------------------------------------------------------------------------------------------------
+
+
+def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Fused]:
+    """In literal and regex what was said, then what tools printed, each newest first. Others: by score."""
+    name = {"semantic": "semantic", "fuzzy": "lexical"}.get(mode, "named")
+    scores: dict[str, float] = {}
+    for match in (*found.lists.get(name, []), *found.lists.get("tools", [])):
+        if match.message_id in archived:
+            score = match.score if mode in {"semantic", "fuzzy"} else _BY_KIND.get(Kind(match.kind), 1.0)
+            scores[match.message_id] = max(score, scores.get(match.message_id, score))
+    if mode == "fuzzy":  # the index knows best which spelling is nearer
+        return [Fused(i, scores[i], (mode,)) for i in found.ids(name) if i in scores]
+    printed = _printed_only(found)
+
+    def place(message_id: str) -> tuple[float, float]:
+        first = -scores[message_id] if mode == "semantic" else float(message_id in printed)
+        return first, -archived[message_id].created
+
+    return [Fused(i, scores[i], (mode,)) for i in sorted(scores, key=lambda i: (*place(i), i))]
+
+
+def _printed_only(found: Found) -> frozenset[str]:
+    said = {match.message_id for match in found.lists.get("named", []) if match.kind not in TOOLS}
+    every = {match.message_id for name in ("named", "tools") for match in found.lists.get(name, [])}
+    return frozenset(every - said)
+
+
+def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
+    """Each message's matches, one a part, the one to show first; what words found before what meaning found.
+
+    Each with its share, 0.1 to 1, of what the first is worth; falling. Only the word index's scores tell how good a
+    part is: those of the literal lists are times.
+    """
+    kept: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
+    for name in ("lexical", *STANDING):
+        for match in found.lists.get(name, []):
+            parts = kept.setdefault(match.message_id, {})
+            first, last = (
+                next(iter(parts.values()), (match, 1.0))[0],
+                min((share for _, share in parts.values()), default=1.0),
+            )
+            share = match.score / first.score if name == "lexical" and first.score > 0 else last
+            parts.setdefault((match.part_id, match.kind), (match, min(last, max(0.1, share))))
+    best = {message_id: list(parts.values()) for message_id, parts in kept.items()}
+    for name in ("semantic", "windows"):
+        for match in found.lists.get(name, []):
+            if match.message_id not in best:
+                best[match.message_id] = [(replace(match, terms=()) if match.terms else match, 1.0)]
+    return best
+
+
+def _mode(mode: str, sources: tuple[str, ...]) -> str:
+    if mode not in {"smart", "hybrid"}:
+        return mode
+    if "semantic" not in sources:
+        return "smart"
+    return "semantic" if set(sources) <= set(NEAR) else "hybrid"
+
+
+def _reasons(wanted: Sequence[dates.Asked], found: Found, archived: Mapping[str, Archived]) -> Callable[[Fused], str]:
+    """For explain: at which place each list had a message, and what its day added."""
+    places = {name: {i: place for place, i in enumerate(found.ids(name), start=1)} for name in found.lists}
+
+    def reason(fused: Fused) -> str:
+        had = [f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
+        near = dates.nearness(wanted, archived[fused.message_id].created)
+        had += [f"of or near a day that the question names, which adds {_DAY * near:.3f}"] if near else []
+        return f"score {fused.score:.3f}" + (f" ({', '.join(had)})" if had else "")
+
+    return reason
+
+
+_SAYS = {
+    "lexical": "by words place",
+    "named": "by its name place",
+    "phrase": "by the phrase place",
+    "tools": "by its name in tools place",
+    "printed": "by the phrase in tools place",
+    "windows": "by its neighbours place",
+    "semantic": "by meaning place",
+}

@@ -1,0 +1,248 @@
+"""The facts of a folder as text for a model: a line an entry, with its key and the messages it stands on.
+
+The lines stand in one delimited block; recorded text in them is cleaned and on one line. Where there is no room for
+all, lines are shortened first; then the longest lists lose their ends, and say how many. What files say of themselves
+comes last, in the room that is left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from daemon.chat.tokens import of_text
+from daemon.recall.answer.snippet import one_line
+from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
+from daemon.reconstitute.agent.pieces import Pieces
+from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.facts.values import (
+    Aftermath,
+    Command,
+    Entry,
+    Facts,
+    Need,
+    OpenPoint,
+    Purpose,
+    Rule,
+    Script,
+    Setback,
+    key,
+)
+
+_WIDTHS = (600, 300, 140)
+"""Characters of one text in a line, tried in this order."""
+_SHARE_OF_PURPOSES = 0.25
+"""Of the room for facts, the most that the files' own words may take."""
+_LEAST = 3
+"""Lines that a list keeps as long as anything of it is shown."""
+_FILES = "What files are for, in their own words or those of the prompt that made them"
+_HEADING = "facts worked out by code, without a model: [key] entry (where it stands)"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One entry: `texts` of the messages or files cited as they stand in `text`."""
+
+    text: str
+    key: str = ""
+    cited: tuple[tuple[Citation, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _List:
+    """Lines under a heading; `left_out` counts those that had no room."""
+
+    heading: str
+    lines: list[Line] = field(default_factory=list)
+    left_out: int = 0
+
+    @property
+    def text(self) -> str:
+        more = [f"- (and {self.left_out} more)"] if self.left_out else []
+        return "\n".join([f"{self.heading}:", *(f"- {line.text}" for line in self.lines), *more])
+
+
+def facts_block(facts: Facts, pieces: Pieces, most: int) -> tuple[str, dict[str, str]]:
+    """(a block of at most `most` tokens or nothing, the entries shown in it by key); the ledger knows what it shows."""
+    lists: list[_List] = []
+    for width in _WIDTHS:
+        lists = _lists(facts, width)
+        if _tokens(lists) <= most:
+            break
+    else:
+        _fit(lists, most)
+    lists += _file_purposes(facts, min(most - _tokens(lists), int(most * _SHARE_OF_PURPOSES)))
+    if not any(one.lines for one in lists):
+        return "", {}
+    for line in (line for one in lists for line in one.lines):
+        for citation, text in line.cited:
+            pieces.note(citation.message_id, [text], path=citation.path)
+    entries = {line.key: line.text for one in lists for line in one.lines if line.key}
+    return fenced(_HEADING, _body(lists)), entries
+
+
+def _fit(lists: Sequence[_List], most: int) -> None:
+    """Take lines from the ends of the longest lists; what they leave is measured line by line, which is never less."""
+    sizes = [[_size(line.text) for line in one.lines] for one in lists]
+    left = most - _tokens([]) - sum(_size(one.heading) + _size("(and 99999 more)") for one in lists)
+    totals = [sum(each) for each in sizes]
+    while sum(totals) > left and any(sizes):
+        place = max(range(len(lists)), key=lambda at: (len(sizes[at]) > _LEAST, totals[at]))
+        totals[place] -= sizes[place].pop()
+        lists[place].lines.pop()
+        lists[place].left_out += 1
+
+
+def _file_purposes(facts: Facts, most: int) -> list[_List]:
+    """The list of what files are for in at most `most` tokens, or none."""
+    of = _Of(_WIDTHS[-1])
+    often = Counter(key(entry) for entry in _entries(facts))
+    lines = [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())]
+    # The same words of several files, or of the folder too, have one key: struck out for one, they would be for all.
+    lines = [
+        one if often[one.key] == 1 else replace(one, key="", text=one.text.removeprefix(f"[{one.key}] "))
+        for one in lines
+    ]
+    made = _List(_FILES, lines)
+    if not made.lines:
+        return []
+    left = most - _size(made.heading) - _size("(and 99999 more)")
+    shown = 0
+    for line in made.lines:
+        left -= _size(line.text)
+        if left < 0:
+            break
+        shown += 1
+    made.left_out = len(made.lines) - shown
+    del made.lines[shown:]
+    return [made] if shown else []
+
+
+def keys(facts: Facts) -> set[str]:
+    """The keys of all entries that can be struck out."""
+    return {key(entry) for entry in _entries(facts)}
+
+
+def _entries(facts: Facts) -> Iterable[Entry]:
+    own = facts.file_purposes.values()
+    return (*facts.purpose, *facts.commands, *facts.scripts, *facts.setbacks, *facts.open, *facts.rules, *own)
+
+
+def _tokens(lists: Sequence[_List]) -> int:
+    return int(of_text(fenced(_HEADING, _body(lists))).most)
+
+
+def _size(line: str) -> int:
+    return int(of_text(line).most) + 3
+
+
+def _body(lists: Sequence[_List]) -> str:
+    return "\n".join(one.text for one in lists)
+
+
+def _lists(facts: Facts, width: int) -> list[_List]:
+    of = _Of(width)
+    made = [
+        _List("What it is", [of.purpose(each) for each in facts.purpose]),
+        _List("Where it stands", of.standing(facts)),
+        _List("Rules and decisions", [of.rule(each) for each in facts.rules]),
+        _List("Left open", [of.open(each) for each in facts.open]),
+        _List("Taken back, failed, refused, stopped", [of.setback(each) for each in facts.setbacks]),
+        _List("Commands that were run", [of.command(each) for each in facts.commands]),
+        _List("Scripts and targets that files name", [of.script(each) for each in facts.scripts]),
+        _List("What must be there to run it", [of.need(each) for each in facts.needs]),
+    ]
+    return [one for one in made if one.lines]
+
+
+@dataclass(frozen=True, slots=True)
+class _Of:
+    """Makes lines with texts of at most `width` characters."""
+
+    width: int
+
+    def cut(self, text: str) -> str:
+        line = one_line(clean(text))
+        return line if len(line) <= self.width else line[: self.width - 1] + "…"
+
+    def purpose(self, entry: Purpose, path: str = "") -> Line:
+        """Of the folder, or of the file at `path`."""
+        said = f"{name(path)}: {self.cut(entry.text)}" if path else self.cut(entry.text)
+        return self._line(entry, said, entry.citation, before=f"by {name(entry.origin)}")
+
+    def rule(self, entry: Rule) -> Line:
+        said = f"{name(entry.kind)} of {name(entry.origin) or f'the {name(entry.who)}'}: {self.cut(entry.text)}"
+        more = {"reason": entry.reason, "replaces": entry.replaces, "no longer so": entry.standing, "note": entry.note}
+        return self._line(entry, said + self._more(more), entry.citation)
+
+    def open(self, entry: OpenPoint) -> Line:
+        return self._line(
+            entry, f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail})}", entry.citation
+        )
+
+    def setback(self, entry: Setback) -> Line:
+        said = f"{entry.kind}: {self.cut(entry.text)}{self._more({'': entry.detail, 'then': entry.outcome})}"
+        return self._line(entry, said, entry.citation, ("resolved", entry.resolved))
+
+    def command(self, entry: Command) -> Line:
+        folder = f" in {name(entry.folder)}" if entry.folder not in {"", "."} else ""
+        failure = f"exit {entry.exit}" if entry.failed is not None and entry.exit is not None else ""
+        often = f"run {entry.times} times, the last" if entry.times > 1 else "run once"
+        folder += f" (ran as {self.cut(entry.ran_as)}, which was moved)" if entry.ran_as else ""
+        said = f"{name(entry.group)}: {self.cut(entry.command)}{folder}; {often}: {entry.last}"
+        said += self._more({"last failure": " ".join(filter(None, (failure, entry.error)))} if entry.failed else {})
+        return self._line(entry, said, None, ("succeeded", entry.succeeded), ("failed", entry.failed))
+
+    def script(self, entry: Script) -> Line:
+        return self._line(
+            entry, f"{self.cut(entry.invocation)} runs {self.cut(entry.runs)}", None, before=name(entry.path)
+        )
+
+    def standing(self, facts: Facts) -> list[Line]:
+        """The disk is left out: a model is asked about the records."""
+        standing = facts.standing
+        if not standing.last_activity:
+            return []
+        counts = ", ".join(f"{number} {name(str(state))}" for state, number in standing.counts.items())
+        known = f"; known for certain as of {utc(standing.known_at)}" if standing.known_at else ""
+        lines = [Line(f"last activity {utc(standing.last_activity)}{known}{f'; files: {counts}' if counts else ''}")]
+        return lines + [self._after(one) for one in standing.aftermath]
+
+    def _after(self, one: Aftermath) -> Line:
+        command = self._more({"": one.command}) if one.command not in one.text else ""
+        return self._line(None, f"after that: {self.cut(one.text)}{command}", one.citation)
+
+    def need(self, entry: Need) -> Line:
+        return Line(f"{self.cut(entry.text)} ({name(entry.path)})")
+
+    def _more(self, said: dict[str, str]) -> str:
+        return "".join(f"; {label}{': ' if label else ''}{self.cut(text)}" for label, text in said.items() if text)
+
+    def _line(
+        self,
+        entry: Entry | None,
+        said: str,
+        citation: Citation | None,
+        *others: tuple[str, Citation | None],
+        before: str = "",
+    ) -> Line:
+        """`others` are further citations, each with what it tells; quotes that are not in the line yet are added."""
+        where, cited = [before] if before else [], []
+        for label, each in (("", citation), *others):
+            if each is None:
+                continue
+            quote = self.cut(each.quote).rstrip("…")
+            if quote and quote not in said:
+                said += f" “{quote}”"
+            where.append(f"{label} {_where(each)}".strip())
+            cited.append((each, quote))
+        named = key(entry) if entry is not None else ""
+        begin = f"[{named}] " if named else ""
+        end = f" ({'; '.join(where)})" if where else ""
+        return Line(f"{begin}{said}{end}", named, tuple(cited))
+
+
+def _where(citation: Citation) -> str:
+    of = f"{name(citation.path)} as left by " if citation.path else ""
+    return f"{of}message {name(citation.message_id)}, {utc(citation.time)}"

@@ -1,0 +1,195 @@
+"""What models found out about any target (statements of answers, descriptions of paths, notes), found by its meaning.
+
+The truth is the outcomes in the archive (agent.kept); the index beside the messages' one holds a row for each note,
+named by its content, and can be lost. So what is missing or left over is found by comparing names: nothing needs to be
+remembered, a run that was killed is made good by the next, and what has not changed is neither embedded nor written.
+A note is only ever shown as the archive has it now.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from daemon.archive import Archive
+from daemon.embed import Embedder
+from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
+from daemon.index import NoteMatch, NotesIndex
+from daemon.model import Json, Vector
+from daemon.recall.answer.snippet import counted
+from daemon.reconstitute.note import Note, key, notes_of, row_of
+from daemon.redact import redact
+
+_OWNER = "notes owner"
+"""The archive's note of its own name, since archives may share a Chroma server."""
+
+_REFUSED = "notes"
+"""The quarantine's name for notes that the embedder cannot take."""
+
+_BATCH = 32
+_SPARE = 20
+"""More rows are asked for than notes: some may say the same, or be gone from the archive."""
+
+Step = Callable[[Json], None]
+
+
+class Notes:
+    """The notes of one archive. `index` gives the notes' index in use, or None while there is none.
+
+    `on_failure` is told that the semantic index, of which it is a part, was found broken, so that its owner mends it.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        index: Callable[[], NotesIndex | None],
+        embedder: Embedder,
+        *,
+        on_failure: Callable[[str, Exception], None] = lambda _index, _error: None,
+    ) -> None:
+        self._archive, self._index, self._embedder, self._on_failure = archive, index, embedder, on_failure
+
+    # -- into the index ------------------------------------------------------------------------------------------
+
+    def fill(self, step: Step) -> list[str]:
+        """See that an index that was newly opened holds the notes of all targets; why it does not, if so.
+
+        Raises only what `step`, which is told of the progress, raises to break off; what was done until then stays.
+        """
+        index = self._index()
+        return [] if index is None or index.is_whole else self._tried(lambda: self._fill(index, step))
+
+    def keep(self, target: str, step: Step) -> list[str]:
+        """See that the index holds what is known of `target` now, and nothing else of it. As `fill`."""
+        index = self._index()
+        if index is None:
+            waiting = len(notes_of(self._archive, target))
+            return [_later(f"{counted(waiting, 'note')}: the index by meaning is not ready")] if waiting else []
+        if not index.is_whole:
+            return self._tried(lambda: self._fill(index, step))
+        return self._tried(lambda: self._sync(index, [target], target, step))
+
+    def _tried(self, work: Callable[[], None]) -> list[str]:
+        try:
+            work()
+        except (IndexBroken, Retry) as error:
+            self._failed(error)
+            return [_later(f"what was found out: {redact(str(error))}")]
+        return []
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, IndexBroken):
+            self._on_failure("semantic", error)
+
+    def _fill(self, index: NotesIndex, step: Step) -> None:
+        self._sync(index, self._archive.targets(), "", step)
+        index.is_whole = True
+
+    def _sync(self, index: NotesIndex, targets: Iterable[str], one: str, step: Step) -> None:
+        """Compare names. The index is read first: what another run adds meanwhile is then not taken for left over."""
+        owner = self._archive.note(_OWNER)
+        have = index.ids(owner, key(one) if one else "") if owner else set()
+        notes = [note for target in targets for note in notes_of(self._archive, target).values()]
+        owner = owner or (self._new_owner() if notes else "")
+        wanted = {f"{owner}-{note.key}": note for note in notes}
+        refused = self._refused(notes, is_all=not one)
+        missing = [(name, note) for name, note in wanted.items() if name not in have and note.key not in refused]
+        for start in range(0, len(missing), _BATCH):
+            step({"phase": "notes", "done": start, "total": len(missing)})
+            group = missing[start : start + _BATCH]
+            vectors = self._vectors([note for _, note in group])
+            index.upsert([row_of(note, name, owner, vectors[note.key]) for name, note in group if note.key in vectors])
+        index.remove(sorted(have - wanted.keys()))
+
+    def _refused(self, notes: Sequence[Note], *, is_all: bool) -> set[str]:
+        """Those that this embedder could not take; where `notes` are all there are, others are forgotten."""
+        known = self._archive.quarantined(_REFUSED)
+        gone = known.keys() - {note.key for note in notes} if is_all else set()
+        if gone:
+            batch = self._archive.batch()
+            for each in gone:
+                batch.release(_REFUSED, each)
+            self._archive.commit(batch)
+        return {each for each, entry in known.items() if entry["model"] == self._embedder.fingerprint}
+
+    def _vectors(self, wanted: Sequence[Note]) -> dict[str, Vector]:
+        """Vectors by note, of the archive or else of the embedder; a text that has none is remembered as such."""
+        model = self._embedder.fingerprint
+        found: dict[str, Vector] = {}
+        missing: list[Note] = []
+        for note in wanted:
+            stored = self._archive.vector(model, note.vector_key)
+            if stored is None:
+                missing.append(note)
+            else:
+                found[note.key] = stored
+        if not missing:
+            return found
+        texts = list(dict.fromkeys(note.text for note in missing))
+        made = dict(zip(texts, self._embedder.embed(texts), strict=True))
+        batch = self._archive.batch()
+        for note in missing:
+            vector = made[note.text]
+            if isinstance(vector, BadInput):
+                entry = {"reason": str(vector), "size": len(note.text), "model": model}
+                batch.quarantine(_REFUSED, note.key, entry)
+            else:
+                batch.release(_REFUSED, note.key)  # another model may have refused it
+                found[note.key] = vector
+        self._archive.commit(batch)
+        self._archive.put_vectors(model, [(n.vector_key, found[n.key]) for n in missing if n.key in found])
+        return found
+
+    def _new_owner(self) -> str:
+        owner = secrets.token_hex(8)
+        self._archive.set_note(_OWNER, owner)
+        return owner
+
+    # -- out of it -----------------------------------------------------------------------------------------------
+
+    def search(self, query: str, limit: int, *, target: str, question_id: str, moment: int | None) -> list[Note]:
+        """The nearest notes, best first, each text once a target; none of that very question, none newer than `moment`.
+
+        Raises:
+            BadRequest: nothing can be searched for this.
+            IndexBroken, Retry: the index, or the model that embeds, does not answer.
+        """
+        if not query.strip():
+            raise BadRequest("the query is empty; say what you look for")
+        index = self._index()
+        if index is None or not index.is_whole:
+            raise ModelUnavailable("the index of notes is not ready: it is being built or mended; try again later")
+        owner = self._archive.note(_OWNER)
+        if not owner:
+            return []
+        try:
+            vector = self._embedder.embed([query])[0]
+            if isinstance(vector, BadInput):
+                raise BadRequest(f"{vector}; use other words") from vector
+            matches = index.query(vector, owner, limit + _SPARE, besides=key(target, question_id), until=moment)
+        except IndexBroken as error:
+            self._failed(error)
+            raise
+        targets = {key(path): path for path in self._archive.targets()} if matches else {}
+        known = {each: notes_of(self._archive, targets[each]) for each in {m.target for m in matches} & targets.keys()}
+        scored = []
+        for match in matches:
+            note = known.get(match.target, {}).get(match.id.rpartition("-")[2])
+            if note is not None:
+                scored.append((self._score(vector, note, match), note))
+        scored.sort(key=lambda each: (-each[0], -each[1].created, each[1].key))
+        once: dict[tuple[str, str], Note] = {}
+        for _, note in scored:
+            once.setdefault((note.target, note.text), note)
+        return list(once.values())[:limit]
+
+    def _score(self, vector: Vector, note: Note, match: NoteMatch) -> float:
+        """By the vector that the archive keeps: equal texts are equally near, which those in the index are not."""
+        stored = self._archive.vector(self._embedder.fingerprint, note.vector_key)
+        return match.score if stored is None else float(np.dot(vector, stored))
+
+
+def _later(what: str) -> str:
+    return f"not found by search_notes yet: {what}; the next run makes it good"

@@ -1,0 +1,282 @@
+"""What a model says is held against what it was shown: statements that pass, and what was wrong with the others.
+
+Lenient in shape, since small models are: one text where a list belongs, ids in brackets, quotes beside or in the
+citations. Strict in truth: a statement needs a quote from a message that is in the archive and was shown in this run,
+or from a file as such a message left it. Every quote must stand there, and every path must be recorded. Cited messages
+without a quote are not published. Nothing is mended that a person would read as said: what fails is told in words for
+the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from daemon import records
+from daemon.archive import Archive
+from daemon.errors import BadRecord, BadRequest
+from daemon.model import Json
+from daemon.reconstitute.agent.context.blocks import clean, name
+from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.quotes import is_enough
+from daemon.reconstitute.agent.tools.paths import Paths
+from daemon.reconstitute.answer import Answer, Source, Statement
+
+MOST_STATEMENTS = 30
+LONGEST = 1500
+"""Characters of a statement's text, of its reason, and of a note."""
+_MOST_IDS = 20
+_LONGEST_QUOTE = 600
+_HINTS = 3
+"""Unknown paths of one draft, for which the model is told what it may have meant."""
+_TEXT = ("text", "statement", "claim", "content", "answer", "description", "note")
+_STATEMENTS = ("statements", "statement", "claims", "answers", "answer")
+_IDS = ("message_ids", "message_id", "messages", "citations", "citation", "sources", "source", "ids", "messageID")
+_ID = ("message_id", "messageID", "id", "message")
+_QUOTES = ("quote", "quotes")
+_PATHS = ("paths", "path", "files", "file")
+_NOTES = ("note", "notes", "comment", "remark")
+_SPLIT = re.compile(r"[\s,;]+")
+_WRAPPED = "[](){}<>`'\"#.,;:“”"
+_FILLERS = frozenset({"", "message", "messages", "and", "id", "ids"})
+_BRACKETED = re.compile(r"\s*[\[(]([^\[\]()]{1,400})[\])]")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a draft: `statements` passed; `problems` say in words for the model what was wrong with the others,
+    `dropped` counts those.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    problems: tuple[str, ...] = ()
+    note: str = ""
+    dropped: int = 0
+
+    def answer(self, question_id: str, model: str = "") -> Answer:
+        """As it is kept."""
+        return Answer(question_id, self.statements, model, self.note, self.dropped)
+
+
+@dataclass(slots=True)
+class _Cited:
+    """What one statement cites, as written: message ids, and quotes with the id they are said to be from, or empty."""
+
+    ids: dict[str, None] = field(default_factory=dict)
+    quotes: dict[tuple[str, str], None] = field(default_factory=dict)
+
+
+class Checker:
+    """Checks against one run's ledger."""
+
+    def __init__(self, archive: Archive, shown: Shown, paths: Paths) -> None:
+        self._archive, self._shown, self._paths = archive, shown, paths
+        self._hints = _HINTS
+
+    def check(self, draft: Json) -> Checked:
+        """The draft of an answer: ``{statements: [{text, message_ids, quote, reason?, paths?}], note?}``.
+
+        An answer without statements passes where its note says why.
+        """
+        self._hints = _HINTS
+        entries = _entries(draft)
+        note = _long(_first(draft, _NOTES))
+        passed: dict[str, Statement] = {}
+        problems: list[str] = []
+        dropped = 0
+        for number, entry in enumerate(entries[:MOST_STATEMENTS], start=1):
+            made, wrong = self._statement(entry)
+            if made is not None:
+                passed.setdefault(made.text, made)
+            else:
+                dropped += 1
+                said = name(_text(_first(entry, _TEXT)), 60)
+                label = f"statement {number}" + (f" ({said!r})" if said else "")
+                problems += [f"{label}: {problem}" for problem in wrong]
+        if len(entries) > MOST_STATEMENTS:
+            dropped += len(entries) - MOST_STATEMENTS
+            problems.append(f"there are {len(entries)} statements; give the {MOST_STATEMENTS} that matter most")
+        if not entries and not note:
+            problems.append("there is no statement; where the records do not tell, say in `note` what you looked for")
+        return Checked(tuple(passed.values()), tuple(problems), note, dropped)
+
+    def statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
+        """One statement, or None and what was wrong with it."""
+        self._hints = _HINTS
+        return self._statement(entry)
+
+    def _statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
+        text, cited = self._said(entry)
+        reason = _text(entry.get("reason")).strip()
+        problems = []
+        if not text:
+            problems.append("it has no text")
+        for what, value in (("its text", text), ("its reason", reason)):
+            if len(value) > LONGEST:
+                problems.append(f"{what} has {len(value)} characters; say it in {LONGEST} or split it")
+        problems += self._wrong_ids(list(cited.ids))
+        sources = []
+        for owner, quote in list(cited.quotes)[:_MOST_IDS]:
+            source, problem = self._quoted(quote, [owner] if owner else list(cited.ids))
+            if source is not None:
+                sources.append(source)
+            else:
+                problems.append(problem)
+        if not problems and not sources:
+            problems.append(
+                "it has no quote; add a few words copied exactly from a cited message, or from a file it left"
+            )
+        paths, wrong = self._found_paths(_listed(_first(entry, _PATHS)))
+        problems += wrong
+        if problems:
+            return None, problems
+        place = {message_id: number for number, message_id in enumerate(cited.ids)}
+        sources.sort(key=lambda source: place[source.message_id])
+        return Statement(clean(text), clean(reason), tuple(sources), tuple(paths)), []
+
+    def _said(self, entry: Json) -> tuple[str, _Cited]:
+        """The text, and what it cites; ids that stand in brackets in the text are taken out of it."""
+        text = _text(_first(entry, _TEXT)).strip()
+        cited = _Cited()
+        for key in _IDS:
+            self._cite(entry.get(key), cited)
+        for key in _QUOTES:
+            self._quote(entry.get(key), cited)
+        text = _BRACKETED.sub(lambda found: self._taken(found, cited), text).strip()
+        return text, cited
+
+    def _taken(self, found: re.Match[str], cited: _Cited) -> str:
+        ids = [each for word in _SPLIT.split(found[1]) if (each := word.strip(_WRAPPED)) not in _FILLERS]
+        if not ids or not all(each in self._shown for each in ids):
+            return found[0]
+        cited.ids.update(dict.fromkeys(ids))
+        return ""
+
+    def _cite(self, value: Any, cited: _Cited) -> None:
+        """Take up ids in whatever shape they come."""
+        for each in _as_list(value):
+            if isinstance(each, dict):
+                ids = self._split(_text(_first(each, _ID)))
+                cited.ids.update(dict.fromkeys(ids))
+                for quote in _listed(_first(each, (*_QUOTES, "text"))):
+                    cited.quotes[ids[0] if len(ids) == 1 else "", quote] = None
+            else:
+                cited.ids.update(dict.fromkeys(self._split(_text(each))))
+
+    def _quote(self, value: Any, cited: _Cited) -> None:
+        for each in _as_list(value):
+            if isinstance(each, dict):
+                self._cite(each, cited)
+            elif _text(each).strip():
+                cited.quotes["", _text(each)] = None
+
+    def _split(self, written: str) -> list[str]:
+        """The ids in a text: several with commas, each perhaps in brackets or quotation marks."""
+        if written.strip() in self._shown:
+            return [written.strip()]
+        return [each for word in _SPLIT.split(written) if (each := word.strip(_WRAPPED)).lower() not in _FILLERS]
+
+    def _wrong_ids(self, ids: Sequence[str]) -> list[str]:
+        if not ids:
+            return ["it cites no message; give in `message_ids` the ids of messages shown to you that say it"]
+        if len(ids) > _MOST_IDS:
+            return [f"it cites {len(ids)} messages; give the few that say it, at most {_MOST_IDS}"]
+        problems = []
+        for each in ids:
+            if self._archive.state(each) is None:
+                near = ", ".join(name(known) for known in self._shown.near(each))
+                hint = f"ids that were shown: {near}" if near else "search first: none was shown yet"
+                problems.append(f"there is no message {name(each)!r}; {hint}")
+            elif each not in self._shown:
+                problems.append(f"message {name(each)} was not shown to you; call read_message with it, then cite it")
+        return problems
+
+    def _quoted(self, quote: str, ids: Sequence[str]) -> tuple[Source | None, str]:
+        """(the source in which the quote stands, ""), or (None, what is wrong)."""
+        said = f"the quote {name(quote, 60)!r}"
+        if len(quote) > _LONGEST_QUOTE:
+            return None, f"{said} has {len(quote)} characters; quote the {_LONGEST_QUOTE} that matter, or less"
+        for each in ids:
+            verified, path = self._shown.find(quote, each)
+            if verified:
+                return self._shown.source(each, verified, path), ""
+        for each in self._shown:
+            if each not in ids and self._shown.find(quote, each)[0]:
+                return None, f"{said} stands in message {name(each)}; cite that one for it"
+        if not is_enough(quote):
+            return None, f"{said} is too short to be found; quote a few words as they stand"
+        where = ", ".join(name(each) for each in ids[:3]) or "any message"
+        return None, f"{said} does not stand in what you were shown of {where}; copy it exactly"
+
+    def _found_paths(self, written: Sequence[str]) -> tuple[list[str], list[str]]:
+        found: dict[str, None] = {}
+        problems = []
+        for each in written[: _MOST_IDS * 2]:
+            try:
+                found[self._paths.known(each, is_hinted=self._hints > 0)] = None
+            except BadRequest as error:
+                self._hints -= 1
+                problems.append(str(error))
+        return list(found), problems
+
+
+def check(draft: Json, shown: Shown, paths: Paths, archive: Archive) -> Checked:
+    """One draft against one ledger (Checker.check)."""
+    return Checker(archive, shown, paths).check(draft)
+
+
+# -- the shapes that models give their answers ---------------------------------------------------------------------
+
+
+def _entries(draft: Json) -> list[Json]:
+    """The statements of a draft, each a table; ids given for all of them go to each that has none of its own, and what
+    else is given beside a single one goes to that.
+    """
+    given = next((draft[key] for key in _STATEMENTS if draft.get(key)), None)
+    if isinstance(given, str):
+        given = _parsed(given)
+    if given is None:
+        return [draft] if draft.get("text") else []
+    entries = [each if isinstance(each, dict) else {"text": _text(each)} for each in _as_list(given)]
+    common = _IDS if len(entries) > 1 else (*_IDS, *_QUOTES, *_PATHS)
+    shared = {key: draft[key] for key in common if draft.get(key)}
+    return [entry if _first(entry, _IDS) else shared | entry for entry in entries]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _parsed(text: str) -> Any:
+    """A list or table that was written as text, or the text."""
+    if not text.lstrip().startswith(("[", "{")):
+        return text
+    try:
+        return records.loads(text.encode("utf-8", "replace"))
+    except BadRecord:
+        return text
+
+
+def _first(entry: Json, keys: Sequence[str]) -> Any:
+    return next((entry[key] for key in keys if entry.get(key)), None)
+
+
+def _text(value: Any) -> str:
+    """A text that can be stored, of a text or a small number; else empty."""
+    if isinstance(value, str):
+        return str(records.clean(value))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53
+    return str(value) if is_number else ""
+
+
+def _listed(value: Any) -> list[str]:
+    """Texts, of one or of a list of them."""
+    return [said for each in _as_list(value) if (said := _text(each)).strip()]
+
+
+def _long(value: Any) -> str:
+    """A note: one text, or the lines of several, as long as one may be."""
+    said = clean("\n".join(_listed(value))).strip()
+    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"

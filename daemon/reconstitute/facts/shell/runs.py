@@ -1,0 +1,370 @@
+"""What a shell call ran: its simple commands in the order in which they are run, each with how it ended.
+
+An exit status is that of one command: of a list only the last one's, of a chain of ``&&`` everybody's where it is 0, of
+a pipeline the last one's or that of the one that the script asks for (``${PIPESTATUS[0]}``). Where it is not 0, a chain
+failed at its last command if all before it only prepare (``cd x``, ``sed -i``, ``mv``), unless the output says that one
+of these failed. Where the status does not tell, nothing is said. Pure, never raises.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from daemon.reconstitute.facts.session_values import Call, CallStatus
+from daemon.reconstitute.facts.shell import spellings
+from daemon.transcript.shell import words
+from daemon.transcript.shell.heredocs import MARK, STRING_MARK, NotUnderstood
+from daemon.transcript.shell.known_programs.wrappers import Program, unwrapped
+from daemon.transcript.shell.names import words as word_set
+from daemon.transcript.shell.parse import Block, Chain, Pipeline, Simple, Statement, parse
+from daemon.transcript.shell.parse import Sequence as Steps
+
+_LONGEST = 20_000
+_QUIET = word_set(
+    "cd echo printf export set unset source . true : pwd sleep mkdir date which clear env umask ulimit ls cat touch "
+    "pushd popd shopt alias trap wait type command exit"
+)
+"""They hardly ever fail, and nobody asks whether they did."""
+_PREPARES = word_set("sed cp mv rm ln chmod chown tee perl awk install patch rmdir unzip tar git")
+_GIT_PREPARES = word_set("add mv rm")
+"""They get ready what the command behind them is for; if one fails it says so under its own name."""
+_DROPPED = word_set("timeout time nohup nice ionice stdbuf setsid unbuffer caffeinate exec command builtin")
+"""Wrappers that say how somebody watched a command, not how one runs it."""
+_PIPED = word_set("tail head cat tee grep less sed awk sort uniq wc cut tr more jq")
+"""Behind a pipe they only show or filter what came before."""
+_SHELLS = word_set("sh bash zsh dash ksh")
+_CUT_OFF = frozenset({124, 130, 137, 143})
+"""Exit statuses of a command that a time limit or a signal ended."""
+_STATUS = re.compile(r"\$\?|\$\{PIPESTATUS\[(\d)\]\}|\$PIPESTATUS")
+_SAYS = re.compile(r"^(?:[\w/.-]+: line \d+: )?([\w.+-]+|fatal): ", re.MULTILINE)
+"""A program that says that something went wrong, under its own name; git's word is ``fatal``."""
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simple command of a call. `text` is as written, without wrappers that only watch it and its assignments.
+
+    `folder` is absolute and empty where it is not known. `key` is the same for what is the same command: not its
+    options, not how it is wrapped; `words` are those of the key as they are written. `is_started`: it surely was run.
+    `link` is its chain of ``&&``, its place in it and 1 where it is a link by itself; empty in none.
+    """
+
+    text: str
+    assigned: tuple[str, ...]
+    program: Program
+    folder: str
+    status: CallStatus
+    key: Key
+    words: Key
+    exit: int | None = None
+    is_started: bool = True
+    is_inline: bool = False
+    link: tuple[int, ...] = ()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody asks how it ended: it hardly ever fails, or only shows what another one prints."""
+        return self.program.name in _QUIET | _PIPED
+
+
+def of(call: Call, base: str = "") -> tuple[Run, ...]:
+    """The commands of a shell call; of one that was not run at all, or cannot be read, none. `base` is its folder where
+    it has none.
+    """
+    was_run = call.status is not CallStatus.REFUSED and not (call.status is CallStatus.FAILED and call.exit is None)
+    return _read(call, base, call.exit, call.status) if was_run else ()
+
+
+def of_text(command: str, folder: str = "/") -> tuple[Run, ...]:
+    """The commands of a line that is not run here, as if all of it had succeeded."""
+    return _read(Call("bash", "", CallStatus.OK, "", "", 0, 0, command, folder, 0), "", 0, CallStatus.OK)
+
+
+def names(command: str) -> frozenset[str]:
+    """The programs that a script names anywhere, also in conditions and loops; empty where it cannot be read."""
+    try:
+        body = parse(command[:_LONGEST]).body
+    except (NotUnderstood, RecursionError):
+        return frozenset()
+    left: list[Statement] = [statement for statement, _ in body.items]
+    found = set()
+    while left:
+        statement = left.pop()
+        if isinstance(statement, Simple):
+            found.add(_name(statement))
+        elif isinstance(statement, Chain):
+            left += _links(statement)
+        elif isinstance(statement, Pipeline):
+            left += statement.parts
+        else:
+            left += [one for one, _ in statement.body.items] if isinstance(statement, Block) else statement.inner
+    return frozenset(found)
+
+
+def culprits(call: Call, ran: Sequence[Run]) -> tuple[Run, ...]:
+    """Those of the commands that `call` `ran` that failed, or where that is not known may have done so."""
+    asked = ran or _read(call, "", None, CallStatus.UNKNOWN)
+    failed = tuple(run for run in asked if run.status is CallStatus.FAILED)
+    loud = tuple(run for run in asked if not run.is_quiet and run.status is not CallStatus.OK)
+    return failed or loud or tuple(asked)
+
+
+def _read(call: Call, base: str, code: int | None, status: CallStatus) -> tuple[Run, ...]:
+    if not call.command or len(call.command) > _LONGEST:
+        return ()
+    is_telling = _STATUS.search(call.command) is not None
+    last = next(reversed(call.output.rstrip().splitlines()), "") if is_telling else ""
+    said = frozenset("git" if name == "fatal" else name for name in _SAYS.findall(call.output)) & (_PREPARES | _QUIET)
+    return _walked(call.command, call.folder or base, _Ended(status, code, last, said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How a call ended: `last` is the last line that it printed, `said` the programs that spoke there of those that
+    hardly ever fail.
+    """
+
+    status: CallStatus
+    code: int | None
+    last: str
+    said: frozenset[str]
+
+
+@lru_cache(maxsize=8192)
+def _walked(command: str, folder: str, ended: _Ended) -> tuple[Run, ...]:
+    try:
+        body = parse(command).body
+    except (NotUnderstood, RecursionError):
+        return ()
+    body, code, part = _with_told_status(body, ended)
+    reader = _Reader(folder, ended.said, part)
+    reader.steps(body, _end(ended.status, code))
+    return tuple(replace(run, exit=code or None) if run.status is CallStatus.FAILED else run for run in reader.runs)
+
+
+def _with_told_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None, int | None]:
+    """The steps whose exit status is known, that status, and of a pipeline at their end the part whose status it is.
+
+    Of ``run; echo exit $?`` the first and the number printed, of ``run | tail; exit ${PIPESTATUS[0]}`` the first.
+    """
+    step = body.items[-1][0] if len(body.items) > 1 else None
+    if not isinstance(step, Simple) or step.redirects or not step.words:
+        return body, ended.code, None
+    said = " ".join(word.strip('"') for word in step.words[1:])
+    found = _STATUS.search(said)
+    if found is None:
+        return body, ended.code, None
+    before = Steps(body.items[:-1])
+    part = None if found[0] == "$?" else int(found[1] or 0)
+    is_exit = step.words[0] == "exit" and found[0] == said
+    pattern = re.escape(said).replace(re.escape(found[0]), r"(\d{1,3})", 1)
+    is_printed = step.words[0] == "echo" and said.count("$") == 1 and ended.status is CallStatus.OK
+    printed = re.fullmatch(pattern, ended.last) if is_printed else None
+    if not is_exit and printed is None:
+        return body, ended.code, None
+    if part is not None and not _is_one_pipeline(before.items[-1][0]):
+        return before, None, None
+    return before, int(printed[1]) if printed else ended.code, part
+
+
+def _is_one_pipeline(statement: Statement) -> bool:
+    """Whether it is a pipeline, or a chain of ``&&`` with one at its end and none before."""
+    links = _links(statement) if isinstance(statement, Chain) else [statement]
+    is_and = not isinstance(statement, Chain) or all(operator == "&&" for operator, _ in statement.rest)
+    return is_and and [one for one in links if isinstance(one, Pipeline)] == links[-1:]
+
+
+def _end(status: CallStatus, code: int | None) -> CallStatus:
+    if code in _CUT_OFF or status is CallStatus.STOPPED:
+        return CallStatus.STOPPED
+    if code is None:
+        return CallStatus.UNKNOWN
+    return CallStatus.FAILED if code else CallStatus.OK
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks a script in the order in which it is run; `folder` follows ``cd`` and is empty where it is not known.
+
+    `said` are the programs that say something went wrong, `asked` the part of the last pipeline whose status
+    is known in place of its last one's.
+    """
+
+    folder: str
+    said: frozenset[str]
+    asked: int | None = None
+    fails_in_pipes: bool = False
+    is_started: bool = True
+    runs: list[Run] = field(default_factory=list)
+
+    def steps(self, steps: Steps, end: CallStatus) -> None:
+        """Statements one after another: the status is the last one's; a call that was cut off may be at any of them."""
+        for number, (statement, is_background) in enumerate(steps.items):
+            is_last = number == len(steps.items) - 1
+            others = [s for s, _ in steps.items if s is not statement]
+            is_alone = all(_is_quiet(other) for other in others)
+            told = end if is_last or end is CallStatus.STOPPED else CallStatus.UNKNOWN
+            if end is CallStatus.STOPPED and not is_alone:
+                told = CallStatus.UNKNOWN
+                self.is_started = self.is_started and not is_last  # it may not have come to this one
+            self.statement(statement, CallStatus.UNKNOWN if is_background else told)
+
+    def statement(self, statement: Statement, end: CallStatus) -> None:
+        if isinstance(statement, Simple):
+            self.simple(statement, end)
+        elif isinstance(statement, Chain):
+            self.chain(statement, end)
+        elif isinstance(statement, Pipeline):
+            self.pipeline(statement, end)
+        elif isinstance(statement, Block):
+            folder = self.folder
+            self.steps(statement.body, end)
+            self.folder = folder if statement.is_subshell else self.folder
+
+    def pipeline(self, pipeline: Pipeline, end: CallStatus) -> None:
+        """Its status is the last one's, or with ``pipefail`` that of whatever failed; a signal ends all of them."""
+        parts = pipeline.parts
+        shows = all(isinstance(part, Simple) and _name(part) in _PIPED for part in parts[1:])
+        at = len(parts) - 1 if self.asked is None else self.asked
+        if self.fails_in_pipes and shows and end is CallStatus.FAILED:
+            at = 0
+        for number, part in enumerate(parts):
+            is_told = number == at or (end is CallStatus.OK and self.fails_in_pipes)
+            is_cut = end is CallStatus.STOPPED and number == 0 and shows
+            self.inside(part, end if is_told or is_cut else CallStatus.UNKNOWN)
+
+    def inside(self, part: Statement, end: CallStatus) -> None:
+        """A part of a pipeline: it runs in a shell of its own."""
+        folder = self.folder
+        self.statement(part, end)
+        self.folder = folder
+
+    def chain(self, chain: Chain, end: CallStatus) -> None:
+        """``a && b``: with status 0 all of them succeeded; else only those up to the first that matters began."""
+        parts = _links(chain)
+        is_and = all(operator == "&&" for operator, _ in chain.rest)
+        is_good = is_and and end is CallStatus.OK
+        loud = [part for part in parts if not _is_quiet(part) or self.speaks(part)] if is_and else []
+        main = [part for part in loud if self.matters(part)]
+        is_prepared = end is CallStatus.FAILED and main == loud[-1:]
+        to_blame = main if is_prepared else loud
+        was_started = self.is_started
+        number = len(self.runs)
+        for place, part in enumerate(parts):
+            first = len(self.runs)
+            came_through = is_good or (is_prepared and part in loud and part not in main)
+            told = CallStatus.OK if came_through else end if to_blame == [part] else CallStatus.UNKNOWN
+            self.statement(part, told)
+            is_alone = isinstance(part, Simple) and len(self.runs) == first + 1
+            link = (number, place, int(is_alone)) if is_and else ()
+            self.runs[first:] = [replace(run, link=link or run.link) for run in self.runs[first:]]
+            self.is_started = self.is_started and is_and and (came_through or part not in loud)
+        self.is_started = was_started
+
+    def matters(self, part: Statement) -> bool:
+        """Whether it is more than a preparation, or one that says that it failed."""
+        if not isinstance(part, Simple):
+            return True
+        is_other_git = part.words[:1] == ("git",) and not _GIT_PREPARES & set(part.words[1:2])
+        return is_other_git or _name(part) not in _PREPARES or self.speaks(part)
+
+    def speaks(self, part: Statement) -> bool:
+        """Whether it says that something went wrong, though it hardly ever fails."""
+        return isinstance(part, Simple) and _name(part) in self.said
+
+    def simple(self, one: Simple, end: CallStatus) -> None:
+        scope = words.Scope(None, self.folder or None)
+        fields = [words.fields(raw, scope) for raw in one.words]
+        program = unwrapped([found for group in fields for found in group])
+        if program is None:
+            return
+        if program.name in _SHELLS and (inner := _given_code(program)) is not None:
+            self.inside(Block(inner, is_subshell=True, redirects=()), end)
+            return
+        if program.name in ("cd", "pushd"):
+            self.folder = _moved(self.folder, program)
+        if program.name == "set" and "pipefail" in one.words:
+            self.fails_in_pipes = True
+        is_inline = any(MARK in raw or STRING_MARK in raw for raw in one.words)
+        text = " ".join(" ".join(_shown(one, fields)).split())
+        is_exact = all(found.exact for group in fields for found in group)
+        given = (program.field.text, *(one.text for one in program.arguments)) if is_exact else one.words
+        key = spellings.of_words(given, self.folder) or (self.folder, *given)
+        self.runs.append(
+            Run(text, one.assigned, program, self.folder, end, _plain(key), _plain(given),
+                is_started=self.is_started, is_inline=is_inline)
+        )  # fmt: skip
+
+
+ASKS = word_set("--version -V --help -h version --dry-run")
+"""Words that ask a program about itself, or what it would do: no run of it."""
+
+
+def _given_code(program: Program) -> Steps | None:
+    """The commands in ``bash -c '...'``."""
+    given = program.arguments
+    at = next((number for number, one in enumerate(given) if re.fullmatch(r"-[a-z]*c", one.text)), len(given))
+    if at + 1 >= len(given) or not given[at + 1].exact:
+        return None
+    try:
+        return parse(given[at + 1].text).body
+    except (NotUnderstood, RecursionError):
+        return None
+
+
+def _plain(said: Sequence[str]) -> Key:
+    """Without options: ``pytest -x`` and ``pytest -q`` are the same."""
+    return tuple(word for word in said if not word.startswith("-") or word in ASKS)
+
+
+def _shown(one: Simple, fields: Sequence[Sequence[words.Field]]) -> list[str]:
+    """The words as written, without wrappers in front that only watch."""
+    raws = list(one.words)
+    if any(len(group) != 1 for group in fields):
+        return raws
+    flat = [group[0] for group in fields]
+    while flat and flat[0].exact and flat[0].text in _DROPPED:
+        inner = unwrapped(flat[:1] + flat[1:])
+        if inner is None or not inner.field.exact:
+            break
+        at = 1
+        values = flat[0].text == "timeout"
+        while at < len(flat) and (flat[at].text.startswith("-") or values):
+            values = values and flat[at].text.startswith("-")
+            at += 1
+        if at >= len(flat):
+            break
+        flat, raws = flat[at:], raws[at:]
+    return raws
+
+
+def _name(one: Simple) -> str:
+    found = [field for raw in one.words for field in words.fields(raw, words.Scope(None, None))]
+    program = unwrapped(found)
+    return "" if program is None else program.name
+
+
+def _is_quiet(statement: Statement) -> bool:
+    if isinstance(statement, Simple):
+        return not statement.words or _name(statement) in _QUIET
+    if isinstance(statement, Pipeline):
+        return all(_is_quiet(part) for part in statement.parts)
+    return isinstance(statement, Chain) and all(_is_quiet(part) for part in _links(statement))
+
+
+def _links(chain: Chain) -> list[Statement]:
+    return [chain.first, *(right for _, right in chain.rest)]
+
+
+def _moved(folder: str, program: Program) -> str:
+    plain = [one for one in program.arguments if not one.text.startswith("-") or one.text == "-"]
+    if len(plain) != 1 or not plain[0].exact or plain[0].homely or plain[0].text == "-":
+        return ""
+    path = posixpath.normpath(posixpath.join(folder, plain[0].text)) if folder or plain[0].text[:1] == "/" else ""
+    return path if path.startswith("/") else ""

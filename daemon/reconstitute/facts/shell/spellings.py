@@ -1,0 +1,132 @@
+"""The ways to write one command: ``npm test`` is ``npm run test``, ``./bin/x`` is ``sh bin/x``.
+
+Only what surely is the same is told to be. Pure, never raises.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+
+from daemon.transcript.shell.known_programs import packages, tables
+from daemon.transcript.shell.known_programs.wrappers import PYTHON
+from daemon.transcript.shell.names import words
+from daemon.transcript.shell.words import Field
+
+_LONGEST = 1000
+_LONGEST_LINE = 200
+"""A longer line of a README is prose."""
+_SHELLS = words("sh bash zsh dash ksh")
+_INTERPRETERS = (_SHELLS | frozenset(tables.DIALECTS)) - {"java"}
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_COMPOSE = words("docker-compose podman-compose")
+_MAKES = words("make gmake")
+_FOLDER = re.compile(r"cd ([^\s&;|]+) && (.*)", re.DOTALL)
+_CODE = re.compile(r"`([^`\n]{1,200})`")
+_PROMPT = re.compile(r"^\s*(?:[$>%]\s+)?")
+
+Spelling = tuple[str, ...]
+
+
+def of(command: str, folder: str = "") -> Spelling:
+    """The folder and words of a simple command, the same for all ways to write it; empty where it is none.
+
+    `folder` is relative, as is one that the command itself names (``cd x && ...``, ``make -C x``).
+    """
+    moved = _FOLDER.fullmatch(command.strip()[:_LONGEST])
+    if moved is not None:
+        return of(moved[2], posixpath.join(folder, moved[1].strip("'\"")))
+    try:
+        given = shlex.split(command[:_LONGEST])
+    except ValueError:
+        return ()
+    while given and _ASSIGNED.fullmatch(given[0]):
+        given = given[1:]
+    return () if any(word in {"&&", "||", "|", ";", "&"} for word in given) else of_words(given, folder)
+
+
+def of_words(given: Sequence[str], folder: str) -> Spelling:
+    """The same for the words of a simple command, without assignments."""
+    if not given:
+        return ()
+    name, rest = given[0].removeprefix("./") or ".", list(given[1:])
+    if name in packages.SCRIPTED:
+        return _of_package(name, rest, folder)
+    if name in _MAKES:
+        return _of_make(rest, folder)
+    return posixpath.normpath(folder), *_of_program(name, rest)
+
+
+def _of_program(name: str, rest: list[str]) -> Spelling:
+    if name in _COMPOSE or (name == "docker" and rest[:1] == ["compose"]):
+        rest = rest if name in _COMPOSE else rest[1:]
+        return "compose", *(word for word in rest if not word.startswith("-"))
+    is_python = PYTHON.fullmatch(name) is not None
+    if (is_python or name in _INTERPRETERS) and rest and not rest[0].startswith("-"):
+        return rest[0].removeprefix("./"), *rest[1:]
+    return "python" if is_python else name, *rest
+
+
+def _of_package(name: str, rest: list[str], folder: str) -> Spelling:
+    """The script of package.json, whatever runs it."""
+    script = packages.script_of(name, [Field(word) for word in rest])
+    if script is None or not script[0] or script[0] in packages.HOOKED:
+        return posixpath.normpath(folder), name, *rest
+    given = rest[rest.index("--") + 1 :] if "--" in rest else []
+    return posixpath.normpath(posixpath.join(folder, script[1].text)), "package.json", script[0], *given
+
+
+def _of_make(rest: list[str], folder: str) -> Spelling:
+    given: list[str] = []
+    while rest:
+        word, rest = rest[0], rest[1:]
+        if word in {"-C", "--directory"} and rest:
+            folder, rest = posixpath.join(folder, rest[0]), rest[1:]
+        elif word in {"-f", "--file", "--makefile"} or word.startswith(("-f", "--file=", "--makefile=")):
+            return ()  # another makefile
+        elif not word.startswith("-"):
+            given.append(word)
+    return posixpath.normpath(folder), "make", *given
+
+
+def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bool:
+    """Whether whoever ran `ran` ran what `named` says, perhaps with more behind it.
+
+    `is_default`: it is what its tool runs if it is told nothing.
+    """
+    if not named or not ran:
+        return False
+    if is_default and ran == named[:-1]:
+        return True
+    if ran[1:] == ("compose", "up") and named[:3] == (ran[0], "compose", "up"):
+        return True  # all services
+    return ran[: len(named)] == named
+
+
+def in_text(text: str) -> frozenset[Spelling]:
+    """The commands that a README names, as code or on lines of their own; single words only as code."""
+    lines = (_PROMPT.sub("", raw, count=1).strip() for raw in text.split("\n") if len(raw) <= _LONGEST_LINE)
+    told = [*in_code(text), *(line for line in lines if " " in line)]
+    return frozenset(filter(None, map(of, told)))
+
+
+def in_code(text: str) -> tuple[str, ...]:
+    """What a README shows as code: in the text, in blocks, or behind a shell's prompt, in order."""
+    found: list[str] = []
+    is_block = False
+    for raw in text.split("\n"):
+        if raw.lstrip().startswith(("```", "~~~")):
+            is_block = not is_block
+        elif len(raw) <= _LONGEST_LINE:
+            is_line = is_block or raw.startswith(("    ", "\t", "$ "))
+            found += [_PROMPT.sub("", raw, count=1).strip()] if is_line else [one[1] for one in _CODE.finditer(raw)]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def mentions(named: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:
+    """Whether one of the `commands`, however it is written, has the words of `named`: it may have run it."""
+    told = named[1:-1] if is_default else named[1:]
+    wanted = {one for word in told if word != "package.json" for one in re.findall(r"\w+", word)}
+    return any(wanted <= set(re.findall(r"\w+", command)) for command in commands)

@@ -1,0 +1,224 @@
+"""A file's history as its page tells it: each state with its time, prompt, diff and evidence.
+
+Guarantees: bounded, and what is left out is said; what is not certain says so in its own line; nothing is said to have
+been asked for that was only seen. Values for the template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from daemon import markdown
+from daemon.files import Revision
+from daemon.files.end_states import OUTSIDE
+from daemon.files.history import OBSERVATIONS, REVERTED
+from daemon.files.states import Change, Entry, file_history
+from daemon.reconstitute.facts.session_values import CallStatus
+from daemon.reconstitute.pages.diffs import Diff, Diffs
+from daemon.reconstitute.pages.file.prompts import Prompts
+from daemon.reconstitute.recover import evidence, said
+from daemon.redact import redact
+
+MOST_ENTRIES = 50
+_MOST_EVIDENCE = 6
+_MOST_CAUSES = 5
+_MOST_COMMAND = 160
+_SHELL = "shell: "
+_GOING_BACK = frozenset({Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND})
+Reference = Callable[[str], markdown.Markdown]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One state; `where` is the session, `asked` the prompt, `remarks` what must not be overlooked.
+
+    `lead` says what these have to do with it, where they did not ask for it. `evidence` are lines about the first of
+    its records, `more` counts the others.
+    """
+
+    time: markdown.Markdown
+    what: str
+    lead: markdown.Markdown
+    asked: markdown.Markdown
+    where: markdown.Markdown
+    remarks: tuple[markdown.Markdown, ...]
+    diff: Diff
+    evidence: tuple[markdown.Markdown, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The newest states, newest first, and how many `older` ones are not told."""
+
+    told: tuple[Told, ...]
+    older: int
+
+
+class Teller:
+    """Tells the history of files; `refer` makes a path a link from the page."""
+
+    def __init__(self, prompts: Prompts) -> None:
+        self._prompts = prompts
+
+    def history(self, page: str, revisions: Sequence[Revision], refer: Reference) -> History:
+        """What the page of a file with these `revisions`, oldest first, tells."""
+        entries = file_history(revisions)
+        diffs = Diffs()
+        shown = entries[:MOST_ENTRIES]
+        told = tuple(self._told(page, number, entries, diffs, refer) for number in range(len(shown)))
+        return History(told, len(entries) - len(shown))
+
+    def _told(self, page: str, number: int, entries: Sequence[Entry], diffs: Diffs, refer: Reference) -> Told:
+        entry, source = entries[number], entries[number].source
+        diff = Diff() if entry.change is Change.PERHAPS else diffs.of(entry)
+        back = _earlier(entry, entries[number + 1 :])
+        asked, where = self._origin(page, entry)
+        what = _what(entry, back, entries[number + 1 : number + 2])
+        if len(entries) == 1:
+            diff = Diff(added=diff.added, removed=diff.removed, note=diff.note)  # its content stands on the page
+        records = entry.records[:_MOST_EVIDENCE]
+        counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
+        return Told(
+            markdown.moment(source.time),
+            ", ".join(filter(None, [what, counts])),
+            _lead(entry, what),
+            asked,
+            where,
+            tuple(self._remarks(page, entry, back, refer)),
+            diff,
+            tuple(dict.fromkeys(self._evidence(one) for one in records)),
+            len(entry.records) - len(records),
+        )
+
+    def _origin(self, page: str, entry: Entry) -> tuple[markdown.Markdown, markdown.Markdown]:
+        """The prompt, where the state is its doing, and the session."""
+        source = entry.source
+        is_only_seen = _is_only_seen(source)
+        cause = source
+        if is_only_seen and entry.perhaps:
+            cause, is_only_seen = entry.perhaps[-1], False
+        none = markdown.Markdown("")
+        asked = none if is_only_seen else self._prompts.asked(page, cause.session_id, cause.message_id)
+        return asked, self._prompts.session(page, cause.session_id, cause.message_id)
+
+    def _remarks(self, page: str, entry: Entry, back: Entry | None, refer: Reference) -> list[markdown.Markdown]:
+        source, made = entry.source, []
+        if source.moved_from:
+            made.append(_joined("It came from ", refer(source.moved_from)))
+        if source.moved_to:
+            made.append(_joined("It went to ", refer(source.moved_to)))
+        if back is not None:
+            asked, _ = self._origin(page, back)
+            left = f" by {asked}" if asked else ""
+            made.append(_joined("Back to how it was left at ", markdown.moment(back.source.time), left))
+        if entry.change is Change.PERHAPS:
+            made += self._causes("", entry.records)
+        elif not entry.is_certain:
+            made.append(_joined("Not certain: ", markdown.prose(redact(said(entry.best) or "no record tells it all"))))
+        if entry.perhaps and entry.change is not Change.PERHAPS:
+            made += self._causes("Perhaps by ", entry.perhaps)
+        if source.was_changed_outside and entry.change is not Change.OUTSIDE:
+            made.append(markdown.Markdown("It had been changed outside OpenCode before this"))
+        return made
+
+    def _causes(self, intro: str, doubts: Sequence[Revision]) -> list[markdown.Markdown]:
+        """What may have changed the file, the newest first, each once."""
+        causes = list(dict.fromkeys(self._cause(one) for one in reversed(doubts)))
+        made = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
+        if len(causes) > _MOST_CAUSES:
+            made.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
+        return made
+
+    def _cause(self, revision: Revision) -> markdown.Markdown:
+        if revision.note == REVERTED:
+            return markdown.Markdown("a revert: the message of its change was removed from the session")
+        if not revision.note.startswith(_SHELL):
+            return markdown.prose(redact(revision.note or "a call of which not all is recorded"))
+        command = markdown.code(markdown.cut(redact(revision.note.removeprefix(_SHELL)), _MOST_COMMAND))
+        return _joined(command, self._ended(revision))
+
+    def _ended(self, revision: Revision) -> str:
+        """How its call ended, where that was not well."""
+        call = self._prompts.call(revision)
+        if call is None or call.status not in {CallStatus.STOPPED, CallStatus.FAILED}:
+            return ""
+        seconds = round((call.ended - call.started) / 1000)
+        how = f"stopped after {seconds} s" if call.status is CallStatus.STOPPED else "failed"
+        return f" ({how})"
+
+    def _evidence(self, revision: Revision) -> markdown.Markdown:
+        shown = redact(evidence(revision)) or "recorded"
+        by = f", {tool(revision)}" if tool(revision) not in shown.split(" ")[:1] else ""
+        line = f"{markdown.moment(revision.time)}, {revision.grade}{markdown.inline(by)}: {markdown.inline(shown)}"
+        message = f" ({markdown.code(redact(revision.message_id))})" if revision.message_id else ""
+        return markdown.Markdown(line + message)
+
+
+_NO_TOOLS = {"summary": "recorded diff", "": "not recorded"}
+
+
+def tool(revision: Revision) -> str:
+    """What did it, or showed it."""
+    if revision.is_from_outside:
+        return OUTSIDE
+    return _NO_TOOLS.get(revision.tool, revision.tool)
+
+
+def _lead(entry: Entry, what: str) -> markdown.Markdown:
+    """What the prompt and the session have to do with a state that they did not ask for."""
+    if entry.change is Change.TAKEN_BACK or what.startswith("taken back"):
+        lead = "Undone: "
+    elif entry.change is Change.BROUGHT_BACK:
+        lead = "Brought back: "
+    elif entry.perhaps:
+        lead = "Perhaps: "
+    else:
+        lead = "Seen in " if _is_only_seen(entry.source) else ""
+    return markdown.Markdown(lead)
+
+
+def _is_only_seen(revision: Revision) -> bool:
+    return revision.operation in OBSERVATIONS and revision.tool != "revert"
+
+
+def _what(entry: Entry, back: Entry | None, before: Sequence[Entry]) -> str:
+    """What happened to the file, in a few words."""
+    change, gone = entry.change, entry.best.deleted
+    was_gone = bool(before) and before[0].best.deleted
+    if change is Change.PERHAPS:
+        return "may have changed since" if before else change.value
+    if (
+        change is Change.FOUND
+        and back is not None
+        and all(one.note == REVERTED for one in entry.perhaps or (entry.best,))
+    ):
+        return "taken back, it seems"
+    if change in {Change.OUTSIDE, Change.FOUND} and (gone or was_gone):
+        word = "deleted" if gone else "there again"
+        return f"{word} outside OpenCode" if change is Change.OUTSIDE and gone else f"found {word}"
+    if change is Change.TAKEN_BACK and gone:
+        return "taken back, which removed it"
+    return (
+        f"{change.value}, moved here" if entry.source.moved_from and change is not Change.MOVED_HERE else change.value
+    )
+
+
+def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
+    """The state with the same certain content that this one goes back to: the newest that was made, not restored."""
+    content = entry.best.whole
+    if (
+        content is None
+        or not entry.is_certain
+        or entry.change not in {Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND}
+    ):
+        return None
+    known = (one for one in older if one.is_certain and one.best.whole is not None)
+    same = [one for one in known if one.best.whole is not None and one.best.whole.is_same(content)]
+    return next((one for one in same if one.change not in _GOING_BACK), same[0] if same else None)
+
+
+def _joined(*pieces: str) -> markdown.Markdown:
+    """Our own words and pieces that are Markdown already."""
+    return markdown.Markdown("".join(pieces))

@@ -1,0 +1,258 @@
+"""The first screen of a folder's page: what it is, where it stands, how to run it, what is left open.
+
+Guarantees: each is a line or two; nothing is said to run that no record ran or named. It makes Markdown from facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from daemon import markdown
+from daemon.model import FileEdit
+from daemon.recall.answer.snippet import counted
+from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts
+from daemon.reconstitute.facts.shell import spellings
+from daemon.reconstitute.facts.shell.outcomes import COULD_NOT_RUN
+from daemon.reconstitute.facts.values import Aftermath, Command, Facts, Purpose, Script, Standing
+from daemon.reconstitute.pages.folder.fact_lists import Entries
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.recover import Recovered, State
+from daemon.redact import redact
+
+_MOST_PURPOSE = 500
+_MOST_TEXT = 160
+_MOST_NAMED = 3
+"""Files that differ on the disk."""
+_EXACT = frozenset({State.VERIFIED, State.PROVEN})
+_RUN = "run"
+_FOR = {
+    "build": "to build it: ",
+    "test": "to test it: ",
+    "lint": "to check it: ",
+    "install": "to install it: ",
+    "migrate": "to migrate its data: ",
+    "deploy": "to deploy it: ",
+}
+"""What a command is for that does not start the project, the main ones first."""
+_ENDED = re.compile(r"[.!?…。！？](?:\[\^[\w-]+\])*$")
+"""That a text ends as a sentence does, before its footnotes."""
+
+
+class Overview:
+    """The lines before the sections; `titles` are the sessions' by id."""
+
+    def __init__(
+        self, facts: Facts, titles: Mapping[str, str], links: Links, notes: Footnotes, entries: Entries
+    ) -> None:
+        self._facts = facts
+        self._titles = titles
+        self._links = links
+        self._notes = notes
+        self._entries = entries
+
+    def purpose(self, statements: Sequence[Statement], model: str) -> markdown.Markdown:
+        """The project's own words and the model's first statement, as a block quote; empty where there are none."""
+        rows = [f"> {self._purpose(one)}" for one in self._facts.purpose]
+        rows += [
+            f"> {markdown.prose(redact(one.text), _MOST_PURPOSE)} (by {model}){self._notes.mark(*one.sources)}"
+            for one in statements[:1]
+        ]
+        return markdown.Markdown("\n>\n".join(rows))
+
+    def _purpose(self, one: Purpose) -> str:
+        struck = self._entries.strike(one)
+        text = markdown.prose(one.text, _MOST_PURPOSE)
+        return (
+            f"~~{text}~~ {struck}"
+            if struck
+            else f"{text} ({markdown.inline(one.origin)}){self._notes.mark(one.citation, shown=one.text)}"
+        )
+
+    def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
+        """The last activity, how much is known, what is missing on this disk, and what came after."""
+        standing = self._facts.standing
+        said = [f"{known(files)}{_as_of(standing)}."] if files else []
+        last = max([standing.last_activity, *(one.last for one in self._facts.sessions)])
+        if last > 0:
+            title = self._titles.get(standing.last_session, "")
+            where = f" in {self._links.session(standing.last_session, title)}" if title else ""
+            said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
+        there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
+        noun = "known file" if any(file.is_folder for file in files) else "file"
+        said += list(_on_disk(standing, there, noun, self._links))
+        said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
+        return markdown.Markdown(" ".join(said))
+
+    def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
+        newest = aftermath[0]
+        text = markdown.prose(newest.text, _MOST_TEXT)
+        if newest.command and newest.command not in newest.text:
+            text = markdown.Markdown(f"{text}: {markdown.code(markdown.cut(newest.command, _MOST_TEXT))}")
+        more = f", and {len(aftermath) - 1} more" if len(aftermath) > 1 else ""
+        return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
+
+    def run(self) -> markdown.Markdown:
+        """The command that starts the project, with its last result; else what builds or tests it; empty without any.
+
+        What failed is only told where nothing of the same standing succeeded.
+        """
+        lasting = [one for one in self._facts.commands if not one.taken_back]
+        commands = sorted((one for one in lasting if not self._entries.is_struck(one)), key=_trust)
+        ran = next((one for one in commands if one.group == _RUN), None)
+        named = next(
+            (one for one in self._facts.scripts if one.group == _RUN and not self._entries.is_struck(one)), None
+        )
+        if ran is not None and (ran.last is CallStatus.OK or ran.named):
+            return self._last_run(ran)
+        if ran is None and any(one.group == _RUN for one in lasting):
+            return markdown.Markdown("the model struck out what the records name, see below.")
+        if named is not None:
+            return self._named(named, commands)
+        good = [one for one in commands if one.last is CallStatus.OK and one.group in _FOR]
+        rest = (one for one in commands if one.group in _FOR)
+        main = min(good, key=lambda one: list(_FOR).index(one.group), default=None) or ran or next(rest, None)
+        return self._last_run(main) if main is not None else markdown.Markdown("")
+
+    def _last_run(self, one: Command) -> markdown.Markdown:
+        return markdown.Markdown(f"{_FOR.get(one.group, '')}{self._entries.last_run(one)}.")
+
+    def _named(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
+        """A script that the project names, with how it ended where it was run, in whatever words."""
+        spelled = spellings.of(script.invocation or script.runs)
+        spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
+        same = next((one for one in commands if spell(spellings.of(one.command, one.folder))), None)
+        if same is not None:
+            return markdown.Markdown(self._entries.last_run(same) + ".")
+        invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
+        where = self._links.file(script.path)
+        calls = (call.command for one in self._facts.sessions for turn in one.turns for call in turn.calls)
+        if spellings.mentions(spelled, calls, is_default=script.is_default):
+            return markdown.Markdown(f"{invocation} ({where}).")  # it may have been run
+        return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
+
+    def left_open(self) -> markdown.Markdown:
+        """How many points are open, and the first of them."""
+        points = [one for one in self._facts.open if not self._entries.is_struck(one)]
+        if not self._facts.open:
+            return markdown.Markdown("the records name no open todo, question or failure.")
+        if not points:
+            return markdown.Markdown("the model struck out all that the records name, see below.")
+        # Only our own bold goes: the text may have stars in code.
+        first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
+        end = "" if _ENDED.search(first) else "."
+        return markdown.Markdown(f"{f'{len(points)} points, the first: ' if len(points) > 1 else ''}{first}{end}")
+
+    def _mark(self, cited: Citation | None) -> str:
+        return self._notes.mark(cited)
+
+
+def _trust(one: Command) -> int:
+    """Where a command stands among those that may be the way to run it, the surest first."""
+    if one.last is CallStatus.OK:
+        return 0 if one.named else 1
+    if one.named:
+        return 2
+    if one.last is CallStatus.UNKNOWN:
+        return 3 if one.succeeded else 4
+    return 5 if one.last is CallStatus.FAILED else 6
+
+
+def unlisted(
+    programs: Sequence[FileEdit], sessions: Sequence[SessionFacts], notes: Footnotes
+) -> list[markdown.Markdown]:
+    """That programs, the newest first, may have written files that are in no list, as a sentence; none without any.
+
+    How the first of them ended is told by the calls of `sessions`.
+    """
+    commands: dict[str, FileEdit] = {}
+    for one in programs:
+        commands.setdefault(" ".join(redact(one.note).removeprefix("shell:").split()), one)
+    commands.pop("", None)
+    for command, ran in commands.items():
+        calls = (call for one in sessions for turn in one.turns for call in turn.calls if call.part_id == ran.part_id)
+        status = next((call.exit for call in calls), None)
+        if status in COULD_NOT_RUN:
+            continue  # what never began wrote nothing
+        more = f"; {counted(len(commands) - 1, 'other command')} may have, too" if len(commands) > 1 else ""
+        mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
+        shown = markdown.code(markdown.cut(command, _MOST_TEXT))
+        ended = f" (it failed with exit status {status})" if status else ""
+        return [markdown.Markdown(f"{shown}{ended} may have written files that are not listed here{mark}{more}.")]
+    return []
+
+
+def known(files: Sequence[Recovered]) -> str:
+    """``14 of 16 files are known exactly, 1 was deleted; the files in 2 folders are unknown``."""
+    exact = sum(file.state in _EXACT for file in files)
+    folders = unknown_folders(files)
+    files = [file for file in files if not file.is_folder]
+    gone = [file for file in files if file.state is State.DELETED]
+    moved = sum(bool(file.moved_to) for file in gone)
+    there = len(files) - len(gone)
+    if not there:
+        said = "" if folders else "no file is left" if gone else "it is not certain that it has any file"
+    elif exact == there:
+        # "All" would leave out the files of the unknown folders.
+        said = f"{counted(there, 'file')} {'is' if there == 1 else 'are'} known exactly" if folders else _all(there)
+    else:
+        said = f"{exact} of {counted(there, 'file')} {'is' if exact == 1 else 'are'} known exactly"
+    parts = [said] if said else []
+    for count, verb in ((len(gone) - moved, "deleted"), (moved, "moved away")):
+        what = str(count) if parts else counted(count, "file")
+        parts += [f"{what} {'was' if count == 1 else 'were'} {verb}"] if count else []
+    text = "; ".join(filter(None, (", ".join(parts), folders)))
+    return text[:1].upper() + text[1:]
+
+
+def _all(there: int) -> str:
+    known = {1: "its only file is known exactly", 2: "both of its files are known exactly"}
+    return known.get(there, f"all {there} files are known exactly")
+
+
+def unknown_folders(files: Sequence[Recovered]) -> str:
+    """``the files in 2 folders are unknown``: of these not even the names in them are recorded; empty without any."""
+    count = sum(file.is_folder for file in files)
+    return f"the files in {counted(count, 'folder')} are unknown" if count else ""
+
+
+def _as_of(standing: Standing) -> str:
+    return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
+
+
+def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterator[str]:
+    """What this disk lacks of the files that are `there` (each a `noun`), and which command brings what of it back."""
+    if standing.absent:
+        yield f"{_absent(len(standing.absent), there, noun)}; {_brought_back(standing)}."
+    differing = len(standing.differing)
+    if differing:
+        named = ", ".join(map(links.file, standing.differing[:_MOST_NAMED]))
+        more = f" and {differing - _MOST_NAMED} more" if differing > _MOST_NAMED else ""
+        said = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
+        is_told = standing.absent and (standing.missing or standing.likely)
+        what = "the recorded state comes back with"
+        yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
+
+
+def _absent(absent: int, there: int, noun: str) -> str:
+    if absent < there:
+        return f"{absent} of its {there} {noun}s {'is' if absent == 1 else 'are'} not on this disk"
+    return f"Its only {noun} is not on this disk" if there == 1 else f"None of its {there} {noun}s is on this disk"
+
+
+def _brought_back(standing: Standing) -> str:
+    """How many of the absent files come back exactly, how many only as last known, and the commands that do it."""
+    absent, exact, likely = len(standing.absent), len(standing.missing), len(standing.likely)
+    if not exact + likely:
+        return "what it held is not known whole" if absent == 1 else "of none of these a whole content is known"
+    command = f": {markdown.code(standing.restore)}" if standing.restore else ""
+    if not exact:
+        who = "it" if absent == 1 else "all" if likely == absent else str(likely)
+        more = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
+        return f"{who} can be brought back as last known, perhaps changed since{more}"
+    who = "it" if absent == 1 else "all" if exact == absent else str(exact)
+    rest = f", {likely} more as last known with {markdown.code('--grade stale')}" if likely else ""
+    return f"{who} can be brought back exactly{command}{rest}"

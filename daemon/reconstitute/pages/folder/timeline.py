@@ -1,0 +1,260 @@
+"""What happened in a folder: its sessions, newest first, each with what was asked, what came of it and how it ended.
+
+Guarantees: sub-agents stand under the session that started them, a fork tells only its own turns, and what is left out
+is counted. It makes lines of Markdown from facts and reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from daemon import markdown
+from daemon.recall.answer.snippet import counted
+from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
+from daemon.reconstitute.facts.shell import outcomes
+from daemon.reconstitute.pages.asked import Asked, Superseded
+from daemon.reconstitute.pages.folded import Folder, folded
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.statements import sentence
+
+_FEWEST_FOLDED = 12
+"""Sessions up to which a history is not folded by month."""
+_FEWEST_DRAWN = 3
+"""Months from which on a picture of the activity says more than the list."""
+_MOST_DRAWN = 24
+_BAR = 20
+_MOST_COMMITS = 3
+_MOST_FILES = 6
+_MOST_COMMAND = 60
+_MOST_OUTSIDE = 3
+_ENDINGS = {
+    Ending.ANSWERED: "answered",
+    Ending.STOPPED: "**stopped**",
+    Ending.REFUSED: "**refused**",
+    Ending.FAILED: "**failed**",
+    Ending.OPEN: "**still open**",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is told: `full` sessions with all they did, `listed` in all, `prompts` of each, `text` characters."""
+
+    full: int = 40
+    listed: int = 300
+    prompts: int = 8
+    text: int = 160
+
+
+def own_turns(one: SessionFacts) -> list[Turn]:
+    """The turns in which something was asked: without those copied from the session that it was forked from."""
+    return [turn for turn in one.turns[one.copied :] if not turn.is_compaction]
+
+
+def begun(one: SessionFacts) -> int:
+    """When its own first turn was asked, epoch ms."""
+    return next((turn.time for turn in one.turns[one.copied :] if turn.time), one.session.created)
+
+
+def ending(one: SessionFacts) -> str:
+    """How it ended, in words that are Markdown of ours; empty where nothing was asked in it."""
+    turns = own_turns(one)
+    if not turns:
+        return ""
+    words = [_ENDINGS[turns[-1].ending]]
+    if all(turn.taken_back and not turn.in_part for turn in turns):
+        words.append("**taken back**")
+    elif any(turn.taken_back for turn in turns):
+        words.append("**in part taken back**")
+    if any(revert.pending and revert.undone is None for revert in one.reverts):
+        words.append("the revert can still be undone")
+    return ", ".join(words)
+
+
+def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
+    """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
+    if isinstance(one, Folder):
+        return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
+    text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
+    if one.kind == "moved" and one.moved_from:
+        text += f" (moved from {links.name(one.moved_from)})"
+    elif one.kind == "written":
+        text = f"{links.file(one.path)}{written(one)}"
+    elif one.kind in {"deleted", "moved"}:
+        text += f" ({one.kind})"
+    return markdown.Markdown(f"{text} (taken back)" if one.undone else text)
+
+
+def written(one: FileChange) -> str:
+    """``/ (8 files, by `npm run build`)``: what a command wrote in a folder, after its name."""
+    by = f", by {markdown.code(markdown.cut(one.command, _MOST_COMMAND))}" if one.command else ""
+    return f"/ ({counted(one.files, 'file')}{by})"
+
+
+def lines(added: int | None, removed: int | None) -> str:
+    """`` +12 −3``; empty where it is not known."""
+    parts = [f"+{added}" if added else "", f"−{removed}" if removed else ""]
+    return "".join(f" {part}" for part in parts if part)
+
+
+class Timeline:
+    """The sessions of a page as lines of Markdown."""
+
+    def __init__(
+        self,
+        sessions: Sequence[SessionFacts],
+        titles: Mapping[str, str],
+        links: Links,
+        notes: Footnotes,
+        *,
+        bounds: Bounds,
+        summaries: Mapping[str, Statement],
+        superseded: Superseded,
+        told: Collection[str] = (),
+    ) -> None:
+        """`titles` and `summaries`, what a model says came of it, are by session id.
+
+        `told` are the sentences that other sections quote.
+        """
+        self._titles = titles
+        self._links = links
+        self._notes = notes
+        self._bounds = bounds
+        self._summaries = summaries
+        self._asked = Asked(superseded, bounds.prompts, bounds.text)
+        self._told = told
+        parents = {one.id: one.session.parent_id or "" for one in sessions}
+        self._children: dict[str, list[SessionFacts]] = {}
+        for one in sorted(sessions, key=lambda one: (begun(one), one.id)):
+            self._children.setdefault(parent_of(one.id, parents), []).append(one)
+        self._tops = sorted(self._children.get("", []), key=lambda one: (_asked_last(one), one.id), reverse=True)
+
+    def text(self) -> markdown.Markdown:
+        """All of it: a picture where the history is long, the newest month, and older months folded."""
+        shown = self._tops[: self._bounds.listed]
+        more = len(self._tops) - len(shown)
+        parts: list[str] = [drawn] if (drawn := picture(self._tops)) else []
+        for month, group in groupby(enumerate(shown), lambda pair: _month(pair[1])):
+            ranked = list(group)
+            listed = "\n".join(line for place, one in ranked for line in self._lines(one, place))
+            if len(self._tops) > _FEWEST_FOLDED and ranked[0][0]:
+                summary = f"{month}: {counted(len(ranked), 'session')}"
+                listed = f"<details><summary>{summary}</summary>\n\n{listed}\n\n</details>"
+            parts.append(listed)
+        if more:
+            parts.append(f"Not listed: {counted(more, 'older session')}.")
+        return markdown.Markdown("\n\n".join(parts))
+
+    def _lines(self, one: SessionFacts, place: int) -> Iterator[str]:
+        if place < self._bounds.full:
+            yield from self._full(one, "")
+            return
+        helpers = len(self._children.get(one.id, ()))
+        prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
+        did = [
+            markdown.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
+            counted(len(prompts) - 1, "more prompt") if len(prompts) > 1 else "",
+            counted(sum(each.files for each in one.changes), "file") + " changed" if one.changes else "",
+            counted(helpers, "sub-agent") if helpers else "",
+        ]
+        yield ": ".join(filter(None, [f"- {self._head(one)}", ", ".join(filter(None, did))]))
+
+    def _full(self, one: SessionFacts, indent: str) -> Iterator[str]:
+        yield f"{indent}- {'Sub-agent: ' if indent else ''}{self._head(one)}"
+        if (summary := self._summaries.get(one.id)) is not None:
+            yield f"{indent}  - By the model: {sentence(summary, self._notes, 2 * self._bounds.text)}"
+        if asked := self._asked.text(own_turns(one), is_task=bool(indent)):
+            yield f"{indent}  - Asked: {asked}"
+        came = "; ".join(self._outcome(one))
+        if came:
+            yield f"{indent}  - Result: {came}"
+        if answer := self._answer(one):
+            yield f"{indent}  - Answer: {answer}"
+        for child in self._children.get(one.id, ()):
+            yield from self._full(child, indent + "  ")
+
+    def _head(self, one: SessionFacts) -> str:
+        marks = [ending(one)]
+        if one.forked_from:
+            title = self._titles.get(one.forked_from, "")
+            marks.append(f"forked from {self._links.session(one.forked_from, title)}")
+        marks += ["only in part about this folder"] if not one.is_whole else []
+        marks += ["deleted in OpenCode"] if one.deleted else []
+        error = own_turns(one)[-1].error if own_turns(one) else ""
+        head = f"{_span(one)}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
+        said = ", ".join([head, *filter(None, marks)])
+        return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
+
+    def _answer(self, one: SessionFacts) -> str:
+        """How its last answer ended, where no model says what came of it."""
+        said = (
+            session_result.last(one, self._bounds.text * 3 // 2, self._told) if one.id not in self._summaries else None
+        )
+        return "" if said is None else f"{markdown.quoted(said.quote)}{self._notes.mark(said, shown=said.quote)}"
+
+    def _outcome(self, one: SessionFacts) -> Iterator[str]:
+        """Files, commits and tests."""
+        if one.changes:
+            entries, more = folded(one.changes, self._links.target, _MOST_FILES)
+            named = [change(each, self._links) for each in entries]
+            yield ", ".join(named) + (f" and {more} more" if more else "")
+        if one.outside:
+            named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
+            more = len(one.outside) - len(named)
+            yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
+        for run in one.tests:
+            how = "passed" if run.passed else "**failed**"
+            summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
+            command = markdown.code(markdown.cut(run.command, 80))
+            where = outcomes.where(run, one.session.directory)
+            where = f" in {markdown.code(markdown.cut(where, 80))}" if where else ""
+            yield f"tests {how}: {command}{where}{summary}{self._notes.mark(run.citation)}"
+        for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):
+            named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
+            more = len(subjects) - len(named)
+            if named:
+                yield f"{how} {', '.join(named)}" + (f" and {more} more" if more else "")
+
+
+def parent_of(session_id: str, parents: Mapping[str, str]) -> str:
+    """The session that started it, if that is among `parents` too; empty where the records lead in a circle."""
+    seen: set[str] = set()
+    above = parents[session_id]
+    while above in parents and above != session_id and above not in seen:
+        seen.add(above)
+        above = parents[above]
+    return parents[session_id] if above != session_id and parents[session_id] in parents else ""
+
+
+def _asked_last(one: SessionFacts) -> int:
+    """When its last own turn was asked, epoch ms."""
+    return max((turn.time for turn in own_turns(one)), default=begun(one))
+
+
+def _span(one: SessionFacts) -> str:
+    """When it began, with the day of its last turn where that is another one."""
+    first, last = markdown.moment(begun(one)), markdown.day(_asked_last(one))
+    return first if first.startswith(last) else f"{first} to {last}"
+
+
+def _month(one: SessionFacts) -> str:
+    known = markdown.day(_asked_last(one))
+    return known[:7] if known[:1].isdigit() else known
+
+
+def picture(sessions: Sequence[SessionFacts]) -> markdown.Markdown | None:
+    """Sessions by month as bars of text, newest first; None where the list alone says as much."""
+    often = Counter(month for one in sessions if (month := _month(one))[:1].isdigit())
+    if len(sessions) <= _FEWEST_FOLDED or len(often) < _FEWEST_DRAWN:
+        return None
+    newest, oldest = (int(month[:4]) * 12 + int(month[5:]) - 1 for month in (max(often), min(often)))
+    months = [f"{at // 12}-{at % 12 + 1:02}" for at in range(newest, max(oldest, newest - _MOST_DRAWN + 1) - 1, -1)]
+    most = max(often.values())
+    rows = [f"{month} {'█' * -(-often[month] * _BAR // most)} {often[month] or '·'}" for month in months]
+    return markdown.fence("\n".join(rows), "text")

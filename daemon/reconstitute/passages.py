@@ -1,0 +1,185 @@
+"""A person's own question without a model: the recorded passages that answer it best, quoted word for word.
+
+Guarantees: every quote is a stretch of one prompt or answer, redacted, never tool output; the same sessions and ranks
+give the same answer; where nothing fits it says so. It asks no index: recall's ranks are given to it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from daemon.model import Kind
+from daemon.recall.query.parse import STOPWORDS
+from daemon.reconstitute.facts.session_values import SessionFacts
+from daemon.reconstitute.questions import Question
+
+VERSION = 3
+"""Part of the evidence fingerprint: a new way to choose passages answers anew."""
+
+NOTHING = "Nothing recorded answers this."
+CLOSEST = "No passage uses the words of the question; these are the closest ones recall found."
+
+_WEIGHTS = {Kind.ANSWER: 1.1, Kind.PROMPT: 1.0, Kind.TASK: 0.7}
+_SHORTEST, _USUAL, _LONGEST = 12, 320, 700
+_MOST_PER_MESSAGE = 2
+_LEAST_SHARE = 0.4
+"""A passage that scores less than this share of the best one adds noise."""
+_ALIKE = 0.75
+"""The share of common words from which on two passages say the same."""
+_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
+_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]`*]*\s+|(?<=[。！？])")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of recorded text, redacted."""
+
+    text: str
+    kind: str
+    message_id: str
+    session_id: str
+    title: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The answer to one question: quotes, best first, and what must be said about them."""
+
+    question: Question
+    quotes: tuple[Passage, ...]
+    note: str = ""
+
+
+def split(text: str) -> list[str]:
+    """The prose of `text` in passages of one line: paragraphs and list items, long ones cut between sentences.
+
+    Fenced blocks are left out.
+    """
+    found: list[str] = []
+    prose: list[str] = []
+    fence = ""
+
+    def end_prose() -> None:
+        line = " ".join(" ".join(prose).split())
+        prose.clear()
+        found.extend(piece for piece in _sentences(line) if _says_something(piece))
+
+    for line in text.splitlines():
+        opened = _FENCE.match(line)
+        if fence:
+            fence = "" if opened and opened[1].startswith(fence) else fence
+        elif opened:
+            end_prose()
+            fence = opened[1]
+        elif not line.strip() or _HEADING.match(line):
+            end_prose()
+        else:
+            if _ITEM.match(line):
+                end_prose()
+            prose.append(_ITEM.sub("", line, count=1) if not prose else line)
+    end_prose()
+    return found
+
+
+def _says_something(piece: str) -> bool:
+    return len(piece) >= _SHORTEST and len(_WORD.findall(piece)) > 1
+
+
+def _sentences(line: str) -> list[str]:
+    """`line` in stretches of whole sentences of about 320 characters; a sentence over 700 is cut at a space."""
+    pieces: list[str] = []
+    start = 0
+    ends = [match.end() for match in _SENTENCE.finditer(line)] + [len(line)]
+    for end, following in zip(ends, [*ends[1:], None], strict=True):
+        if following is None or following - start > _USUAL:
+            pieces.append(line[start:end].strip())
+            start = end
+    return [piece if len(piece) <= _LONGEST else piece[:_LONGEST].rsplit(" ", 1)[0] + " …" for piece in pieces if piece]
+
+
+def passages(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
+    """What was said in the sessions."""
+    for one in sessions:
+        for turn in one.turns[one.copied :]:  # a fork's copies are quoted from where they come
+            kind = Kind.TASK if turn.is_command else Kind.PROMPT
+            for text in split(turn.prompt):
+                yield Passage(text, kind, turn.prompt_id, one.id, one.title, turn.time)
+            for reply in turn.replies:
+                for text in split(reply.text):
+                    yield Passage(text, Kind.ANSWER, reply.message_id, one.id, one.title, reply.time)
+
+
+class Extractor:
+    """Scores one pool of passages for any number of questions."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._passages = tuple(passages)
+        self._stems = [frozenset(_stems(passage.text)) for passage in self._passages]
+        self._often = Counter(stem for stems in self._stems for stem in stems)
+
+    def answer(self, question: Question, ranks: Mapping[str, int], limit: int = 5) -> Findings:
+        """Up to `limit` passages for `question`; `ranks` maps message ids to their place (from 0) in recall."""
+        asked = frozenset(_stems(question.ask))
+        scored = []
+        for number, passage in enumerate(self._passages):
+            overlap = self._overlap(asked, number)
+            if overlap:
+                near = 1.2 / (1 + ranks[passage.message_id] / 5) if passage.message_id in ranks else 0.0
+                scored.append((4.0 * overlap * _WEIGHTS[Kind(passage.kind)] + near, passage))
+        best = max((score for score, _ in scored), default=0.0)
+        quotes = _choose([pair for pair in scored if pair[0] >= _LEAST_SHARE * best], limit)
+        if quotes:
+            return Findings(question, quotes)
+        closest = [(1.0 / (1 + ranks[p.message_id]), p) for p in self._passages if p.message_id in ranks]
+        nearest = _choose(closest, min(limit, 3))
+        return Findings(question, nearest, CLOSEST if nearest else NOTHING)
+
+    def _overlap(self, asked: frozenset[str], number: int) -> float:
+        """The share of the question's words that the passage has, rare words weighing more; 0 below a third."""
+        if not asked:
+            return 0.0
+        rarity = {stem: math.log1p(len(self._passages) / (1 + self._often[stem])) for stem in asked}
+        share = sum(rarity[stem] for stem in asked & self._stems[number]) / (sum(rarity.values()) or 1.0)
+        return share if share >= 1 / 3 else 0.0
+
+
+def _stems(text: str) -> Iterable[str]:
+    for word in _WORD.findall(text.lower()):
+        if word not in STOPWORDS and len(word) > 1:
+            yield word if len(word) < 6 else word[:6].rstrip("e")
+
+
+def _choose(scored: Sequence[tuple[float, Passage]], limit: int) -> tuple[Passage, ...]:
+    """The best, no two alike and at most two of one message; of equal texts the oldest (a fork copies messages)."""
+    oldest: dict[str, Passage] = {}
+    for _, passage in scored:
+        key = _key(passage.text)
+        first = oldest.get(key)
+        if first is None or (passage.created, passage.message_id) < (first.created, first.message_id):
+            oldest[key] = passage
+    order = sorted(scored, key=lambda pair: (-round(pair[0], 9), pair[1].created, pair[1].message_id, pair[1].text))
+    chosen: list[Passage] = []
+    words: list[frozenset[str]] = []
+    for _, candidate in order:
+        passage = oldest[_key(candidate.text)]
+        these = frozenset(_WORD.findall(passage.text.lower()))
+        crowded = sum(other.message_id == passage.message_id for other in chosen) >= _MOST_PER_MESSAGE
+        if crowded or any(len(these & those) >= _ALIKE * min(len(these), len(those)) for those in words):
+            continue
+        chosen.append(passage)
+        words.append(these)
+        if len(chosen) == limit:
+            break
+    return tuple(chosen)
+
+
+def _key(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))

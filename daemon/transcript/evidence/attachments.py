@@ -1,0 +1,146 @@
+"""Whole files that a record carries as data: what a user attached, and the images and documents that a read answers.
+
+The bytes of a data URL are a file's only where the record also names that file by its absolute path: a pasted image has
+but a name. Images are evidence up to 1.1.65 only: the bundles of 1.15.13 and 1.18.33 make large ones smaller, and write
+down nothing of it. Texts that the read tool showed of an attached file are ranges or whole reads like any other.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import unquote_to_bytes
+
+from daemon import records
+from daemon.model import FileEdit, Message, Operation, Part, Session
+from daemon.transcript.evidence import reads
+from daemon.transcript.evidence.call_results import observation
+from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, working_directory
+
+TOOL = "attachment"
+_READ_CALL = "Called the Read tool with the following input: "
+_DATA = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),", re.ASCII)
+_LAST_UNCHANGED = (1, 1, 65)
+"""Up to here no image is made smaller."""
+
+
+def announced(text: str) -> str:
+    """The file of an attachment's announced read, as it is named there; empty for any other text."""
+    if not text.startswith(_READ_CALL):
+        return ""
+    try:
+        return first_text(records.table(json.loads(text[len(_READ_CALL) :])), PATH_KEYS)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def shown(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
+    """The READ that a synthetic text is; 1.0 does not repeat the path, so `attached` is the one last announced."""
+    version = session.version if session else ""
+    seen = reads.seen(text, {}, version)
+    base = working_directory(message, session)
+    path = absolute(seen.path or attached, base) if seen else None
+    if seen is None or path is None:
+        return []
+    made = Call(part, "read", "completed", {}, {}, {}, message.created, message.created, base)
+    return [observation(made, version, path, seen)]
+
+
+def attached(message: Message, session: Session | None, number: int) -> list[FileEdit]:
+    """The STATE that the `file` part with this number is."""
+    return [edit for edit, _ in _of_part(message, session, number)]
+
+
+def answered(made: Call, version: str) -> list[FileEdit]:
+    """The STATE that a read of an image or a document is."""
+    return [edit for edit, _ in _of_read(made, version)]
+
+
+def attached_blobs(message: Message, session: Session | None = None) -> list[bytes]:
+    """The bytes of every attachment whose STATE names them by `blob` only: they are to be archived with the message."""
+    found: list[bytes] = []
+    version = session.version if session else ""
+    for number, part in enumerate(message.parts):
+        if part.type == "file":
+            states = _of_part(message, session, number)
+        elif part.type == "tool" and records.text(part.data.get("tool")).lower() == "read":
+            states = _of_read(call(part, message, session), version)
+        else:
+            continue
+        found += [content for edit, content in states if edit.blob]
+    return found
+
+
+def data_url(url: str) -> tuple[str, bytes] | None:
+    """The kind and the bytes that a data URL holds, in base64 or percent-encoded; None where it is not well formed."""
+    head = _DATA.match(url)
+    if head is None:
+        return None
+    body = url[head.end() :]
+    if "base64" not in head[2].lower().split(";"):
+        return head[1].lower(), unquote_to_bytes(body)
+    try:
+        return head[1].lower(), binascii.a2b_base64(unquote_to_bytes(body), strict_mode=True)
+    except binascii.Error:
+        return None
+
+
+def _of_part(message: Message, session: Session | None, number: int) -> Iterator[tuple[FileEdit, bytes]]:
+    part = message.parts[number]
+    url = records.text(part.data.get("url"))
+    if not url.startswith("data:"):
+        return
+    path = _named(message, number)
+    if path is None:
+        return
+    version = session.version if session else ""
+    made = Call(part, TOOL, "completed", {}, {}, {}, message.created, message.created, "")
+    yield from _state(made, version, path, url, records.text(part.data.get("mime")))
+
+
+def _named(message: Message, number: int) -> str | None:
+    """The absolute path that the record gives for an attachment: its source's, or that of the read just announced.
+
+    Only OpenCode itself announces an absolute path before the bytes; the name must agree.
+    """
+    data = message.parts[number].data
+    source = records.table(data.get("source"))
+    path = absolute(records.text(source.get("path")), "")
+    if path is not None:
+        return path
+    before = message.parts[number - 1].data if number else {}
+    if before.get("synthetic") is not True:
+        return None
+    path = absolute(announced(records.text(before.get("text"))), "")
+    name = posixpath.basename(records.text(data.get("filename")))
+    return path if path is not None and posixpath.basename(path) == name else None
+
+
+def _of_read(made: Call, version: str) -> Iterator[tuple[FileEdit, bytes]]:
+    files = made.state.get("attachments")
+    path = made.path()
+    if made.status != "completed" or path is None or not isinstance(files, list) or len(files) != 1:
+        return
+    file = records.table(files[0])
+    yield from _state(made, version, path, records.text(file.get("url")), records.text(file.get("mime")))
+
+
+def _state(made: Call, version: str, path: str, url: str, mime: str) -> Iterator[tuple[FileEdit, bytes]]:
+    read = data_url(url)
+    if read is None or (mime and read[0] and mime.partition(";")[0].strip().lower() != read[0]):
+        return
+    kind, content = mime.lower() or read[0], read[1]
+    number = reads.release(version)
+    if kind.startswith("image/") and (number is None or number > _LAST_UNCHANGED):
+        return
+    fields: dict[str, str] = {}
+    try:
+        fields["content"] = content.decode("utf-8")
+    except UnicodeDecodeError:
+        fields["blob"] = records.blob_id(content)
+    edit = file_edit(made, version, path, Operation.STATE, note="attached whole", **fields)
+    yield replace(edit, tool=TOOL), content

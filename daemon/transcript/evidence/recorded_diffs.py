@@ -1,0 +1,195 @@
+"""Whole states of files out of recorded diffs: user messages' `summary.diffs`, and the `session_diff` files.
+
+Both compare two snapshot trees, so they cover what any program did, but only non-ignored files beneath the session's
+folder (formats section 3, gotcha 3). They are texts: whatever decoding may have changed is no evidence. A diff must add
+up (lines before, added, deleted, after), or git did not answer when it was made (formats section 9, 2 and 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daemon import records
+from daemon.errors import BadRecord
+from daemon.model import FileEdit, Json, Message, Operation, Session
+from daemon.transcript.evidence import reads
+from daemon.transcript.evidence.unified_diffs import full_diff
+from daemon.transcript.paths import unquoted
+from daemon.transcript.roots import session_tree, work_tree
+from daemon.transcript.tool_calls import absolute, valid_text
+
+BEFORE_TURN, AFTER_TURN, AFTER_SESSION = "before the turn", "after the turn", "after the session"
+BEFORE_REVERT = "before a revert"
+"""Begin the notes of the STATE edits made here."""
+MAYBE_REVERTED = "reverted, as far as it was"
+NO_MARK = "; a byte order mark would not show in it"
+"""Ends the note of a state that was decoded as 1.15 and later do."""
+MOST_DIFFS = 20_000
+"""Diffs of one record that are taken up; what is behind them is UNCLEAR."""
+
+_FIRST_COMPLETE = (1, 15, 0)
+_POINTER = "version https://git-lfs.github.com/spec/"
+_LONGEST_LINK = 4095
+
+
+def summary_edits(message: Message, session: Session | None, root: str = "") -> list[FileEdit]:
+    """Two STATEs for each diff of a user message: BEFORE_TURN and AFTER_TURN, in this order.
+
+    The time of both is the message's, since it does not know when its turn ended: whoever replays them moves those
+    whose note begins with AFTER_TURN (the UNCLEAR of a record with too many diffs too) to steps.last_finish of the
+    turn's answers, not to their end: a step that was cut off is not in the summary. `root` is the work tree, where the
+    caller knows it.
+    """
+    diffs = _tables(records.table(message.data.get("summary")).get("diffs"))
+    if not diffs:
+        return []
+    names = [unquoted(records.text(diff.get("file"))) for diff in diffs]
+    tree = work_tree(message, session, given=root, names=[name for name in names if name])
+    if tree is None:
+        return []
+    made = _Maker(message.created, message.session_id, message.id, f"{message.id}.diff", _version(session))
+    found: list[FileEdit] = []
+    for diff, name in zip(diffs[:MOST_DIFFS], names, strict=False):
+        path = absolute(name, tree)
+        if path is not None:
+            found += made.states(path, diff, {"before": BEFORE_TURN, "after": AFTER_TURN})
+    if len(diffs) > MOST_DIFFS:
+        found.append(made.edit(tree, Operation.UNCLEAR, AFTER_TURN + "; the record holds too many diffs"))
+    return found
+
+
+def session_diff_edits(session: Session, diffs: list[Json], time: int, root: str = "") -> list[FileEdit]:
+    """What a session's `session_diff` file proves; `time` is when the file was written, epoch ms.
+
+    With before and after (up to 1.2.1) it tells the files' state at the session's end: AFTER_SESSION, not later than
+    the session's last update, since a copied file has a new time. The state before is left out: after a revert that was
+    undone it is that of the reverted turns, not of the session's beginning. With patches (1.14 and later) it may have
+    been written by a revert, and since 1.17 it was: BEFORE_REVERT, which is what was reverted, then UNCLEAR. A replay
+    leaves both out where files.events.session_summaries knows better. Nothing while a revert is pending, when the
+    messages are still there to tell more.
+    """
+    if not diffs or _has_pending_revert(session):
+        return []
+    names = [unquoted(records.text(diff.get("file"))) for diff in diffs]
+    tree = absolute(root, "") if root else session_tree(session, [name for name in names if name])
+    if tree is None or tree == "/":
+        return []
+    end = min(time, session.updated) if session.updated else time
+    found: list[FileEdit] = []
+    for diff, name in zip(diffs[:MOST_DIFFS], names, strict=False):
+        path = absolute(name, tree)
+        if path is None:
+            continue
+        reverted = "patch" in diff
+        made = _Maker(end - reverted, session.id, "", f"{session.id}.diff", _version(session))
+        found += made.states(path, diff, {"after": BEFORE_REVERT if reverted else AFTER_SESSION})
+        if reverted:
+            later = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
+            found.append(later.edit(path, Operation.UNCLEAR, MAYBE_REVERTED))
+    if len(diffs) > MOST_DIFFS:
+        made = _Maker(end, session.id, "", f"{session.id}.diff", _version(session))
+        found.append(made.edit(tree, Operation.UNCLEAR, AFTER_SESSION + "; the record holds too many diffs"))
+    return found
+
+
+def recorded_sides(diff: Json) -> tuple[str | None, str | None] | None:
+    """Before and after as a diff shows them, None for no file; None in all where it shows no text.
+
+    For a comparison with what has a hash: unlike a STATE they need not prove anything by themselves.
+    """
+    texts = _texts(diff, complete=True)
+    if texts is None or not _adds_up(diff, *texts):
+        return None
+    status = records.text(diff.get("status"))
+    return None if status == "added" else texts[0], None if status == "deleted" else texts[1]
+
+
+class _Maker:
+    """Makes the edits of one record."""
+
+    def __init__(self, time: int, session_id: str, message_id: str, part_id: str, version: str) -> None:
+        self._origin: dict[str, Any] = {"time": time, "session_id": session_id, "message_id": message_id}
+        self._origin |= {"part_id": part_id, "tool": "summary", "version": version}
+        self._version = version
+
+    def edit(self, path: str, operation: Operation, note: str, content: str | None = None) -> FileEdit:
+        return FileEdit(path=path, operation=operation, note=note, content=content, **self._origin)
+
+    def states(self, path: str, diff: Json, notes: dict[str, str]) -> list[FileEdit]:
+        """A STATE for each side in `notes` that the diff proves."""
+        told = _told(diff, self._version)
+        mark = NO_MARK if "patch" in diff else ""
+        return [
+            self.edit(path, Operation.STATE, note + (mark if told[side] else ""), told[side])
+            for side, note in notes.items()
+            if side in told
+        ]
+
+
+def _told(diff: Json, version: str) -> dict[str, str | None]:
+    """The sides that a diff proves: "before" and "after", None where there was no file."""
+    status = records.text(diff.get("status"))
+    number = reads.release(version)
+    texts = _texts(diff, complete=number is not None and number >= _FIRST_COMPLETE)
+    told: dict[str, str | None] = {}
+    if texts is not None and _adds_up(diff, *texts):
+        told = {side: text for side, text in zip(("before", "after"), texts, strict=True) if _is_exact(text)}
+    if status == "added":
+        told["before"] = None
+    elif status == "deleted":
+        told["after"] = None
+    elif status != "modified":  # an empty text may then be an empty file, or none
+        told = {side: text for side, text in told.items() if text}
+    return told
+
+
+def _texts(diff: Json, *, complete: bool) -> tuple[str, str] | None:
+    """Before and after as recorded; None where they are not, or not told from a failure to read them."""
+    if diff.get("binary") is True or "120000" in str(diff.get("mode", "")):
+        return None
+    before, after, patch = diff.get("before"), diff.get("after"), diff.get("patch")
+    if isinstance(before, str) and isinstance(after, str):
+        return (valid_text(before), valid_text(after)) if before or after else None
+    if not isinstance(patch, str) or not patch.strip():
+        return None
+    if diff.get("status") in ("added", "deleted") and diff.get("additions") == diff.get("deletions") == 0:
+        return None if "\n@@" in patch else ("", "")  # a binary has no patch at all
+    sides = full_diff(valid_text(patch), complete=complete)
+    return None if sides is None else (sides.before or "", sides.after or "")
+
+
+def _adds_up(diff: Json, before: str, after: str) -> bool:
+    """Whether git's counts fit the texts; a text that could not be read is recorded as an empty one."""
+    added, deleted = diff.get("additions"), diff.get("deletions")
+    if not isinstance(added, int) or not isinstance(deleted, int):
+        return bool(before and after)
+    lines_before, lines_after = _lines(before), _lines(after)
+    return lines_before - deleted == lines_after - added and deleted <= lines_before and added <= lines_after
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+def _is_exact(text: str) -> bool:
+    """Whether a text is surely a file's content: not decoded with loss, no link's target, no stand-in for it.
+
+    A link's target cannot be told from a file of one line without a newline, so neither is evidence.
+    """
+    could_be_link = text != "" and "\n" not in text and len(text) <= _LONGEST_LINK
+    return "\ufffd" not in text and not could_be_link and not text.startswith(_POINTER)
+
+
+def _tables(value: Any) -> list[Json]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _version(session: Session | None) -> str:
+    return session.version if session else ""
+
+
+def _has_pending_revert(session: Session) -> bool:
+    try:
+        return bool(records.load_object(session.raw).get("revert"))
+    except BadRecord:
+        return False

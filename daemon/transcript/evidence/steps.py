@@ -1,0 +1,157 @@
+"""What the steps of an answer tell of files: the snapshot tree at each one's start and end, and what changed between.
+
+A tree is of the whole work tree, but only the session's folder was brought up to date in it (formats section 4). Times
+are those in the parts' ids; the tree itself was taken some time before, at the earliest at `started`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from daemon import records
+from daemon.model import FileEdit, Message, Operation, Part, Session
+from daemon.opencode_ids import time_of
+from daemon.transcript.paths import unquoted
+from daemon.transcript.roots import work_tree
+from daemon.transcript.tool_calls import absolute, working_directory
+
+START, FINISH = "start", "finish"
+"""The notes of the two SNAPSHOTs of a step."""
+MOST_FILES = 20_000
+"""Files of one patch part that are taken up; the snapshots tell of the others too."""
+
+_GIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_MARKS = {"step-start": START, "step-finish": FINISH}
+_OLDER, _NEWER = 60_000, 5  # ms; a message's id is some seconds older than its time at most, a fork's is newer
+_ESCAPED = re.compile(r'/(?=[abfnrtv"/]|[0-3][0-7]{2})')
+
+
+def step_edits(message: Message, session: Session | None, root: str = "") -> dict[int, list[FileEdit]]:
+    """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in roots.work_tree.
+
+    Times never run backwards, and an end never comes before that of a call of its step.
+    """
+    if not any(part.type in _MARKS or part.type == "patch" for part in message.parts):
+        return {}
+    tree = work_tree(message, session, given=root)
+    scope = absolute(working_directory(message, session), "")
+    if tree is None or scope is None:
+        return {}
+    version = session.version if session else ""
+    found: dict[int, list[FileEdit]] = {}
+    for number, part, time, begun in _timed(message):
+        if part.type in _MARKS:
+            blob = _git_id(part.data.get("snapshot"))
+            if blob:
+                edit = _edit(part, scope, time, operation=Operation.SNAPSHOT, blob=blob, version=version)
+                taken_from = begun if begun < time else None
+                found[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from)]
+        else:
+            blob = _git_id(part.data.get("hash"))
+            paths = _changed(part, tree) if blob else iter(())
+            found[number] = [
+                _edit(part, path, time, operation=Operation.STEP, blob=blob, version=version) for path in paths
+            ]
+    return found
+
+
+def last_finish(message: Message) -> int | None:
+    """When the last tree at a step's end was taken, epoch ms: what a summary's "after" is; None without such a tree.
+
+    A turn that was cut off goes on behind it, and what its calls did then is not in the summary. Where the end of the
+    step was recorded, but the parts that told it were removed, as a revert does, it is when the message was completed.
+    """
+    is_cut = bool(message.data.get("finish")) and not any(part.type == "step-finish" for part in message.parts)
+    if is_cut and not message.data.get("error"):
+        return message.completed
+    return max(
+        (
+            time
+            for _, part, time, _ in _timed(message)
+            if part.type == "step-finish" and _git_id(part.data.get("snapshot"))
+        ),
+        default=None,
+    )
+
+
+def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
+    """The parts that steps are told by, each with its number, its time, and the earliest its tree can be of.
+
+    A tree takes a while on a busy machine: seconds lay between what one showed and the part that names it.
+    """
+    clock = _Clock(message)
+    for number, part in enumerate(message.parts):
+        if part.type == "tool":
+            clock.wait(_end(part))
+        elif part.type in _MARKS or part.type == "patch":
+            begun = clock.latest
+            yield number, part, clock.of(part, is_start=part.type == "step-start"), begun
+
+
+class _Clock:
+    """Tells when the parts of a message were made, and never less than before.
+
+    The parts of a fork have new ids and the old times (formats section 2): those ids tell nothing of when it happened.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+        self.latest = message.created
+        made = time_of(message.id, message.created)
+        self._is_told = made is not None and -_OLDER <= made - message.created <= _NEWER
+
+    def wait(self, until: int) -> None:
+        """What comes next is not earlier than `until`."""
+        self.latest = max(self.latest, until)
+
+    def of(self, part: Part, *, is_start: bool) -> int:
+        """When `part` was made: by its id, else at the message's beginning or end."""
+        completed = self._message.completed
+        told = time_of(part.id, self._message.created) if self._is_told else None
+        if told is not None and completed is not None and told > completed + _OLDER:
+            told = None
+        if told is None:
+            told = self.latest if is_start or completed is None else completed
+        self.latest = max(self.latest, told)
+        return self.latest
+
+
+def _end(part: Part) -> int:
+    time = records.table(records.table(part.data.get("state")).get("time"))
+    return max(records.integer(time.get("start")), records.integer(time.get("end")))
+
+
+def _git_id(value: object) -> str:
+    text = records.text(value)
+    return text if _GIT_ID.fullmatch(text) else ""
+
+
+def _edit(part: Part, path: str, time: int, *, operation: Operation, blob: str, version: str) -> FileEdit:
+    origin = (part.session_id, part.message_id, part.id)
+    return FileEdit(path, time, *origin, "snapshot", operation, blob=blob, version=version)
+
+
+def _changed(part: Part, tree: str) -> Iterator[str]:
+    files = part.data.get("files")
+    for name in (files if isinstance(files, list) else [])[:MOST_FILES]:
+        path = absolute(_plain(records.text(name), tree), tree)
+        if path is not None:
+            yield path
+
+
+def _plain(name: str, tree: str) -> str:
+    """A file's name out of a patch part; empty where it cannot be told.
+
+    1.18 turns the backslashes of a name that git has quoted into slashes (formats section 9, 2). What they were shows
+    only if a single slash can have been one of them, since at least one must.
+    """
+    quoted = name.removeprefix(tree + "/")
+    if len(quoted) < 2 or not (quoted.startswith('"') and quoted.endswith('"')) or "\\" in quoted:
+        return unquoted(name)
+    slashes = [found.start() for found in _ESCAPED.finditer(quoted[:-1])]
+    if len(slashes) != 1:
+        return ""
+    at = slashes[0]
+    return unquoted(quoted[:at] + "\\" + quoted[at + 1 :])

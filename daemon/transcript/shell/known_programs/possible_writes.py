@@ -1,0 +1,335 @@
+"""Which paths a command may have changed in a way that its text does not tell.
+
+Named files and folders where a command names any; the working directory where a command works on all of it. What a
+script or an unknown program changes without naming it cannot be seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from daemon.transcript.shell.known_programs import filters, packages
+from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, words
+from daemon.transcript.shell.places import Place
+from daemon.transcript.shell.words import Field
+
+_OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")
+"""Every operand of these may be changed."""
+_LAST = words("cp install rsync scp")
+"""Only the last operand of these is written, or what ``-t`` names."""
+_FORMATTERS = {
+    "black": "", "isort": "", "autopep8": "-i|--in-place", "yapf": "-i|--in-place", "ruff": "format|--fix.*",
+    "prettier": "-w|--write", "eslint": "--fix.*", "biome": "--write|--apply.*|format|--fix", "gofmt": "-\\w*w\\w*",
+    "goimports": "-\\w*w\\w*", "rustfmt": "", "clang-format": "-i", "shfmt": "-\\w*w\\w*", "stylua": "",
+    "dprint": "fmt",
+    "autoflake": "-i|--in-place", "pyupgrade": "", "rubocop": "-a|-A|--auto.*",
+    "stylelint": "--fix", "djlint": "--reformat",
+    "standard": "--fix", "xo": "--fix", "oxlint": "--fix.*",
+}  # fmt: skip
+"""Programs that rewrite what they are given, or the working directory, when one of their words is like this."""
+_FORMAT_WORDS = {
+    "cargo": words("fmt fix"),
+    "go": words("fmt fix generate"),
+    "terraform": words("fmt"),
+    "deno": words("fmt"),
+}
+_SUBCOMMANDS = words("format check fmt fix")
+_RUN_BY = words("npx bunx pnpx uvx pipx")
+_GIT_WRITING = words(
+    "checkout restore stash reset pull merge rebase apply am clean switch revert cherry-pick rm mv bisect submodule "
+    "worktree sparse-checkout read-tree checkout-index clone filter-branch lfs"
+)
+_GIT_LOOKING = words(
+    "status log diff show add stage commit push fetch branch tag remote config rev-parse rev-list ls-files ls- "
+    "tree ls-remote cat-file describe blame annotate shortlog reflog init grep symbolic-ref for-each-ref name-rev "
+    "merge-base version count-objects hash-object check-ignore check-attr write-tree update-index update-ref "
+    "commit-tree gc prune notes var help fsck whatchanged cherry range-diff diff-tree diff-index diff-files show- "
+    "ref show-branch stripspace merge-tree mktree archive bundle request-pull maintenance pack-refs repack "
+    "interpret-trailers credential "
+)
+"""Subcommands that leave the working tree alone, but for what ``--output`` and its like name."""
+_GIT_SETTING = re.compile(
+    r"(?:user|author|committer|color|advice|init|commit|tag|log|safe|protocol|http|gc)[.=]|core\.(?:quotepath|pager=cat)",
+    re.IGNORECASE,
+)
+"""Settings that run no other program."""
+_GIT_PATHS = words("checkout restore reset rm mv clean stash")
+_OUTPUT = re.compile(r"(?:-o|-O|--output|--output-document|--out|--outfile|of)(?:=(.*))?")
+_NO_OUTPUT = {
+    "-o": words(
+        "mvn mvnw ssh scp sftp sshfs mount ps pytest py.test set kubectl oc helm az gcloud flux istioctl virsh ipcs "
+        "lsblk useradd usermod groupadd stat shopt"
+    ),
+    "-O": words("cc c++ gcc g++ clang clang++ gfortran rustc swiftc ghc dmd ocamlopt python python3 shopt"),
+    "--output": words("aws az"),
+}
+"""Options like those that name what is written, and the programs to which they mean another thing."""
+_GIT_OUTPUT = words("archive")
+"""Looking subcommands to which ``-o`` names a file; to all of them ``--output`` does."""
+_VALUES = {
+    "touch": words("-d --date -t -r --reference"),
+    "truncate": words("-s --size -r --reference"),
+    "shred": words("-n --iterations -s --size"),
+    "install": words("-m --mode -o --owner -g --group -t --target-directory"),
+    "cp": words("-t --target-directory -S --suffix"),
+    "mv": words("-S --suffix"),
+    "ln": words("-S --suffix"),
+    "rsync": words(
+        "-e --rsh -f --filter --exclude --include --exclude-from --include-from --files-from --rsync-path --chmod "
+        "--chown --bwlimit --timeout --port --max-size --min-size --partial-dir --out-format --log-file-format"
+    ),
+    "scp": words("-c -F -i -J -l -o -P -S -D -X"),
+    "git restore": words("-s --source --conflict"),
+    "git clean": words("-e --exclude"),
+    "git checkout": words("--conflict"),
+}
+"""Options whose value is the next word, which so is no operand."""
+_XARGS_VALUES = words("-I -n -P -d -L -s -E -a")
+_XARGS_OPTION = re.compile(r"-[0rtx]+|-[InPdLsEa].*|--null|--no-run-if-empty|--", re.DOTALL)
+_XARGS_FILTERS = words("sed awk sort")
+_CURL_OUTPUT = re.compile(r"-[#0-46BGILMNSafgijklnpqsv]*o(.*)", re.DOTALL)
+_CURL_NAMED = re.compile(
+    r"-[#0-46BGILMNSafgijklnpqsv]*[OJcDK].*|--(?:remote|cookie-jar|dump|trace|config|output-dir).*", re.DOTALL
+)
+_FIND_WRITES = re.compile(r"-delete|-exec(dir)?|-ok(dir)?|-fprint.*|-fls")
+
+
+KNOWN = frozenset({*_OPERANDS, *_LAST, *_FORMATTERS, *_FORMAT_WORDS, *filters.KNOWN})
+"""Programs of which `names` tells everything that they may change."""
+
+
+def names(verb: str, fields: list[Field], place: Place) -> list[str]:
+    """Absolute paths that a command with these arguments may have changed; in order, each once."""
+    if verb in _RUN_BY:
+        plain = [at for at, field in enumerate(fields) if not field.text.startswith("-")]
+        if not plain:
+            return []
+        return names(fields[plain[0]].text.rpartition("/")[2], fields[plain[0] + 1 :], place)
+    chosen = _chosen(verb, fields)
+    if chosen is None:
+        return list(place.folders)
+    if verb in ("mv", "cp", "ln", "install") and any(re.match(r"-\w*b|--backup", field.text) for field in fields):
+        chosen = [*chosen, *(Field(f"{field.text}~", field.exact) for field in chosen)]  # the copy it keeps
+    # An unknown program is given a folder that holds the working directory to say where, not to change it.
+    is_known = verb in ("git", "xxd") or any(
+        verb in table for table in (_OPERANDS, _LAST, _FORMATTERS, WRITING, filters.KNOWN)
+    )
+    is_known = is_known or not place.known
+    found: dict[str, None] = {}
+    for field in chosen:
+        for path in place.around(field):
+            if is_known or not any(f"{folder}/".startswith(f"{path}/") for folder in place.folders):
+                found[path] = None
+    return list(found)
+
+
+def _chosen(verb: str, fields: list[Field]) -> list[Field] | None:  # noqa: C901, PLR0911, PLR0912 - a table of kinds
+    """The words that may be files it changes; None: the working directory."""
+    operands = _operands(verb, fields)
+    kept = packages.changed(verb, fields)
+    if kept:
+        return kept
+    if verb in filters.KNOWN:
+        return filters.written(verb, fields)
+    if verb == "git":
+        return _git(fields)
+    if verb == "find":
+        return _find(fields)
+    if verb == "curl":
+        return _curl(fields)
+    if verb in ("xargs", "parallel"):
+        return _xargs(verb, fields)
+    if verb in _FORMATTERS:
+        return _formatter(verb, fields, operands)
+    if verb in _FORMAT_WORDS:
+        return None if operands and operands[0].text in _FORMAT_WORDS[verb] else _outputs(verb, fields)
+    if verb in _OPERANDS:
+        return operands
+    if verb in _LAST:
+        return _target(fields) or operands[-1:]
+    if verb in ("patch", "eval", "tar", "unzip", "cpio", "7z"):
+        return _unpacked(verb, fields)
+    if verb in WRITING:
+        return _in_place(verb, fields, operands)
+    if verb == "xxd":
+        return operands[1:]  # what they read, then what they write
+    if verb in READERS or verb in ("pip", "pip3"):
+        return []
+    return [*_outputs(verb, fields), *_files(verb, operands)]
+
+
+def _operands(verb: str, fields: list[Field]) -> list[Field]:
+    """The words that are neither options nor, as far as the program's are known, values of options."""
+    valued = _VALUES.get(verb, frozenset())
+    found: list[Field] = []
+    left = iter(fields)
+    for field in left:
+        if field.exact and field.text == "--":
+            return [*found, *left]
+        if field.exact and field.text in valued:
+            next(left, None)
+        elif not field.text.startswith("-"):
+            found.append(field)
+    return found
+
+
+def _files(verb: str, operands: list[Field]) -> list[Field]:
+    """What an unknown program names: words with a slash or a suffix, but not the program that it runs."""
+    rest = operands[1:] if verb in RUNNERS else operands
+    likely = [f for f in rest if verb != "pytest" and not re.search(r"://|[=\n]", f.text)]
+    return [f for f in likely if "/" in f.text or (f.exact and LIKE_FILE.fullmatch(f.text))]
+
+
+def _outputs(verb: str, fields: list[Field]) -> list[Field]:
+    """What options name as written. One that another option follows has no value: it means something else."""
+    found = []
+    for field, after in itertools.pairwise([*fields, Field("-")]):
+        option = _OUTPUT.fullmatch(field.text)
+        if option is None or verb in _NO_OUTPUT.get(field.text.partition("=")[0], ()):
+            continue
+        if option[1]:
+            found.append(Field(option[1], field.exact))
+        elif field.exact and field.text != "of" and not after.text.startswith("-"):
+            found.append(after)
+    return found
+
+
+def _curl(fields: list[Field]) -> list[Field] | None:
+    if any(_CURL_NAMED.fullmatch(field.text) for field in fields):
+        return None
+    found = _outputs("curl", fields)
+    for at, field in enumerate(fields):
+        option = _CURL_OUTPUT.fullmatch(field.text)
+        if option and field.text != "-o":
+            found += [Field(option[1], field.exact)] if option[1] else fields[at + 1 : at + 2]
+    return found
+
+
+def _target(fields: list[Field]) -> list[Field]:
+    return [fields[at + 1] for at, field in enumerate(fields[:-1]) if field.text in ("-t", "--target-directory")]
+
+
+def _formatter(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
+    pattern = _FORMATTERS[verb]
+    texts = [field.text for field in fields]
+    if {"--check", "--diff", "--version", "--help"} & set(texts) and "--fix" not in texts:
+        return []
+    if pattern and not any(re.fullmatch(pattern, text) for text in texts):
+        return []
+    rest = operands[1:] if operands and operands[0].text in _SUBCOMMANDS else operands
+    return rest or None
+
+
+def _in_place(verb: str, fields: list[Field], operands: list[Field]) -> list[Field] | None:
+    texts = [field.text for field in fields]
+    if not any(WRITING[verb].fullmatch(text) for text in texts):
+        return []
+    kept = [found[1] for text in texts if verb == "perl" and (found := re.fullmatch(r"-\w*?i([^\w].*|\w+)", text))]
+    if any("*" in one or "/" in one for one in kept):
+        return None
+    scripts = {at + 1 for at, text in enumerate(texts) if re.fullmatch(r"-[A-Za-z]*[ef]|--expression|--file", text)}
+    if scripts or any(text.startswith("--expression=") for text in texts):
+        operands = [f for at, f in enumerate(fields) if at not in scripts and not f.text.startswith("-")]
+    else:
+        operands = operands[1:]
+    return [*operands, *(Field(one.text + suffix, one.exact) for one in operands for suffix in kept)]
+
+
+def _find(fields: list[Field]) -> list[Field] | None:
+    if not any(_FIND_WRITES.fullmatch(field.text) for field in fields):
+        return []
+    at = next((at for at, field in enumerate(fields) if field.text[:1] in ("-", "(", "!")), len(fields))
+    starts = [after for before, after in itertools.pairwise(fields) if before.text.startswith(("-exec", "-ok"))]
+    others = [one for one in fields if _FIND_WRITES.fullmatch(one.text) and not one.text.startswith(("-exec", "-ok"))]
+    if starts and not others and all(_xargs("find", [one]) == [] for one in starts):
+        return []
+    return fields[:at] or None
+
+
+def _xargs(verb: str, fields: list[Field]) -> list[Field] | None:
+    """Nothing where the program that is started only reads; where any word leaves a doubt about it, anything."""
+    left = fields[::-1]
+    while left and left[-1].text.startswith("-"):
+        option = left.pop()
+        if verb != "xargs" or not _XARGS_OPTION.fullmatch(option.text):
+            return None
+        if option.text in _XARGS_VALUES and left:
+            left.pop()
+    inner = left[-1].text.rpartition("/")[2] if left else "echo"
+    if inner in _XARGS_FILTERS:
+        return [] if filters.written(inner, left[-2::-1]) == [] else None
+    is_reader = inner in READERS and inner not in filters.KNOWN and inner not in ("mkdir", "rmdir", "xxd", "env")
+    return [] if is_reader else None
+
+
+def _unpacked(verb: str, fields: list[Field]) -> list[Field] | None:
+    texts = [field.text for field in fields]
+    if verb == "tar":
+        head = texts[0] if texts else ""
+        if not any("x" in text for text in [head, *texts] if text == head or re.fullmatch(r"-\w*x\w*|--extract", text)):
+            return [fields[at + 1] for at, t in enumerate(texts[:-1]) if re.fullmatch(r"-?\w*f", t)]
+        return [fields[at + 1] for at, t in enumerate(texts[:-1]) if t in ("-C", "--directory")] or None
+    if verb == "patch" and not any(text.startswith(("-p", "-i", "--", "-d")) for text in texts):
+        return [field for field in fields if not field.text.startswith("-")][:1] or None
+    return None
+
+
+def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way out for every kind
+    at = 0
+    while at < len(fields) and fields[at].text.startswith("-"):
+        at += 2 if fields[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    if at >= len(fields):
+        return []
+    command, rest = fields[at].text, fields[at + 1 :]
+    texts = [field.text for field in rest]
+    if any(before.text == "-c" and not _GIT_SETTING.match(one.text) for before, one in itertools.pairwise(fields[:at])):
+        return None
+    if command not in _GIT_WRITING:
+        return _git_outputs(command, rest) if command in _GIT_LOOKING else None
+    if any(field.text in ("-C", "--work-tree") for field in fields[:at]):
+        return [field for before, field in itertools.pairwise(fields) if before.text in ("-C", "--work-tree")]
+    if "--cached" in texts or "--dry-run" in texts or _is_harmless(command, texts):
+        return []
+    if command not in _GIT_PATHS:
+        return None
+    return _pathspecs(command, rest, texts)
+
+
+def _git_outputs(command: str, rest: list[Field]) -> list[Field]:
+    return _outputs("git", rest if command in _GIT_OUTPUT else [one for one in rest if one.text not in ("-o", "-O")])
+
+
+def _is_harmless(command: str, texts: list[str]) -> bool:
+    head = texts[0] if texts else ""
+    if command == "reset":
+        return not {"--hard", "--merge", "--keep"} & set(texts)
+    if command in ("stash", "worktree", "submodule", "bisect", "lfs", "sparse-checkout"):
+        return head in ("list", "show", "drop", "clear", "status", "log")
+    if command == "checkout":
+        return head in ("-b", "-B", "--orphan") and len(texts) == 2
+    if command == "switch":
+        return head in ("-c", "-C", "--create") and len(texts) == 2
+    return command == "restore" and "--staged" in texts and "--worktree" not in texts
+
+
+def _pathspecs(command: str, rest: list[Field], texts: list[str]) -> list[Field] | None:
+    if "--" in texts:
+        return rest[texts.index("--") + 1 :] or None
+    operands = _operands(f"git {command}", rest)
+    if command in ("rm", "mv", "restore"):
+        found: list[Field] = []
+        for field in operands:
+            head = re.split(r"[*?\[]", field.text)[0]
+            found.append(Field(head, exact=field.exact and head == field.text and ":" not in head))
+        return found or None
+    if command == "clean":
+        return operands or None
+    # Without "--" git takes a name for a branch first; one with a suffix is far more likely a file.
+    likely = [f for f in operands if f.exact and LIKE_FILE.fullmatch(f.text)]
+    return likely if command == "checkout" and likely and len(likely) == len(operands) else None
+
+
+def is_formatter(verb: str) -> bool:
+    """Whether it is known to change what it is given, and nothing else."""
+    return verb in _FORMATTERS
