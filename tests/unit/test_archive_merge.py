@@ -80,6 +80,8 @@ def _tool(status: str, **state: Any) -> dict[str, Any]:
         ("a running call's facts are replaced", _tool("running", metadata={"a": "x"}), _tool("running", metadata={"b": "y"}), True, True),
         ("a finished call's facts go and its output comes", _tool("completed", metadata={"a": "x"}, output=""), _tool("completed", metadata={}, output="y"), True, True),
         ("a fact grows while another is stripped", _tool("completed", metadata={"before": "b", "diff": "x"}), _tool("completed", metadata={"diff": "xy"}), False, True),
+        ("an attachment is replaced by its name", _tool("completed", attachments=[{"url": "data:,x"}]), _tool("completed", attachments=[{"filename": "x.png"}]), False, True),
+        ("facts beside the state take another form", {**_tool("completed"), "metadata": {"before": "b"}}, {**_tool("completed"), "metadata": {"patch": "@@"}}, False, True),
         ("an output among the facts is cut to its head", _tool("completed", metadata={"output": "a\nb\nc"}), _tool("completed", metadata={"output": "a"}), False, False),
         ("an output is cut, its lines are indented", _tool("completed", output="  a \nb\n" + "c" * 40), _tool("completed", output="  a\n[the rest is cut]"), False, True),
         ("an output is cut, the notice begins with an ellipsis", _tool("completed", output="a\nb\nc\n" + "d" * 40), _tool("completed", output="a\n… 3 lines more\nb"), False, True),
@@ -139,13 +141,15 @@ def test_the_newest_diffs_of_a_turn_win_however_little_they_say() -> None:
     assert merge.choose_message(old, {"id": "m", "role": "user", "summary": {"diffs": []}}) == (True, True)
     assert merge.choose_message(old, {"id": "m", "role": "user"}) == (False, False)
     assert merge.choose_message({"id": "m", "role": "user"}, old) == (True, False)
-    assert merge.choose_message({"id": "m", "role": "user", "summary": {"diffs": []}}, old) == (True, False)
+    prompt = {"id": "m", "role": "user", "agent": "build"}
+    assert merge.choose_message(prompt, prompt | {"summary": {"diffs": []}}) == (True, False)
 
 
 def test_leaves_are_the_texts_of_a_record_and_all_of_a_calls_input() -> None:
     call = _tool("completed", input={"offset": 1, "all": False, "note": None, "status": "s", "text": " "}, output="o")
     assert list(merge.leaves(call)) == ["bash", "1", "false", "s", "o"]
-    assert list(merge.leaves({"id": "p", "type": "text", "text": "t", "files": ["a", "b"], "size": 3})) == [
+    names = ("id", "sessionID", "messageID", "parentID", "callID", "type", "status", "role", "raw")
+    assert list(merge.leaves(dict.fromkeys(names, "x") | {"text": "t", "files": ["a", "b"], "size": 3})) == [
         "t",
         "a",
         "b",
