@@ -102,7 +102,7 @@ def _measure(module: dict[str, Any], jobs: int, *, again: bool) -> Result:
         (work / name).symlink_to(HERE / name)
     _configure(work, source, module)
     result = Result()
-    _inside_functions(work, jobs, result)
+    _inside_functions(work, source, jobs, result)
     _constants(work, source, module, result)
     return result
 
@@ -132,17 +132,16 @@ def _configure(work: Path, source: str, module: dict[str, Any]) -> None:
     (work / "pyproject.toml").write_text("".join((project, "\n[tool.mutmut]\n", *lines)), encoding="utf-8")
 
 
-def _inside_functions(work: Path, jobs: int, result: Result) -> None:
+def _inside_functions(work: Path, source: str, jobs: int, result: Result) -> None:
     before = [name for name, outcome in _outcomes(work) if outcome in SURVIVED]
     _run(work, jobs)
     if before:
         _run(work, jobs, *(name for name, outcome in _outcomes(work) if name in before and outcome in SURVIVED))
-    for name, outcome in _outcomes(work):
-        if outcome == "not checked":
-            raise SystemExit(f"mutmut did not test {name}")
-        result.total += 1
-        if outcome in SURVIVED:
-            result.survivors.append(_shown(name, _mutmut(work, "show", name).stdout))
+    outcomes = _outcomes(work)
+    if any(outcome == "not checked" for _, outcome in outcomes):
+        raise SystemExit(f"mutmut did not test every mutant in {work}")
+    result.total += len(outcomes)
+    result.survivors += _described(work, source, [name for name, outcome in outcomes if outcome in SURVIVED])
 
 
 def _run(work: Path, jobs: int, *names: str) -> None:
@@ -161,12 +160,27 @@ def _mutmut(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([BIN / "mutmut", *arguments], cwd=work, capture_output=True, text=True, check=False)
 
 
-def _shown(name: str, diff: str) -> Mutant:
-    """A mutant by the lines of its diff, which, unlike mutmut's numbers, outlive other changes of the function."""
-    function = name.rpartition("__mutmut_")[0].rpartition(".")[2].removeprefix("x").lstrip("ǁ").replace("ǁ", ".")
+def _described(work: Path, source: str, names: list[str]) -> list[Mutant]:
+    """Mutants by the lines of their diffs, which, unlike mutmut's numbers, outlive other changes of the function.
+
+    `mutmut show` does the same for one mutant a process.
+    """
+    program = f"""
+import json, sys
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+print(json.dumps([get_diff_for_mutant(name, path={source!r}) for name in json.load(sys.stdin)]))
+"""
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, cwd=work, input=json.dumps(names), capture_output=True, text=True, check=True)
+    return [_described_by(name, diff) for name, diff in zip(names, json.loads(run.stdout), strict=True)]
+
+
+def _described_by(name: str, diff: str) -> Mutant:
+    function = name.rpartition("__mutmut_")[0].rpartition(".")[2]
+    function = function[2:].replace("ǁ", ".") if "ǁ" in function else function.removeprefix("x_")
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
     before, after = ([line[1:].strip() for line in lines if line[0] == sign] for sign in "-+")
-    return Mutant(function.removeprefix("_") if "ǁ" not in name else function, " ".join(before), " ".join(after))
+    return Mutant(function, " ".join(before), " ".join(after))
 
 
 def _constants(work: Path, source: str, module: dict[str, Any], result: Result) -> None:

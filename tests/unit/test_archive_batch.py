@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def queued(batch: Batch, stage: str) -> list[str]:
     prefix = keys.outbox(stage, 0, "").split(b":")[:2]
     found = sorted(key for key, value in batch.changes.items() if key.split(b":")[:2] == prefix and value is not None)
     for key in found:
-        del batch.changes[key]
+        assert (batch.changes.pop(key) or b"").split()[0] in {b"h1", b"h2"}  # the message's hash
     return [keys.unescape(key.split(b":")[3].decode()) for key in found]
 
 
@@ -90,6 +91,18 @@ def test_of_several_sources_the_newest_generation_wins_then_the_last_update(
     entry = stored(batch, keys.session_meta("ses_1"))
     assert (entry["title"], entry["source"], entry["generation"]) == (f"{winner[0]} {winner[2]}", *winner[:2]), case
     assert entry["sources"] == sorted({stored_as[0], read_as[0]})
+
+
+@pytest.mark.parametrize(("generation", "wins"), [(1, False), (2, True), (3, True)])
+def test_a_session_of_an_archive_that_named_no_source_gives_way_to_its_generation(
+    batch: Batch, generation: int, wins: bool
+) -> None:
+    batch.session(session(title="old", updated=START + 9), "db", 2)
+    entry = stored(batch, keys.session_meta("ses_1"))
+    del entry["source"]
+    batch.put(keys.session_meta("ses_1"), records.dumps(entry))
+    batch.session(session(title="new"), "db", generation)
+    assert (stored(batch, keys.session_meta("ses_1"))["title"] == "new") is wins
 
 
 @pytest.mark.parametrize("name", ["project_id", "directory", "title", "version"])
@@ -145,6 +158,28 @@ def test_a_session_is_deleted_when_its_last_source_has_dropped_it(batch: Batch) 
         assert (entry["sources"], entry["deleted"]) == (left, deleted)
     assert batch.session(session(), "db", 2)
     assert stored(batch, keys.session_meta("ses_1"))["deleted"] is None
+
+
+def test_a_session_without_messages_may_be_reverted_and_read_badly(batch: Batch) -> None:
+    assert batch.message_ids("ses_1") == []
+    batch.session(replace(session(), raw=b'{"note": "\xff"}'), "db", 2)
+    assert stored(batch, keys.session_meta("ses_1"))["raw"] == '{"note": "\ufffd"}'
+    assert batch.session(session(revert={"messageID": "msg_1"}), "db", 2)
+    assert batch.session_extra("ses_1", {"reverts": [1]}, [])
+    assert outdated(batch) == set()
+
+
+def test_a_message_that_the_order_names_and_nobody_knows_stops_nothing(batch: Batch) -> None:
+    batch.put(keys.session_order("ses_1"), b'["msg_lost"]')
+    assert batch.places("ses_1") == set()
+    put(batch, message(id="msg_1", created=START))
+    assert batch.message_ids("ses_1") == ["msg_lost", "msg_1"]
+    state = stored(batch, keys.message_state("msg_1"))
+    del state["edits"]  # as an early archive has it
+    batch.put(keys.message_state("msg_1"), records.dumps(state))
+    assert batch.places("ses_1") == set()
+    batch.renew_edits("msg_1", [write(1, "/w/a", "x")])
+    assert batch.places("ses_1") == {"/w/a"}
 
 
 # -- messages --------------------------------------------------------------------------------------------------------
@@ -216,8 +251,9 @@ def test_the_two_messages_behind_one_are_indexed_again_with_it(batch: Batch) -> 
     put(batch, message(id="msg_2", created=START + 2), hash_="h2")
     assert queued(batch, "lexical") == ["msg_4", "msg_3", "msg_2"]
     assert queued(batch, "semantic") == ["msg_2"]
-    put(batch, message(id="msg_5", created=START + 5), hash_="h2")
-    assert queued(batch, "lexical") == ["msg_5"]
+    for id_, expected in (("msg_4", ["msg_5", "msg_4"]), ("msg_5", ["msg_5"])):
+        put(batch, message(id=id_, created=START + int(id_[-1])), hash_="h2")
+        assert queued(batch, "lexical") == expected
 
 
 def test_a_dropped_message_leaves_the_order_and_the_others_are_indexed_again(batch: Batch) -> None:
