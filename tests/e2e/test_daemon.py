@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, snapshot, words
-from tests.make_opencode import T0, Database, Database2, JsonStore, text
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.stores.make_opencode import T0, Database, Database2, JsonStore, text
 
 SOON_S = 8
 """A new directory is noticed at the next look after the watch, every two seconds; the rest follows at once."""

@@ -23,8 +23,8 @@ from daemon.control import endpoint, identity
 from daemon.errors import ConfigError
 from daemon.mcp.service_access import Asking
 from daemon.recall.query.request import CALLS
-from tests.daemon_process import Daemon, _toml
-from tests.make_opencode import one_written_file
+from tests.support.processes.daemon_process import Daemon, _toml
+from tests.support.stores.make_opencode import one_written_file
 
 SERVED, MEANT = "/work/served", "/work/meant"
 WAYS = ("environment", "default file", "--config")
