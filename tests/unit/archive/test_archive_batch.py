@@ -14,8 +14,8 @@ from daemon import records
 from daemon.archive import Archive, keys
 from daemon.archive.batch import Batch
 from daemon.model import FileEdit, Message
-from tests.records import START, message, session, text
-from tests.replaying import at, copy, move, write
+from tests.support.stores.records import START, message, session, text
+from tests.support.stores.replaying import at, copy, move, write
 
 
 @pytest.fixture
