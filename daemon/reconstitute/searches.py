@@ -7,7 +7,7 @@ no query (design section 4, cache:search). What recall had to warn of is handed 
 from __future__ import annotations
 
 from daemon.archive import Archive
-from daemon.errors import BadRequest, ReconstituteError
+from daemon.errors import BadRequest, Retry, Skip
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.recall.search import Recall
@@ -67,7 +67,7 @@ class Searches:
                 answer = self._recall.search(query[:_LONGEST], limit=_CANDIDATES, filters=filters)
             except BadRequest:
                 raise
-            except ReconstituteError as error:  # the pages can do without recall's ranks, and say so
+            except (Retry, Skip) as error:  # the pages can do without recall's ranks, and say so
                 self._warn(f"recall did not answer: {error}")
                 self._is_over = True
                 return {}

@@ -10,7 +10,7 @@ from itertools import islice
 
 from daemon.archive import Archive
 from daemon.display import counted, one_line
-from daemon.errors import BadRequest, IndexBroken, Retry
+from daemon.errors import BadRequest, Retry
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
@@ -99,7 +99,7 @@ class Looking:
             found = self._recall.search(asked.query, limit=asked.limit, filters=filters)
         except BadRequest:
             raise
-        except (IndexBroken, Retry) as error:  # the owner of the index was told; other tools still answer
+        except Retry as error:  # the owner of the index was told; other tools still answer
             self.warnings.append(f"a search of the model was not answered: {redact(str(error))}")
             raise BadRequest(
                 "search does not work at the moment; use read_message, list_files, file_history"

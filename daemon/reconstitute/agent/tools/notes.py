@@ -7,7 +7,7 @@ shown, and nothing that the very question it is asked for was answered with: a m
 from __future__ import annotations
 
 from daemon.display import counted
-from daemon.errors import BadRequest, IndexBroken, Retry
+from daemon.errors import BadRequest, Retry
 from daemon.reconstitute.agent.note_blocks import note_block
 from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.agent.tools import schemas
@@ -40,7 +40,7 @@ class Noted:
             found = self._notes.search(
                 asked.query, _MOST, target=self._target, question_id=self._question_id, moment=self._moment
             )
-        except (IndexBroken, Retry) as error:  # the owner of the index was told; other tools still answer
+        except Retry as error:  # the owner of the index was told; other tools still answer
             warning = f"a search of the model in notes was not answered: {redact(str(error))}"
             if warning not in self._warnings:
                 self._warnings.append(warning)
