@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon import redact
-from daemon.redact import custom, known, marker, redact_value
+from daemon.redact import known, marker, redact_value
 
 TOKEN = "gh" + "p_" + "a1B2" * 9
 WORD = "vq7Rm2xZk9Lp"
@@ -18,9 +18,9 @@ GITHUB, PASSWORD, COOKIE = marker("github", TOKEN), marker("password", WORD), ma
 
 @pytest.fixture
 def configured() -> Iterator[None]:
-    custom.configure(["x+"], [])
+    known.configure(["x+"], [])
     yield
-    custom.configure([], [])
+    known.configure([], [])
 
 
 def test_a_marker_is_made_of_the_kind_and_the_hash_of_the_secret() -> None:
@@ -109,8 +109,8 @@ def test_what_is_nested_too_deep_becomes_its_text() -> None:
 
 
 def test_the_fingerprint_changes_with_what_the_user_configured(configured: None) -> None:
-    assert redact.fingerprint() == f"{redact.VERSION} {custom.fingerprint()}"
-    custom.configure([], [])
+    assert redact.fingerprint() == f"{redact.VERSION} {known.fingerprint()}"
+    known.configure([], [])
     assert redact.fingerprint() == redact.VERSION
 
 
