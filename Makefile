@@ -21,6 +21,9 @@ coverage: .venv/.ready       ## run every test and measure which code the tests 
 laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
 	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")
 
+mutants: .venv/.ready        ## break the code in many small ways and check that a test fails each time (ONLY=publish.journal,redact AGAIN=1)
+	@$(BIN)/python tools/mutants.py --only "$(ONLY)" $(if $(AGAIN),--again)
+
 matrix: .venv/.ready         ## the main job from the built wheel on every supported Python that is installed (ONLY=newest: one)
 	@ONLY=$(ONLY) $(BIN)/python tools/matrix.py
 
