@@ -28,9 +28,10 @@ from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
 from daemon.reconstitute import output, passages
 from daemon.reconstitute.agent.all_questions import Asked, Rounds
-from daemon.reconstitute.agent.context.case import Case, Holdings
-from daemon.reconstitute.agent.estimate import LARGE_CALLS, Estimate
+from daemon.reconstitute.agent.context.opening import Case
+from daemon.reconstitute.agent.limits import LARGE_CALLS, Estimate
 from daemon.reconstitute.agent.notes import Notes
+from daemon.reconstitute.agent.tools import Holdings
 from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts import gather
 from daemon.reconstitute.look import Look

@@ -28,10 +28,9 @@ from daemon.index.semantic.collection import Semantic
 from daemon.ingest import Upkeep
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.notes import Notes
+from daemon.reconstitute.agent.notes import Note, Notes, notes_of
 from daemon.reconstitute.agent.outcomes import Kept, Outcome
 from daemon.reconstitute.answer import Answer, Source, Statement
-from daemon.reconstitute.note import Note, notes_of
 from tests.make_opencode import JsonStore, session, text, user
 
 SHOP, BARN = "/home/dev/shop", "/home/dev/barn"

@@ -18,15 +18,13 @@ from daemon.chat import ChatModel, ModelUnavailable
 from daemon.model import Json
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.agent import about, trajectory
-from daemon.reconstitute.agent.context.case import Case, Holdings
 from daemon.reconstitute.agent.context.facts import keys
-from daemon.reconstitute.agent.context.token_budget import total
-from daemon.reconstitute.agent.estimate import Estimate
-from daemon.reconstitute.agent.limits import Limits
-from daemon.reconstitute.agent.outcomes import Kept, Outcome, merged
-from daemon.reconstitute.agent.reply_cache import Cached
+from daemon.reconstitute.agent.context.opening import Case
+from daemon.reconstitute.agent.limits import Estimate, Limits, total
+from daemon.reconstitute.agent.outcomes import CachedModel, Kept, Outcome, merged
 from daemon.reconstitute.agent.single_question import Asker, Opening
 from daemon.reconstitute.agent.summaries import Summaries, size
+from daemon.reconstitute.agent.tools import Holdings
 from daemon.reconstitute.agent.tools.schemas import schemas
 from daemon.reconstitute.answer import NOTHING, Record
 from daemon.reconstitute.questions import Question
@@ -75,7 +73,7 @@ class Rounds:
     ) -> None:
         """`trouble` says why nothing is to be asked now: there is no model, or it is to wait."""
         self._holdings, self._archive, self._section = holdings, holdings.archive, section
-        self._model = None if model is None else Cached(model, holdings.archive)
+        self._model = None if model is None else CachedModel(model, holdings.archive)
         self._trouble = self._reason = trouble
         self._failures = 0
         self._limits = Limits.of(section)
@@ -219,7 +217,7 @@ class Rounds:
         return None if was is None else (was, is_same)
 
     def _asked(
-        self, model: Cached, asker: Asker, ask: _Ask, record: Record, was: Outcome | None, *, is_same: bool
+        self, model: CachedModel, asker: Asker, ask: _Ask, record: Record, was: Outcome | None, *, is_same: bool
     ) -> Outcome:
         """What was kept, where it may stand, else what the model says now."""
         found = self._standing(model, asker, ask, was, is_same=is_same)
@@ -229,7 +227,7 @@ class Rounds:
         return asker.ask(model, ask.question, found, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
 
     def _standing(
-        self, model: Cached, asker: Asker, ask: _Ask, was: Outcome | None, *, is_same: bool
+        self, model: CachedModel, asker: Asker, ask: _Ask, was: Outcome | None, *, is_same: bool
     ) -> Outcome | Opening:
         """What was kept, where it may stand, else how the question is to begin."""
         stands = was is not None and was.may_stand(model.fingerprint, str(self._limits), self._now())
