@@ -40,7 +40,7 @@ from daemon.publish.edits import PageLook
 from daemon.recall.catalog import Catalog
 from daemon.recall.ranking.candidates import finish
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.look import Look
+from daemon.reconstitute.output import Look
 from daemon.redact import custom, known
 
 _LOG = log.get("engine")

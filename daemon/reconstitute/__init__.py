@@ -24,6 +24,7 @@ from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page, Target
+from daemon.moments import parse_moment
 from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
 from daemon.reconstitute import output, passages
@@ -32,16 +33,14 @@ from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.agent.limits import LARGE_CALLS, Estimate
 from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.agent.tools import Holdings
-from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts import gather
-from daemon.reconstitute.look import Look
-from daemon.reconstitute.moment import parse_moment, tree_suffix
+from daemon.reconstitute.output import Look, tree_suffix
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.passages import Extractor, Findings, Passage
-from daemon.reconstitute.questions import Question, of
+from daemon.reconstitute.questions import Question, of_target
 from daemon.reconstitute.recover import Recovered, recover
-from daemon.reconstitute.scope import Scope, collect
+from daemon.reconstitute.scope import Conversations, Scope, collect
 from daemon.reconstitute.searches import Searches
 from daemon.records import digest, dumps
 from daemon.redact import redact
@@ -222,7 +221,7 @@ class Reconstitution:
             scope=scope,
             histories=histories,
             files=files,
-            questions=of(target, [file.relative for file in files]),
+            questions=of_target(target, [file.relative for file in files]),
             searches=Searches(
                 self._archive, self._recall, path, scope, target.at, is_early=bool(self._ground["pending"])
             ),

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from daemon.app.calls.runs import AnswerCalls
 from daemon.cli.subcommands.trajectory import command
-from daemon.publish.notes import composed
+from daemon.publish.edits import composed
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.context import opening
 from daemon.reconstitute.agent.context.blocks import clean

@@ -12,7 +12,7 @@ from daemon.files import Files
 from daemon.reconstitute.agent.context import opening
 from daemon.reconstitute.agent.context.blocks import clean, fenced, label, name
 from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
-from daemon.reconstitute.pages import content
+from daemon.reconstitute.pages.file import display_content
 from daemon.reconstitute.scope import collect
 from tests.hostile.blocks_read import read
 from tests.hostile.payloads import SECRET, SPLIT
@@ -66,7 +66,7 @@ def test_a_secret_that_unseen_characters_hide_is_replaced_everywhere():
     ):
         assert "[REDACTED:" in shown.replace("\\", "")
         assert SECRET[4:20] not in shown.replace("\ufffd", "")
-    of_file = content.shown(f"token\n{SPLIT}\n".encode())
+    of_file = display_content(f"token\n{SPLIT}\n".encode())
     assert "[REDACTED:" in str(of_file.text)
     assert any("Secrets" in note for note in of_file.notes)
 

@@ -27,7 +27,7 @@ from daemon.chat.ollama import OllamaChat, ToolsRefused
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.publish.notes import composed
+from daemon.publish.edits import composed
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.limits import Ended

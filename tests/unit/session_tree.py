@@ -8,12 +8,12 @@ from typing import Any
 
 from daemon.model import Page
 from daemon.reconstitute.answer import Record, Statement
-from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts.session import assemble, sizes
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.facts.values import Facts
-from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.recover import Recovered
+from daemon.reconstitute.scope import Conversations
 from tests.unit.found_out import material
 from tests.unit.recorded_sessions import Recorded, call
 

@@ -33,7 +33,7 @@ from rich_facts import rich
 from daemon import markdown
 from daemon.reconstitute.answer import OUTDATED, unchecked
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.statements import NOT_FOUND, WAITS
 from daemon.reconstitute.passages import NOTHING
 

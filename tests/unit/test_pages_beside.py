@@ -6,7 +6,7 @@ import pytest
 from found_out import SECRET, file, material, pages
 from markup import links
 
-from daemon.reconstitute.pages.content import MOST_BESIDE, MOST_SHOWN
+from daemon.reconstitute.pages.file import MOST_BESIDE, MOST_SHOWN
 from daemon.reconstitute.pages.layout import Layout
 from daemon.reconstitute.recover import State
 

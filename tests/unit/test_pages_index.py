@@ -16,9 +16,9 @@ from daemon.model import Page
 from daemon.publish import MANIFEST, publish
 from daemon.reconstitute.answer import OUTDATED
 from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.changes import Logged, Summary, page
 from daemon.reconstitute.pages.index import Entry, from_json, index, publish_index, to_json
-from daemon.reconstitute.pages.render import Renderer
 
 LOGGED = Logged(AT, "Build", "sessions/a.md", "Build a cart.", 0, "cart.py")
 SHOP = Entry("home/dev/shop", ROOT, "Sells mugs.", False, 3, {"proven": 2, "stale": 1}, AT)

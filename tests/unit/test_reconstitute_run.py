@@ -18,7 +18,7 @@ from daemon.model import Json, Target
 from daemon.moments import written
 from daemon.opencode.discover import Sources
 from daemon.reconstitute import Reconstitution
-from daemon.reconstitute.moment import tree_suffix
+from daemon.reconstitute.output import tree_suffix
 from tests.page_links import broken
 from tests.taking_in import intake_of
 

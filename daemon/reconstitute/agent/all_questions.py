@@ -17,7 +17,8 @@ from daemon import config
 from daemon.chat import ChatModel, ModelUnavailable
 from daemon.model import Json
 from daemon.recall.answer.snippet import counted
-from daemon.reconstitute.agent import about, trajectory
+from daemon.reconstitute import questions
+from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.context.facts import keys
 from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.agent.limits import Estimate, Limits, total
@@ -199,7 +200,7 @@ class Rounds:
         several = [folder for folder in often if len(inside[folder]) > 1]
         busiest = sorted(several, key=lambda folder: (-often[folder], folder))[: self._section.folders]
         ordered = sorted(busiest, key=lambda folder: (-folder.count("/"), folder))
-        return [(about.folder(folder), posixpath.join(case.path, folder)) for folder in ordered]
+        return [(questions.of_folder(folder), posixpath.join(case.path, folder)) for folder in ordered]
 
     def _one(self, asker: Asker, kept: Kept, ask: _Ask, record: Record) -> tuple[Outcome, bool] | None:
         """Its outcome, and whether that is current; None where there is none yet. `record` is what was found so far."""
@@ -255,7 +256,7 @@ class Rounds:
 def _recorded(case: Case, done: _Done) -> list[tuple[Question, str]]:
     """What was newly recorded, and not described or asked about yet."""
     record = merged(done.values())
-    asks = [(about.path(posixpath.relpath(path, case.path)), path) for path, _ in record.recorded]
+    asks = [(questions.of_path(posixpath.relpath(path, case.path)), path) for path, _ in record.recorded]
     return [(q, path) for q, path in asks if path not in record.descriptions and q.id not in done]
 
 
