@@ -36,11 +36,11 @@ from daemon.ingest import Intake, Taken, Upkeep, events
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
-from daemon.publish.edits import PageLook
+from daemon.publish.edits import PageChangeCheck
 from daemon.recall.catalog import Catalog
 from daemon.recall.ranking.candidates import finish
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.output import Look
+from daemon.reconstitute.output import ChangeCheck
 from daemon.redact import custom, known
 
 _LOG = log.get("engine")
@@ -86,9 +86,9 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self._embedding = threading.Lock()
         self.grounds: dict[str, Json] = {}
         """By target: what its last run stood on (app.ground)."""
-        self.looks: dict[str, Look] = {}
-        """By target that is kept up to date: whether its pages may have to be made again (reconstitute.look)."""
-        self.index_look: PageLook | None = None
+        self.looks: dict[str, ChangeCheck] = {}
+        """By target that is kept up to date: whether its pages may have to be made again."""
+        self.index_look: PageChangeCheck | None = None
 
         self.on_taken: Callable[[Taken], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
@@ -374,9 +374,9 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
             began = time.time_ns()
             made = self._reconstitution(who, stood)
             result = made.run(target, progress, at=at)
-            if target.refresh == "continuous" and made.look is not None:
-                self.looks[target.path] = made.look
-                self.index_look = PageLook(self.config.output_dir, "", began)
+            if target.refresh == "continuous" and made.change_check is not None:
+                self.looks[target.path] = made.change_check
+                self.index_look = PageChangeCheck(self.config.output_dir, "", began)
         if stood["pending"] and target.refresh == "once":
             result["warnings"].append(f"made without {', '.join(missing(stood))}; a later run may tell more")
         return result

@@ -87,7 +87,7 @@ def stamp(path: str) -> Stamp | None:
     return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-class PageLook:
+class PageChangeCheck:
     """The pages of one tree, as they were when a run that began at `began_ns` had published them."""
 
     def __init__(self, output_root: Path, folder: str, began_ns: int) -> None:

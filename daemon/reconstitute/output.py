@@ -14,7 +14,7 @@ from daemon.errors import BadRequest, OutputRefused
 from daemon.files.disk import Disk
 from daemon.model import Json, Page
 from daemon.publish import publish
-from daemon.publish.edits import SLACK_NS, PageLook, Stamp, stamp
+from daemon.publish.edits import SLACK_NS, PageChangeCheck, Stamp, stamp
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Record
 from daemon.reconstitute.pages import Renderer
@@ -40,11 +40,11 @@ class _File:
     known: Stamp | tuple[()] | None
 
 
-class Look:
+class ChangeCheck:
     """What a run that began at `began_ns` (epoch ns) said of the disk, and the pages it published in `folder`."""
 
     def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
-        self._pages = PageLook(output_root, folder, began_ns)
+        self._pages = PageChangeCheck(output_root, folder, began_ns)
         self._files = [_file(one, began_ns) for one in files]
 
     def has_changed(self) -> bool:

@@ -39,7 +39,7 @@ _Done: TypeAlias = dict[str, tuple[Outcome, bool]]
 
 
 @dataclass(slots=True)
-class Asked:
+class QuestionRun:
     """What came of it. `calls` are the model calls made, `unanswered` the questions to ask in `later_s` seconds."""
 
     record: Record = NOTHING
@@ -58,7 +58,7 @@ class _Ask:
     parts: list[str]
 
 
-class Rounds:
+class AllQuestions:
     """Asks one model, or, with None, keeps what was answered before. `now` is epoch ms; `clock` counts seconds."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Rounds:
         self._pulsed = clock()
         self._event: Json = {}
 
-    def ask(self, case: Case) -> Asked:
+    def ask(self, case: Case) -> QuestionRun:
         """Everything about it. Raises only what `progress` raises to break off."""
         kept, asker = Kept(self._archive, case.path, case.suffix), self._asker(case)
         deadline = self._clock() + self._section.target_minutes * 60
@@ -122,7 +122,7 @@ class Rounds:
         record = replace(record, descriptions=summaries.files | record.descriptions, summaries=summaries.sessions)
         known = keys(case.facts)
         struck = {key: reason for key, reason in record.struck.items() if key in known}
-        return Asked(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
+        return QuestionRun(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
 
     def estimate(self, case: Case) -> Estimate:
         """What `ask` would cost now; the model is asked nothing.

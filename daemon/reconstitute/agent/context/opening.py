@@ -20,10 +20,10 @@ from daemon.reconstitute.agent.context.blocks import PLAIN, Block, clean, fenced
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.context.messages import message_block
 from daemon.reconstitute.facts import Facts
+from daemon.reconstitute.passages import QuestionSearch
 from daemon.reconstitute.questions import Question
 from daemon.reconstitute.recover import Recovered
 from daemon.reconstitute.scope import Scope
-from daemon.reconstitute.searches import Searches
 
 VERSION = "4"
 _ABOVE = "(the path quoted above)"
@@ -121,7 +121,7 @@ class Case:
     histories: Sequence[FileHistory]
     files: Sequence[Recovered]
     questions: Sequence[Question]
-    searches: Searches
+    searches: QuestionSearch
     quoted: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By question id: the messages whose passages answer a person's own question without a model, best first."""
     facts: Facts = field(default_factory=Facts)
