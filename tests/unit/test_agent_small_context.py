@@ -16,7 +16,7 @@ from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent.limits import Ended, room
-from daemon.reconstitute.agent.outcomes import Kept
+from daemon.reconstitute.agent.outcomes import OutcomeStore
 from daemon.reconstitute.agent.single_question import evidence_budget
 from daemon.reconstitute.questions import CODE
 
@@ -42,7 +42,7 @@ def test_a_model_with_a_small_context_is_asked_every_question(tokens: int, tmp_p
                 who=Who(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
             )  # fmt: skip
             assert run.run(Target(SHOP))["model_calls"] >= len(CODE)
-        kept = Kept(made.archive, SHOP, "")
+        kept = OutcomeStore(made.archive, SHOP, "")
         outcomes = [kept.get(question.id) for question in CODE]
     assert [outcome.ended for outcome in outcomes if outcome is not None] == [Ended.ANSWERED] * len(CODE)
 

@@ -19,7 +19,7 @@ from daemon.reconstitute.agent.context.blocks import utc
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.notes import Notes
-from daemon.reconstitute.agent.outcomes import Kept, Outcome
+from daemon.reconstitute.agent.outcomes import Outcome, OutcomeStore
 from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
 from daemon.reconstitute.agent.tools.schemas import TOOLS
 from daemon.reconstitute.answer import Answer, Source, Statement
@@ -352,9 +352,9 @@ def notes(house: Recorded) -> Notes:
 
     recipes = Statement("Recipes belong in Postgres.", "They are many.", (source("msg_0007"), source("msg_0008")))
     menu = Statement(FORGED, "", (source("msg_0008"),), (f"{KITCHEN}/menu.md",))
-    Kept(house.archive, KITCHEN, "").put(outcome("decisions", recipes, descriptions={menu.paths[0]: menu}))
+    OutcomeStore(house.archive, KITCHEN, "").put(outcome("decisions", recipes, descriptions={menu.paths[0]: menu}))
     carts = Statement("Carts belong in Redis.", f"The token is {SECRET}.", (source("msg_0001"),))
-    Kept(house.archive, SHOP, "").put(outcome("decisions", carts))
+    OutcomeStore(house.archive, SHOP, "").put(outcome("decisions", carts))
     made = Notes(house.archive, lambda: house.vectors.notes, house.embedder)
     assert made.fill(lambda _event: None) == []
     return made

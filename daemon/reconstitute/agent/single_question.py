@@ -58,7 +58,7 @@ class Opening:
     entries: Mapping[str, str]
 
 
-class Asker:
+class QuestionRunner:
     """Asks about one case. `now` is epoch ms, for the trajectories; `clock` counts seconds."""
 
     def __init__(
