@@ -21,10 +21,7 @@ from typing import Any
 from unittest import mock
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
-
-from fake_ollama import FakeOllama  # noqa: E402 - found by the line above
-from make_opencode import Database, assistant, session, text, tool, user  # noqa: E402
+sys.path.insert(0, str(CHECKOUT))
 
 from daemon import reconstitute  # noqa: E402
 from daemon.app.one_shot import OneShot  # noqa: E402
@@ -32,6 +29,8 @@ from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E40
 from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Target  # noqa: E402
+from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402 - found by the line above
+from tests.support.stores.make_opencode import Database, assistant, session, text, tool, user  # noqa: E402
 
 START = 1_780_000_000_000
 FOLDER = "/proj/depot"

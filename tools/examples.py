@@ -15,10 +15,7 @@ import tomllib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
-
-from evident_model import EvidentModel, scripted  # noqa: E402 - found by the line above
-from fake_ollama import FakeOllama  # noqa: E402
+sys.path.insert(0, str(CHECKOUT))
 
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
@@ -26,6 +23,8 @@ from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
 from daemon.publish import MANIFEST  # noqa: E402
+from tests.support.servers.evident_model import EvidentModel, scripted  # noqa: E402 - found by the line above
+from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402
 
 EXAMPLES = CHECKOUT / "examples"
 MODEL = "scripted-example"

@@ -25,16 +25,15 @@ from markdown_it import MarkdownIt
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TESTS = CHECKOUT / "tests"
-sys.path[:0] = [str(CHECKOUT), str(TESTS)]
-
-from evident_model import scripted  # noqa: E402 - found by the line above
-from fake_ollama import FakeOllama  # noqa: E402
+sys.path.insert(0, str(CHECKOUT))
 
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
+from tests.support.servers.evident_model import scripted  # noqa: E402 - found by the line above
+from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402
 
 SAMPLES = TESTS / "fixtures"
 LEAST, LEAST_WITH_MODEL = 0.8, 0.95

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 
 OUTDATED = "There is newer evidence than this."
 """The end of a statement's reason when what it stands on has changed since."""

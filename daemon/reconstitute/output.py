@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.errors import BadRequest, OutputRefused
 from daemon.files.disk import Disk
 from daemon.model import Json, Page
 from daemon.publish import publish
 from daemon.publish.edits import SLACK_NS, PageChangeCheck, Stamp, stamp
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Record
 from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.index import from_json, publish_index, to_json

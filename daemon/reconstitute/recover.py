@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from daemon.display import visible
+from daemon.display import counted, visible
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk, compare
 from daemon.files.fragments import Fragments
@@ -19,7 +19,6 @@ from daemon.files.grade import DIFF, SNAPSHOT
 from daemon.files.history import LOST_FOLDER
 from daemon.files.trees import above
 from daemon.model import Operation
-from daemon.recall.answer.snippet import counted
 from daemon.redact import redact
 
 _SNAPSHOTS = frozenset({SNAPSHOT, DIFF})

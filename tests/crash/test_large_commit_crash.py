@@ -11,7 +11,7 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.model import Message
-from tests.make_opencode import JsonStore, assistant, session, text
+from tests.support.stores.make_opencode import JsonStore, assistant, session, text
 
 pytestmark = pytest.mark.crash
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from daemon.archive import Archive
 from daemon.archive.store import Store
 from daemon.opencode.json_tree import JsonTree
-from tests.taking_in import intake_of
+from tests.support.stores.intake import intake_of
 
 left, write = int(sys.argv[2]), Store.write
 def killed(self, changes):

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk
-from tests.evident_model import EvidentModel, Said
-from tests.fake_ollama import FakeOllama
-from tests.make_opencode import JsonStore
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.servers.evident_model import EvidentModel, Said
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.make_opencode import JsonStore
 
 DECIDED = "We decided on drip lines instead of sprinklers because the leaves must stay dry."
 SCRIPT = EvidentModel(

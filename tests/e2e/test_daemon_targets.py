@@ -11,9 +11,9 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.publish.edits import CLOSE
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.make_opencode import JsonStore, session
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.stores.make_opencode import JsonStore, session
 
 NOTES = f"{PROJECT}/notes.md"
 DAY_MS = 86_400_000

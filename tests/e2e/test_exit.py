@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.make_opencode import one_written_file
+from tests.support.stores.make_opencode import one_written_file
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -44,7 +44,7 @@ SLOW_LOAD = """
     # Loading the model takes longer than a question may.
     import time
     from daemon.embed.builtin import Builtin
-    from daemon.recall import search, ask
+    from daemon.recall import search
     search.Recall.__init__.__kwdefaults__["budget_s"] = 0.8
 
     def load(self, loaded=Builtin._load):

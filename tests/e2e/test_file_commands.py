@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import CHECKOUT, Daemon, until
 from tests.e2e.talk import PROJECT, Talk
-from tests.make_opencode import T0, JsonStore
+from tests.support.processes.daemon_process import CHECKOUT, Daemon, until
+from tests.support.stores.make_opencode import T0, JsonStore
 
 FILES = {
     "plain.lua": "x = 1\n",

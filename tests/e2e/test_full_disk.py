@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.make_opencode import Database
-from tests.small_disk import SmallDisk, with_small_disks
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.processes.small_disk import SmallDisk, with_small_disks
+from tests.support.stores.make_opencode import Database
 
 MB = 1 << 20
 LONG = 60_000
@@ -77,7 +77,7 @@ class Running:
         assert status["pid"] == self.pid
         for number, name in enumerate(self.asked):
             if f"{words(number)}" in self.wording(name):
-                assert [hit["message_id"] for hit in self.daemon.search(words(number))] == [name]
+                assert [hit["messageID"] for hit in self.daemon.search(words(number))] == [name]
         assert self.daemon.terminate()[0] == 0
         with Archive(self.daemon.archive_dir) as archive:
             assert sorted(archive.all_message_ids()) == sorted(self.asked)
@@ -107,7 +107,7 @@ def test_reading_waits_for_room(request, tmp_path: Path, disk, running) -> None:
     said = service.daemon.ask("status").stdout
     assert "full since" in said
     assert "reading and capturing" in said
-    assert [hit["message_id"] for hit in service.daemon.search(words(0))] == service.asked[:1]
+    assert [hit["messageID"] for hit in service.daemon.search(words(0))] == service.asked[:1]
     small.make_room()
     service.goes_on()
 

@@ -13,7 +13,7 @@ from daemon.config.sections import ArchiveSection
 from daemon.control.calls import silent
 from daemon.model import Target
 from tests.conftest import SAMPLES, unpack
-from tests.page_links import broken, slugs
+from tests.support.pages.page_links import broken, slugs
 
 LEAST_SESSIONS = 10
 

@@ -23,9 +23,9 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.conftest import unpack
-from tests.daemon_process import CHECKOUT, Daemon
 from tests.e2e.talk import Talk
-from tests.make_opencode import T0, JsonStore, session, text, user
+from tests.support.processes.daemon_process import CHECKOUT, Daemon
+from tests.support.stores.make_opencode import T0, JsonStore, session, text, user
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -18,10 +18,10 @@ from daemon.reconstitute.facts.values import Entry, Facts, Need, Purpose, key
 from daemon.reconstitute.pages import Renderer, changes
 from daemon.reconstitute.pages.index import index
 from daemon.reconstitute.scope import Conversations, Scope
-from tests.unit import rich_facts
-from tests.unit.found_out import AT, ROOT, file, hostile, source, statement
-from tests.unit.recorded_sessions import Recorded
-from tests.unit.session_tree import hostile_session
+from tests.support.pages import rich_facts
+from tests.support.pages.page_material import AT, ROOT, file, hostile, source, statement
+from tests.support.pages.session_tree import hostile_session
+from tests.support.stores.recorded_sessions import Recorded
 
 HOME = "home/dev/shop"
 _IDS = {"session_id", "message_id", "message_ids", "prompt_id", "part_id", "last_session", "forked_from", "child"}

@@ -24,9 +24,9 @@ from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Rule, key
-from tests.fake_ollama import FakeOllama
 from tests.hostile.blocks_read import told
-from tests.unit.recorded_sessions import MINUTE, Recorded, call, recorded
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, recorded
 
 HOME = "/home/dev/shop"
 SAID = "Never delete the backups of the shop."

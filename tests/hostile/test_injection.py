@@ -33,8 +33,8 @@ from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
 from tests.hostile.payloads import SECRET
 from tests.hostile.planted import FOLDERS
 from tests.hostile.skeleton import skeleton
-from tests.page_links import broken
-from tests.unit.markup import foreign_html, kinds, links
+from tests.support.pages.markup import foreign_html, kinds, links
+from tests.support.pages.page_links import broken
 
 TEMPLATE_MARKS = (
     "<|im_start|>", "<|im_end|>", "<|eot_id|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<s>", "<start_of_turn>",

@@ -21,13 +21,13 @@ from typing import Any
 import chromadb
 import pytest
 from chromadb.config import Settings
-from opencode import OpenCode, make_project
-from recorded import Recorded, differences, read_source
-from scenario import Scenario, Turn, expected
-from scripted_model import ScriptedModel
 
 from daemon.archive import STAGES, Archive
-from tests.daemon_process import Daemon
+from tests.live.opencode import OpenCode, make_project
+from tests.live.recorded import Recorded, differences, read_source
+from tests.live.scenario import Scenario, Turn, expected
+from tests.live.scripted_model import ScriptedModel
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.crash, pytest.mark.timeout(600)]
 
@@ -174,7 +174,7 @@ def _last_clean_run(seen: Aftermath) -> None:
     seen.daemon.wait_for_results(2)
     seen.status = seen.daemon.status()
     for token in seen.holder:
-        seen.hits[token] = [hit["message_id"] for hit in seen.daemon.search(token)]
+        seen.hits[token] = [hit["messageID"] for hit in seen.daemon.search(token)]
     seen.exit_code, _ = seen.daemon.terminate()
 
 

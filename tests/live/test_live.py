@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import OpenCode, make_project
-from recorded import Recorded, differences, read_quiet_source, read_source
-from scenario import Scenario, Turn, expected
-from scripted_model import ScriptedModel, Step
 
 from daemon.archive import Archive
-from tests.daemon_process import Daemon, waiting
+from tests.live.opencode import OpenCode, make_project
+from tests.live.recorded import Recorded, differences, read_quiet_source, read_source
+from tests.live.scenario import Scenario, Turn, expected
+from tests.live.scripted_model import ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon, waiting
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -149,7 +149,7 @@ def test_every_finished_message_is_searchable_within_two_seconds(
 
 
 def test_a_word_is_found_in_the_message_that_holds_it_and_in_no_other(run: LiveRun) -> None:
-    assert {token: [hit["message_id"] for hit in hits] for token, hits in run.hits.items()} == {
+    assert {token: [hit["messageID"] for hit in hits] for token, hits in run.hits.items()} == {
         token: [message] for token, message in run.holder.items()
     }
 

@@ -24,10 +24,10 @@ from typing import Any
 import httpx
 import ollama
 import pytest
-from opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
-from scripted_model import ScriptedModel, Step
 
-from tests.daemon_process import CHECKOUT, until
+from tests.live.opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
+from tests.live.scripted_model import ScriptedModel, Step
+from tests.support.processes.daemon_process import CHECKOUT, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -7,7 +7,6 @@ answers, speaking one JSON object a turn. Only the provider is scripted; it cite
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +14,12 @@ from typing import Any
 
 import httpx
 import pytest
-from opencode import CHECKOUT, OpenCode, make_project
-from scripted_model import Call, ScriptedModel, Step
 
 from daemon.opencode_ids import OWN_SESSION_TITLE
-from tests.daemon_process import Daemon
-
-sys.path.insert(0, str(CHECKOUT / "tests"))
-from evident_model import EvidentModel, Said
+from tests.live.opencode import OpenCode, make_project
+from tests.live.scripted_model import Call, ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon
+from tests.support.servers.evident_model import EvidentModel, Said
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

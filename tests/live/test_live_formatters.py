@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from opencode import NotAvailableError, install, make_project
-from recovery_opencode import PATCHING_MODEL, Workshop
-from recovery_truth import Notes, Score, compare
-from scripted_model import MODEL, Call, ScriptedModel, Step
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.recovery_opencode import PATCHING_MODEL, Workshop
+from tests.live.recovery_truth import Notes, Score, compare
+from tests.live.scripted_model import MODEL, Call, ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

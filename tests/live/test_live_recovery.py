@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import make_project
-from recovery_opencode import Workshop
-from recovery_truth import Note, Notes, Score, compare, contents, moved
-from recovery_work import FROM_NOTHING, LITERAL, Bench, prepare, work, work_renamed
-from scripted_model import ScriptedModel
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.opencode import make_project
+from tests.live.recovery_opencode import Workshop
+from tests.live.recovery_truth import Note, Notes, Score, compare, contents, moved
+from tests.live.recovery_work import FROM_NOTHING, LITERAL, Bench, prepare, work, work_renamed
+from tests.live.scripted_model import ScriptedModel
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import JSON_TREE, SQLITE
-from opencode import NotAvailableError, install, make_project
-from recovery_opencode import Workshop
-from recovery_truth import Notes, Score, compare
-from recovery_work import Bench, bash, edit, read, write
-from scripted_model import ScriptedModel
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.conftest import JSON_TREE, SQLITE
+from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.recovery_opencode import Workshop
+from tests.live.recovery_truth import Notes, Score, compare
+from tests.live.recovery_work import Bench, bash, edit, read, write
+from tests.live.scripted_model import ScriptedModel
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import NotAvailableError
-from small_model import FORMED, NAME, PACKAGES, SmallModel, install
 
 from daemon.chat import BadReply, Reply
 from daemon.chat.actions import Actions
@@ -34,12 +32,14 @@ from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.outcomes import OutcomeStore
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.questions import CODE
-from tests.daemon_process import Daemon
 from tests.e2e.talk import PROJECT, Talk
-from tests.make_opencode import JsonStore
-from tests.unit.markup import foreign_html, parse, words
-from tests.unit.recorded_sessions import MINUTE, Recorded, recorded
-from tests.unit.recorded_sessions import call as tool
+from tests.live.opencode import NotAvailableError
+from tests.live.small_model import FORMED, NAME, PACKAGES, SmallModel, install
+from tests.support.pages.markup import foreign_html, parse, words
+from tests.support.processes.daemon_process import Daemon
+from tests.support.stores.make_opencode import JsonStore
+from tests.support.stores.recorded_sessions import MINUTE, Recorded, recorded
+from tests.support.stores.recorded_sessions import call as tool
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -23,7 +23,7 @@ from daemon.reconstitute.agent.tools.schemas import TOOLS
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.scope import Scope, collect
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
-from tests.unit.recorded_sessions import Recorded, call, recorded
+from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SHOP = "/home/dev/shop"
 SECRET = "ghp_" + "a1B2" * 9

@@ -19,10 +19,10 @@ from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
 from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
-from tests import make_opencode
-from tests.make_opencode import JsonStore, assistant, session, text
-from tests.small_disk import SmallDisk, with_small_disks
-from tests.taking_in import intake_of
+from tests.support.processes.small_disk import SmallDisk, with_small_disks
+from tests.support.stores import make_opencode
+from tests.support.stores.intake import intake_of
+from tests.support.stores.make_opencode import JsonStore, assistant, session, text
 
 MB = 1 << 20
 

@@ -18,7 +18,7 @@ from httpcore._backends.sync import SyncStream
 import daemon
 from daemon.errors import ConfigError, ModelUnavailable
 from daemon.ollama_server import OllamaServer, Refused, Shown, _Deadline, full_name
-from tests.fake_ollama import DIGEST, FakeOllama, Turn, call
+from tests.support.servers.fake_ollama import DIGEST, FakeOllama, Turn, call
 
 MODELS = {"chat:8b": DIGEST, "plain:latest": "cd" * 32}
 

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from daemon import config
 from daemon.chat import ChatModel, ModelUnavailable
+from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute import questions
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.context.facts import keys

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
 from daemon.index import NoteMatch, NoteRow, NotesIndex
 from daemon.model import Json, Vector
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.agent.context.blocks import clean
 from daemon.reconstitute.agent.outcomes import Outcome, outcomes
 from daemon.reconstitute.answer import Statement

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.chat.tokens import of_text
-from daemon.recall.answer.snippet import counted, one_line
+from daemon.display import counted, one_line
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.context.ledger import VerifiedNotes
 from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.archive import Archive
+from daemon.display import one_line
 from daemon.model import Hit, Json, Kind, Section
-from daemon.recall.answer.snippet import one_line
 from daemon.reconstitute.agent.context.blocks import (
     LEAST,
     Block,

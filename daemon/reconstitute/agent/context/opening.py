@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from daemon.archive import Archive
 from daemon.chat.tokens import of_text
+from daemon.display import one_line
 from daemon.files import FileHistory
 from daemon.files.trees import is_beneath
 from daemon.model import OllamaMessage
-from daemon.recall.answer.snippet import one_line
 from daemon.reconstitute.agent.context.blocks import PLAIN, Block, clean, fenced, name, utc
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.context.messages import message_block

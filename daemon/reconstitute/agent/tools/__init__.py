@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from daemon import records
+from daemon.display import counted
 from daemon.errors import BadRecord, BadRequest
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 from daemon.recall.query.arguments import read
 from daemon.reconstitute.agent.context.blocks import clean, cut, label, name
 from daemon.reconstitute.agent.limits import Ended

@@ -6,8 +6,8 @@ question, and nothing that answered the very question being asked: a model must 
 
 from __future__ import annotations
 
+from daemon.display import counted
 from daemon.errors import BadRequest, IndexBroken, Retry
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.agent.context.blocks import LEAST, clean, fenced, name, room, shorten, size, utc
 from daemon.reconstitute.agent.notes import Note
 from daemon.reconstitute.agent.tools import schemas

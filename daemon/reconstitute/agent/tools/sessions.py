@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 
+from daemon.display import counted, one_line
 from daemon.errors import BadRequest, IndexBroken, Retry
 from daemon.index import Filters
-from daemon.recall.answer.snippet import counted, one_line
+from daemon.model import Hit
+from daemon.recall.search import SearchResults
 from daemon.reconstitute.agent.context.blocks import clean, cut, name, utc
 from daemon.reconstitute.agent.context.ledger import VerifiedNotes
 from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page
@@ -50,8 +52,35 @@ class SessionTools:
         )
         if not self._sessions and not request.everywhere:
             raise BadRequest("no recorded session is about this folder; search with everywhere: true")
+        results = self._search(request, filters)
+        hits, others = results.hits, tuple[Hit, ...]()
+        if request.kinds and len(hits) < request.limit:  # who names a kind wants to see what there is of it
+            shown = {hit.message_id for hit in hits}
+            others = self._evidence.holdings.recall.newest(filters, request.limit - len(hits), shown)
+        missing = 0
+        for hit in (*hits, *others):
+            block = hit_block(self._archive, hit, min(_WIDEST_HIT, result.room))
+            if block is None:
+                missing += 1
+            else:
+                result.add_block(self._ledger.add(block))
+        if not hits and not others:
+            hint = "" if request.everywhere else "; everywhere: true searches all sessions"
+            result.add_line(f"Nothing was found. Try other words, or fewer{hint}.")
+        elif missing:
+            result.add_line(f"{counted(missing, 'result')} more did not fit; ask for fewer, or for something narrower.")
+        else:
+            result.add_line("These are excerpts; read_message and read_context show more.")
+        if others:
+            last = "last result is" if len(others) == 1 else f"last {len(others)} results are"
+            result.add_line(f"Note: the {last} just the newest other messages of kind {' or '.join(request.kinds)}.")
+        for warning in results.warnings:
+            # It may repeat words of the query, which are the model's.
+            result.add_line(f"Note: {one_line(clean(warning))}.")
+
+    def _search(self, request: schemas.SearchSessions, filters: Filters) -> SearchResults:
         try:
-            found = self._evidence.holdings.recall.search(request.query, limit=request.limit, filters=filters)
+            results = self._evidence.holdings.recall.search(request.query, limit=request.limit, filters=filters)
         except BadRequest:
             raise
         except (IndexBroken, Retry) as error:  # the owner of the index was told; other tools still answer
@@ -59,26 +88,9 @@ class SessionTools:
             raise BadRequest(
                 "search does not work at the moment; use read_message, list_files, file_history"
             ) from error
-        for warning in found.degraded:
+        for warning in results.degraded:
             self._evidence.warn(warning)
-        missing = 0
-        for hit in found.hits:
-            block = hit_block(self._archive, hit, min(_WIDEST_HIT, result.room))
-            if block is None:
-                missing += 1
-            else:
-                result.add_block(self._ledger.add(block))
-        if not found.hits:
-            hint = "" if request.everywhere else "; everywhere: true searches all sessions"
-            result.add_line(f"Nothing was found. Try other words, or fewer{hint}.")
-        elif missing:
-            result.add_line(f"{counted(missing, 'result')} more did not fit; ask for fewer, or for something narrower.")
-        else:
-            result.add_line("These are excerpts; read_message and read_context show more.")
-        for warning in found.warnings:
-            result.add_line(
-                f"Note: {one_line(clean(warning))}."
-            )  # it may tell words of the query, which are the model's
+        return results
 
     def read_message(self, request: schemas.ReadMessage, result: Result) -> None:
         message_id = self._visible(request.message_id)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from daemon import markdown
+from daemon.display import counted
 from daemon.files import Revision
 from daemon.files.end_states import OUTSIDE
 from daemon.files.history import OBSERVATIONS, REVERTED
 from daemon.files.line_diffs import unified
 from daemon.files.states import Change, Entry, file_history
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import evidence, said

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon import markdown, records
+from daemon.display import counted
 from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall, pretty
 from daemon.markdown import Markdown, code, fence, inline
 from daemon.markdown.blocks import blocks, quote
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_FOLDED, MOST_TEXT
 from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.reconstitute.pages.layout import anchor
