@@ -8,6 +8,7 @@ happens, and also when the client hangs up, the session is kept for its next tur
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -15,12 +16,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from daemon import log
-from daemon.adapter import history, plainly, prompts
+from daemon.adapter import history, prompts
 from daemon.adapter.language import ENGLISH, language_of
 from daemon.adapter.request import Asked
 from daemon.adapter.responses import Figures
 from daemon.adapter.sessions import Lease, Sessions
-from daemon.adapter.visible import Visible
 from daemon.chat import OnText, Reply, ToolCall
 from daemon.chat.action_text import parse, prose_of, without_thinking
 from daemon.chat.actions import names_of
@@ -34,6 +34,8 @@ _LEAST_S = 1.0
 UNKNOWN = ToolCall("unknown", {})
 _Turn = tuple[str, tuple[ToolCall, ...]]
 """The text of an answer, or its calls."""
+_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
+_OPENINGS = ("<think", "<thought", "<reasoning")
 
 
 class HungUp(ReconstituteError):  # noqa: N818 - not a failure
@@ -206,7 +208,7 @@ class Exchange:
     def _named(self) -> _Turn:
         """A call of the tool that the user named; raises BadReply where there is no such thing."""
         asked = self._turns[-1]["content"] if self._turns and self._turns[-1]["role"] == "user" else ""
-        call = plainly.asked_for(asked, self._asked.tools)
+        call = prompts.named_tool(asked, self._asked.tools)
         if call is None:
             raise BadReply("the reply cannot be used, and no tool was named by itself")
         return "", (call,)
@@ -266,3 +268,49 @@ class Exchange:
             if self._is_off and session_id:
                 raise HungUp("the client hung up")
             self._session_id = session_id
+
+
+class Visible:
+    """Passes pieces of one text on; `told` is what was passed on so far."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        """With None nothing is told, and all of the text is left for the end."""
+        self.told = ""
+        self._on_text = on_text
+        self._held = ""
+
+    def begin(self) -> None:
+        """Another text comes, in place of one of which nothing was told yet."""
+        self._held = ""
+
+    def take(self, piece: str) -> None:
+        """One more piece."""
+        if self._on_text is None:
+            return
+        self._held += piece
+        if not self.told:
+            self._held = _after_thinking(self._held)
+        if self._held and not _may_be_thinking(self._held, is_first=not self.told):
+            self.told += self._held
+            piece, self._held = self._held, ""
+            self._on_text(piece)
+
+    def rest(self, content: str) -> str:
+        """What is left to tell of the whole text."""
+        if content.startswith(self.told):
+            return content[len(self.told) :]
+        return ""  # it was told with words that do not count: a model that tried in between to call what is not there
+
+    def shown(self, content: str) -> str:
+        """All that the client will have been told."""
+        return self.told + self.rest(content)
+
+
+def _after_thinking(text: str) -> str:
+    while (thought := _THOUGHT.match(text)) is not None:
+        text = text[thought.end() :]
+    return text.lstrip()
+
+
+def _may_be_thinking(text: str, *, is_first: bool) -> bool:
+    return is_first and any(opening.startswith(text[: len(opening)]) for opening in _OPENINGS)

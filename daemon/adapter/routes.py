@@ -22,11 +22,11 @@ from starlette.routing import Route
 
 from daemon.adapter import request as reading
 from daemon.adapter import responses
-from daemon.adapter.catalog import Catalog, UnknownModel
 from daemon.adapter.delivery import Deliveries, Event, Lines, Piece, in_thread
 from daemon.adapter.exchange import Exchange, HungUp, Said, Unanswered
 from daemon.adapter.guard import BODY_BYTES
 from daemon.adapter.request import Asked
+from daemon.adapter.responses import Catalog, UnknownModel
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, BadRequest, ContextLost, ReconstituteError, Retry

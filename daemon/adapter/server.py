@@ -10,14 +10,13 @@ from collections.abc import Callable
 
 import uvicorn
 
-from daemon.adapter.catalog import Catalog
-from daemon.adapter.connection import Connection
-from daemon.adapter.guard import Guard, is_loopback
+from daemon.adapter.guard import Connection, Guard, is_loopback
+from daemon.adapter.responses import Catalog
 from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer, Patience
 from daemon.config import Config
-from daemon.errors import ConfigError, ReconstituteError
+from daemon.errors import ConfigError, Retry
 
 _BACKLOG = 64
 _DRAIN_S = 3.0
@@ -130,7 +129,7 @@ def _tell(config: Config, adapter: Adapter, say: Say, warn: Say) -> None:
     try:
         adapter.sweep()
         models = [model.id for model in adapter.catalog.all()]
-    except ReconstituteError as error:
+    except Retry as error:
         warn(f"{error}; requests are answered with an error until then")
         return
     except RuntimeError:

@@ -26,8 +26,8 @@ from daemon.control import endpoint
 from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
-from daemon.errors import DiskFull, OutputRefused, ReconstituteError, Retry
-from daemon.ingest import Taken
+from daemon.errors import DiskFull, OutputRefused, Retry, Stop
+from daemon.ingest import ScanResult
 from daemon.model import Json
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
@@ -124,7 +124,7 @@ class Daemon:
             return
         self._intake.hint(path)
 
-    def _taken(self, taken: Taken) -> None:
+    def _taken(self, taken: ScanResult) -> None:
         self._jobs.taken(taken)
         if taken.changed or taken.removed:
             self._views.taken()
@@ -134,7 +134,7 @@ class Daemon:
         self._embed.wake()
 
     def _fatal(self, error: BaseException) -> None:
-        """The archive is corrupt: end, and say so; going on could only make it worse."""
+        """End with this message: the archive is corrupt, or the configuration is wrong."""
         _LOG.error("fatal", error=type(error).__name__, message=str(error))
         self._code = getattr(error, "exit_code", 1)
         if self._loop is not None and self._end is not None:
@@ -227,8 +227,8 @@ class Daemon:
             self._engine.archive.state("msg_none")
         except DiskFull:
             pass  # it waits for room
-        except ReconstituteError as error:
-            self._engine.report("archive", error)
+        except Stop as error:
+            self._fatal(error)
             return False
         overdue = [loop.beat.name for loop in self._loops if not loop.beat.is_alive]
         if overdue:

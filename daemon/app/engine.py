@@ -30,9 +30,10 @@ from daemon.control.calls import Progress, silent
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
 from daemon.embed.choose import choose
-from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy, SourceMissing
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, ReconstituteError, Retry, SourceBusy
 from daemon.filesystem.disk_space import DiskSpace, is_full
-from daemon.ingest import Intake, Taken, Upkeep, events
+from daemon.ingest import Intake, ScanResult, Upkeep
+from daemon.ingest.evidence import move_events
 from daemon.model import Json, Target
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
@@ -41,7 +42,7 @@ from daemon.recall.catalog import Catalog
 from daemon.recall.ranking.candidates import finish
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.output import ChangeCheck
-from daemon.redact import custom, known
+from daemon.redact import known
 
 _LOG = log.get("engine")
 _SEVERAL_FAILURES = 3
@@ -90,13 +91,13 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         """By target that is kept up to date: whether its pages may have to be made again."""
         self.index_look: PageChangeCheck | None = None
 
-        self.on_taken: Callable[[Taken], None] = lambda _: None
+        self.on_taken: Callable[[ScanResult], None] = lambda _: None
         """Told after every look at the sources, whoever asked for it: a continuous target may be concerned."""
-        custom.configure(config.redact.extra, config.redact.allow)
+        known.configure(config.redact.extra, config.redact.allow)
         self.archive = Archive(config.archive_dir)
         self.space = DiskSpace((config.archive_dir, config.archive_dir / "index"), config.limits.free_mb)
         try:
-            events.set_apart(self.archive)
+            move_events(self.archive)
             self.catalog = Catalog(self.archive)
             self.unindexed = Unindexed(self.archive, config.limits.indexed_kb)
             self.archive.large_files.free_mb = config.limits.free_mb
@@ -146,7 +147,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         self.recovery.close()
         self.upkeep.close()
         self.archive.close()
-        custom.configure((), ())
+        known.configure((), ())
 
     def __enter__(self) -> Self:
         return self
@@ -198,7 +199,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         hurry: bool = False,
         words: bool = True,
         progress: Progress | None = None,
-    ) -> Taken:
+    ) -> ScanResult:
         """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
 
         A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` snapshots are
@@ -209,7 +210,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
             DiskFull: there is no room; what was read until then is kept, the rest is read by the next look.
         """
         with self._taking:
-            total = Taken()
+            total = ScanResult()
             full: DiskFull | None = None
             for source in self.sources.refresh(anew=everything):
                 whole = everything or source.name in self._unread or source.name in self._doubted
@@ -220,7 +221,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                     self._unread[source.name] = str(error)
                     full = error
                     continue
-                except (SourceMissing, Retry, OSError) as error:
+                except (Retry, OSError) as error:
                     self._unread[source.name] = str(error)
                     since = self._locked.setdefault(source.name, time.monotonic())
                     # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.
@@ -258,7 +259,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
 
     def _take_from(
         self, source: Source, *, everything: bool, patient: bool, words: bool, progress: Progress | None
-    ) -> Taken:
+    ) -> ScanResult:
         last = time.monotonic()
 
         def step(done: int, of: int) -> None:
@@ -272,8 +273,8 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
 
         touched = source.touched()
         if everything or touched is None:
-            return self.intake.take(source, None, patient=patient, progress=step)
-        return self.intake.take(
+            return self.intake.scan(source, None, patient=patient, progress=step)
+        return self.intake.scan(
             source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
         )
 
@@ -283,7 +284,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
         if touched is None:
             self._doubted.add(source.name)
         elif touched:
-            self.on_taken(self.intake.take(source, touched, patient=patient))
+            self.on_taken(self.intake.scan(source, touched, patient=patient))
         if words:
             self.drain_lexical(within_s=_MOMENT_S)
 

@@ -18,7 +18,7 @@ from daemon.app.engine import Engine, Interrupted
 from daemon.app.loop import Beat
 from daemon.app.unindexed import MOST
 from daemon.embed.builtin import Builtin
-from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken, ReconstituteError
+from daemon.errors import BadInput, IndexBroken, Retry, Skip, Stop
 from daemon.filesystem.disk_space import is_full
 from daemon.index import LexicalIndex
 from daemon.model import Vector
@@ -122,7 +122,7 @@ class Loop(ABC):
                     rest = self.turn()
                 self._engine.space.go_on(self.beat.name)
                 self._failures = 0
-            except ArchiveCorrupt as error:
+            except Stop as error:
                 self._fatal(error)
                 return
             except Exception as error:  # noqa: BLE001 - a loop that dies silently is the worst failure of a daemon
@@ -267,7 +267,7 @@ class WordsLoop(Loop):
         self._read = index  # what fails now is read when somebody asks
         try:
             index.spellings("", 1)  # nothing is spelt like it, but the words are there
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             self._engine.index_failed("lexical", error)
         # By now most of what lives long is there. Looking through all of it held up questions by 57 ms now and then.
         gc.collect()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.calls import Progress
-from daemon.errors import DiskFull, IndexBroken, ReconstituteError
+from daemon.errors import DiskFull, IndexBroken, Retry, Skip
 from daemon.filesystem.disk_space import DiskSpace
 from daemon.index.semantic import health
 from daemon.ingest import Drained, Upkeep
@@ -122,7 +122,7 @@ class Indexing(ABC):
         """
         try:
             return self.upkeep.prepare_semantic(within_s)
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             self.index_failed("semantic", error)
             return False
 

@@ -15,9 +15,9 @@ from daemon.app import targets
 from daemon.app.engine import Engine, Interrupted
 from daemon.app.feeding import MODEL_S, Loop
 from daemon.app.ground import is_better
-from daemon.errors import ArchiveCorrupt, BadRequest, OutputRefused, ReconstituteError, Retry
+from daemon.errors import BadRequest, OutputRefused, ReconstituteError, Retry, Stop
 from daemon.filesystem.disk_space import is_full
-from daemon.ingest import Taken
+from daemon.ingest import ScanResult
 from daemon.model import Json, Target
 from daemon.redact import redact
 from daemon.requests import Claimed, Request, Requests
@@ -120,7 +120,7 @@ class JobLoop(Loop):
             self._due[path] = min(at, self._due.get(path, at))
         self.wake()
 
-    def taken(self, taken: Taken) -> None:
+    def taken(self, taken: ScanResult) -> None:
         """New evidence: continuous targets that it concerns will run."""
         if not taken.places and not taken.removed:
             return
@@ -231,7 +231,7 @@ class JobLoop(Loop):
             self._engine.take(everything=False, patient=False)
             results, errors = self._answers(claimed)
             self._end_request(claimed, results, errors)
-        except (Interrupted, ArchiveCorrupt):
+        except (Interrupted, Stop):
             self._requests.release(claimed)
             raise
         except Exception as error:
@@ -267,14 +267,14 @@ class JobLoop(Loop):
         """A result for each path, and what went wrong with those that failed.
 
         Raises:
-            Retry: the whole request is for later. Interrupted, ArchiveCorrupt: this is the end.
+            Retry: the whole request is for later. Interrupted, Stop: this is the end.
         """
         results: list[Json] = []
         errors: list[Exception] = []
         for request in claimed.requests:
             try:
                 results.append(self._answer(request))
-            except (Interrupted, ArchiveCorrupt, Retry):
+            except (Interrupted, Stop, Retry):
                 raise
             except Exception as error:
                 if is_full(error):
@@ -327,7 +327,7 @@ class JobLoop(Loop):
             result = self._engine.run_target(target, self._sign)
             self._took[target.path] = time.monotonic() - began
             self._unwritten.pop(target.path, None)
-        except (Interrupted, ArchiveCorrupt):
+        except (Interrupted, Stop):
             raise
         except Exception as error:
             if is_full(error):

@@ -15,8 +15,8 @@ from daemon.config import Config
 from daemon.control.calls import Progress, silent
 from daemon.display import counted
 from daemon.embed import Embedder
-from daemon.errors import DiskFull, ReconstituteError, Retry
-from daemon.ingest import Taken
+from daemon.errors import DiskFull, Retry, Skip
+from daemon.ingest import ScanResult
 from daemon.model import Json
 
 _EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
@@ -36,14 +36,14 @@ class OneShot(Engine):
         self._shown = progress
         self._began = time.monotonic()
 
-    def take(self, **options: Any) -> Taken:
+    def take(self, **options: Any) -> ScanResult:
         """As Engine; without room on the disk the answer is of what there is, and says so."""
         try:
             return super().take(**options)
         except DiskFull as error:
             self.space.pause("intake", error)
             self._unread.setdefault("disk", str(error))
-            return Taken()
+            return ScanResult()
 
     def status(self) -> Json:
         """See Service."""
@@ -98,7 +98,7 @@ class OneShot(Engine):
     def _open_semantic(self) -> None:
         try:
             self.upkeep.open_semantic()
-        except ReconstituteError as error:  # recall answers by words then, and says so
+        except (Retry, Skip) as error:  # recall answers by words then, and says so
             self.report("semantic index", error)
 
     # -- embedding -----------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class OneShot(Engine):
             self._progress({"phase": "embedding", "done": max(0, total - waiting), "total": max(total, waiting)})
             try:
                 done = self.drain_semantic(lambda: time.monotonic() >= until)
-            except ReconstituteError as error:  # the search that follows meets it as well, and says so
+            except (Retry, Skip) as error:  # the search that follows meets it as well, and says so
                 self.report("embedding", error)
                 return
             if not done.messages:

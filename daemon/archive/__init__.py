@@ -17,20 +17,24 @@ from typing import Self
 import numpy as np
 
 from daemon import records
-from daemon.archive import keys, migrate
+from daemon.archive import keys
 from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
-from daemon.archive.messages import merged, superseded
+from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import OwnRecords
 from daemon.archive.parts import drop_unnamed, large_records, parts_of
-from daemon.archive.secrets import KnownSecrets
-from daemon.archive.session_records import SessionRecords
+from daemon.archive.session_records import KnownSecrets, SessionRecords
 from daemon.archive.store import Store
+from daemon.errors import ArchiveCorrupt
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Session, Vector
+from daemon.model import Json, Message, OllamaMessage, Session, Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
+
+
+SCHEMA = 1
+"""The version of what is stored under which key."""
 
 
 def _now_ms() -> int:
@@ -53,7 +57,7 @@ class Archive(OwnRecords):
         self._write = threading.RLock()
         self._store = Store(directory)
         try:
-            migrate.bring_up_to_date(self._store)
+            _check_schema(self._store)
             self._store.drop_unfinished()
             drop_unnamed(self._store, self.large_files)
             self._count()
@@ -226,10 +230,6 @@ class Archive(OwnRecords):
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def file_edits(self, path: str) -> list[FileEdit]:
-        """All recorded changes and observations of an absolute path, in time order."""
-        return self.files.edits(path)
-
     def paths(self, prefix: str = "/") -> Iterator[str]:
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
         return self.files.paths(prefix)
@@ -331,6 +331,18 @@ class Archive(OwnRecords):
     def message_count(self) -> int:
         """How many messages there are; unlike `figures` it does not look at the files, which are many."""
         return self._counts.get("messages", 0)
+
+
+def _check_schema(store: Store) -> None:
+    """Stamp a new archive; refuse one of a newer schema, whose records we might misread."""
+    schema = store.get(keys.SCHEMA)
+    if schema is None:
+        store.write({keys.SCHEMA: str(SCHEMA).encode()})
+    elif int(schema) > SCHEMA:
+        raise ArchiveCorrupt(
+            f"the archive has schema {int(schema)}, this Reconstitute knows up to {SCHEMA}; "
+            f"upgrade Reconstitute, or name another archive.dir"
+        )
 
 
 def _session(entry: Json) -> Session:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
+from daemon.archive.paths import is_touched, unknown
 from daemon.exports import Export, jsonl, markdown
 from daemon.exports.sessions import Opened, opened, select
 from daemon.model import Json

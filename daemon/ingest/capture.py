@@ -7,7 +7,6 @@ What is left out has its reason: too large, limit reached, gone. OpenCode's file
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,8 +17,9 @@ from daemon import log, records
 from daemon.archive import Archive, Batch
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
-from daemon.filesystem import disk_space, regular_file
+from daemon.filesystem import disk_space
 from daemon.model import FileEdit, Json
+from daemon.opencode import tool_output
 from daemon.opencode.snapshots import Snapshots
 
 _LOG = log.get("capture")
@@ -112,7 +112,7 @@ class Capture:
 
     def want_file(self, batch: Batch, path: str, time_ms: int) -> None:
         """Queue a spilled tool output by the absolute path that the part names (``metadata.outputPath``)."""
-        if self._total and _spill_name(path) and self._objects.spill(path) is None:
+        if self._total and tool_output.file_name(path) and self._objects.spill(path) is None:
             self._objects.want(batch, path, self._entry(time_ms))
 
     def waiting(self) -> int:
@@ -314,7 +314,7 @@ class Capture:
     def _spill(self, path: str, entry: Json) -> bool:
         """One wanted spilled output; False where it may come yet or is being written."""
         try:
-            raw, changed = _first_spill(self._spills, _spill_name(path), self._most)
+            raw, changed = tool_output.read(self._spills, tool_output.file_name(path), self._most)
         except FileNotFoundError:
             if self._may_come(entry):
                 return False
@@ -338,47 +338,3 @@ class Capture:
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
-
-
-def _spill_name(path: str) -> str:
-    """The file's name in ``tool-output``, empty for a path elsewhere.
-
-    Only the name: a data directory that was moved still records the place where it once was.
-    """
-    folder, _, name = path.rpartition("/")
-    fits = path.startswith("/") and folder.endswith("/tool-output") and name not in ("", ".", "..") and "\0" not in name
-    return name if fits else ""
-
-
-def _first_spill(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | None, int]:
-    """As `_read_spill`, from the first of the data directories that has it.
-
-    Raises:
-        OSError: as there; one that tells of a file that is there goes before one that is not.
-    """
-    reason: OSError = FileNotFoundError()
-    for folder in folders:
-        try:
-            return _read_spill(folder, name, most)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            reason = error
-    raise reason
-
-
-def _read_spill(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:
-    """(content or None where it is larger than `most`, when it changed in ms); links are not followed.
-
-    Raises:
-        OSError: it is not there, or no plain file, or cannot be read.
-    """
-    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        file = regular_file.opened(name, folder=directory)
-    finally:
-        os.close(directory)
-    with file:
-        found = os.fstat(file.fileno())
-        raw = file.read(most + 1) if found.st_size <= most else b""
-    return (raw if found.st_size <= most and len(raw) <= most else None), found.st_mtime_ns // 1_000_000

@@ -1,7 +1,8 @@
-"""What becomes of the file evidence in records: edits, objects to be captured, and what belongs to whole sessions.
+"""The evidence in records: file edits, objects to be captured, and what belongs to whole sessions.
 
-Works inside the batch that holds the records it is drawn from, so that a crash leaves neither without the other. When
-this version draws more from records than the one that filled the archive, `renew` draws it again.
+It goes into the batch of the records it is drawn from, so that a crash leaves neither without the other. What an older
+version left undone in the archive is made up for: `renew` draws the file edits again, `move_events` tells events from
+messages.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from daemon.errors import BadRecord, SourceBusy
 from daemon.ingest.capture import Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
-from daemon.opencode.session_diff import session_diffs
+from daemon.opencode.database_v2 import TYPE, is_session_event, session_event
+from daemon.opencode.json_files import session_diffs
 from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
@@ -34,6 +36,7 @@ _RECENT_S = 2.0
 """Many sessions of one folder are looked at in a row: its configuration is read once for them."""
 
 Progress = Callable[[int, int], None]
+_EVENTS_NOTE = "events are no messages"
 
 
 class Evidence:
@@ -237,3 +240,38 @@ def _tree(session: Session, mark: Json) -> FileEdit:
     moment, place = records.integer(mark.get("time")), session.directory or "/"
     tree = records.text(mark.get("snapshot"))
     return FileEdit(place, moment, session.id, "", "", "revert", Operation.STEP, blob=tree)
+
+
+def move_events(archive: Archive) -> int:
+    """Keep as events what an archive of version 0.1 holds as empty answers, once; answers how many there were.
+
+    They are events of OpenCode 1.15 and 2, such as a change of the model. A session that has nothing else and no record
+    of its own was made up for them, and goes with them.
+    """
+    if archive.note(_EVENTS_NOTE):
+        return 0
+    batch, number = archive.batch(), 0
+    for message_id in list(archive.all_message_ids()):
+        state = archive.state(message_id)
+        message = archive.message(message_id) if state is not None and not state["parts"] else None
+        if message is None or not is_session_event(message_id, records.text(message.data.get(TYPE))):
+            continue
+        _move(archive, batch, message)
+        number += 1
+        if number % _AT_ONCE == 0:
+            archive.commit(batch)
+            batch = archive.batch()
+    archive.commit(batch)
+    archive.set_note(_EVENTS_NOTE, "1")
+    return number
+
+
+def _move(archive: Archive, batch: Batch, message: Message) -> None:
+    data = message.data
+    verbatim = records.dumps(data.get("v2", {}))
+    raw = session_event(message.session_id, message.id, records.text(data.get(TYPE)), data.get("time"), verbatim)
+    archive.beside.put_event(batch, message.session_id, message.id, raw)
+    batch.drop_message(message.id)
+    session = archive.session(message.session_id)
+    if session is not None and session.raw == b"{}" and not batch.message_ids(message.session_id):
+        batch.drop_session(message.session_id)

@@ -158,7 +158,7 @@ class Upkeep:
 
         Raises:
             IndexBroken: it could not be made to work even empty (the caller waits before trying again).
-            Retry: the model server or the Chroma server does not answer.
+            Retry: the model or the Chroma server does not answer.
         """
         with self._opening:
             if self._semantic is not None:
@@ -174,11 +174,11 @@ class Upkeep:
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
                     self._claim("semantic", place, embedder.fingerprint)
-            except Retry as error:
-                self.semantic_state = f"waiting: {error}"
-                raise
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
+                raise
+            except Retry as error:
+                self.semantic_state = f"waiting: {error}"
                 raise
             self.semantic_state = "ready"
             self._semantic = index
@@ -188,7 +188,7 @@ class Upkeep:
         """Read what makes its filtered questions quick, once it is open, for about so long; whether more is left.
 
         Raises:
-            IndexBroken, Retry: as any call of the index.
+            Retry: as any call of the index.
         """
         semantic = self._semantic
         return semantic is not None and not semantic.prepare(within_s)
@@ -341,5 +341,5 @@ def _count(index: LexicalIndex | SemanticIndex | NotesIndex | None) -> int | Non
     """None while there is none, or none that answers: the status must not fail with what it is to show."""
     try:
         return None if index is None else index.count()
-    except (IndexBroken, Retry):
+    except Retry:
         return None

@@ -16,10 +16,10 @@ from daemon import records
 from daemon.errors import BadRecord, SourceMissing
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
-from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit, projects, reverts
+from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit
 from daemon.opencode.connection import Connection
 from daemon.opencode.journal import Journal
-from daemon.opencode.shared import PIECE, Gathered, oversize
+from daemon.opencode.shared import PIECE, Gathered, orphan_record, oversize, pending_revert, project_record
 
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""
@@ -264,7 +264,7 @@ class Database:
         if raw is None and not parts:
             return Reading(None, (*problems, Problem(self._place(f"message {message_id}"), "gone, and not in events")))
         if raw is None:
-            raw = reverts.orphan_record(session_id, message_id, parts, int(time.time() * 1000))
+            raw = orphan_record(session_id, message_id, parts, int(time.time() * 1000))
         try:
             return Reading(records.message(raw, parts, session_id), tuple(problems), orphan=True)
         except BadRecord as error:
@@ -279,7 +279,7 @@ class Database:
         row = self._session_row(session_id) or {}
         if not records.text(row.get("revert")):
             return []
-        return reverts.pending(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
+        return pending_revert(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
 
     def todos(self, session_id: str) -> TodoList | None:
         """See Source. An empty one, too: OpenCode removes the rows of a list that was emptied."""
@@ -310,7 +310,7 @@ class Database:
         for row in self._connection.rows(f"SELECT {', '.join(map(_quoted, names))} FROM project ORDER BY id"):  # noqa: S608
             data = {name: _text(v) if isinstance(v, bytes) else v for name, v in zip(names, row, strict=True)}
             times = {"created": data.get("time_created"), "updated": data.get("time_updated")}
-            found.append(projects.project(data, times, records.dumps(data), folders.get(_text(data["id"]))))
+            found.append(project_record(data, times, records.dumps(data), folders.get(_text(data["id"]))))
         return found
 
     def _place(self, what: str) -> str:

@@ -20,8 +20,8 @@ from daemon.errors import BadRecord
 from daemon.model import Part
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
-from daemon.opencode.identifiers import time_of
-from daemon.opencode.reverts import pending
+from daemon.opencode.shared import pending_revert
+from daemon.opencode_ids import time_of
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
 _AT_ONCE = 500
@@ -308,7 +308,7 @@ def _removed(log: _Log, message_id: str, now: int) -> None:
 
 def _revert(log: _Log, told: list[Any], now: int) -> None:
     """One state of the session's `revert` after another: set, set elsewhere, taken back, or made final."""
-    marks = pending(dict(zip(("messageID", "partID", "snapshot", "diff"), told, strict=True)), now)
+    marks = pending_revert(dict(zip(("messageID", "partID", "snapshot", "diff"), told, strict=True)), now)
     before, log.revert = log.revert, replace(marks[0], is_exact=True) if marks else None
     if log.revert is None:
         if before is not None and not log.is_final:

@@ -17,9 +17,17 @@ from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files, projects, reverts
-from daemon.opencode.identifiers import time_of
-from daemon.opencode.shared import PIECE, Gathered, oversize
+from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files
+from daemon.opencode.shared import (
+    PIECE,
+    Gathered,
+    orphan_record,
+    oversize,
+    pending_revert,
+    project_record,
+    unreadable_project,
+)
+from daemon.opencode_ids import time_of
 
 
 class JsonTree:
@@ -248,7 +256,7 @@ class JsonTree:
         orphan = not os.path.lexists(path)
         try:
             raw = (
-                reverts.orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
+                orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
                 if orphan
                 else self._parse(path)[0]
             )
@@ -261,7 +269,7 @@ class JsonTree:
     def reverts(self, session_id: str) -> list[RevertMark]:
         """See Source. The tree tells only a pending one; its record was touched when it was made."""
         session = self.read_session(session_id)
-        return reverts.pending(records.load_object(session.raw).get("revert"), session.updated)
+        return pending_revert(records.load_object(session.raw).get("revert"), session.updated)
 
     def todos(self, session_id: str) -> TodoList | None:
         """See Source."""
@@ -283,9 +291,9 @@ class JsonTree:
             try:
                 raw, data = self._parse(Path(entry.path))
             except (BadRecord, SourceBusy) as error:
-                found.append(projects.unreadable_project(project_id, str(error)))
+                found.append(unreadable_project(project_id, str(error)))
                 continue
-            found.append(projects.project({"id": project_id} | data, records.table(data.get("time")), raw))
+            found.append(project_record({"id": project_id} | data, records.table(data.get("time")), raw))
         return found
 
     def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Sequence[Part]:

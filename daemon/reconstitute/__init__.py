@@ -18,7 +18,7 @@ from pathlib import Path
 
 from daemon import config
 from daemon.archive import Archive
-from daemon.archive.unknown import unknown
+from daemon.archive.paths import unknown
 from daemon.chat import ChatModel
 from daemon.display import counted
 from daemon.errors import ModelUnavailable, NotRecorded

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.errors import BadRequest, ReconstituteError
+from daemon.errors import BadRequest, Retry, Skip
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Kind
@@ -123,7 +123,7 @@ def _sentences(line: str) -> list[str]:
 def passages_of(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
     """What was said in the sessions."""
     for one in sessions:
-        for turn in one.turns[one.copied :]:  # a fork's copies are quoted from where they come
+        for turn in one.own_turns:  # a fork's copies are quoted from where they come
             kind = Kind.TASK if turn.is_command else Kind.PROMPT
             for text in split(turn.prompt):
                 yield Passage(text, kind, turn.prompt_id, one.id, one.title, turn.time)
@@ -245,7 +245,7 @@ class QuestionSearch:
                 answer = self._recall.search(query[:_LONGEST_QUERY], limit=_CANDIDATES, filters=filters)
             except BadRequest:
                 raise
-            except ReconstituteError as error:  # the pages can do without recall's ranks, and say so
+            except (Retry, Skip) as error:  # the pages can do without recall's ranks, and say so
                 self._warn(f"recall did not answer: {error}")
                 self._is_over = True
                 return {}

@@ -1,4 +1,4 @@
-"""Where the secrets of a text stand: every rule on every view of it, put together."""
+"""Finds the secrets of a text: every rule, applied to every view of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from daemon.redact import assignments, custom, known
+from daemon.redact import assignments, known
 from daemon.redact.forms import FORMS, cookies, encoded, private_keys
 from daemon.redact.rules import UNMISTAKABLE, VENDORS, Rule
 from daemon.redact.views import View, composed, lower, peeled, unwrapped
-
-SHAPES: tuple[Rule, ...] = (*VENDORS, *FORMS)
 
 _MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,20}:[0-9a-f]{8}\\?\]")
 """Also as Markdown escapes it: pages are redacted once more when they are written."""
@@ -64,12 +62,11 @@ def _plain(text: str, *, deep: bool) -> list[Span]:
     ]
     if deep:
         found += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
-    return [span for span in found if not custom.is_allowed(span.secret)]
+    return [span for span in found if not known.is_allowed(span.secret)]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from known.find(text)
-    yield from custom.find(text)
     yield from private_keys(text)
     runs = "\n".join(_LONG_RUN.findall(text))
     for rule in VENDORS:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from daemon.archive.unknown import similar
+from daemon.archive.paths import similar
 from daemon.cli import main
 from daemon.cli.commands import COMMANDS, reconstitute
 from daemon.cli.settings import Settings

@@ -23,7 +23,7 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.chat import BadReply, ModelUnavailable
-from daemon.chat.opencode.model import OpenCodeChat
+from daemon.chat.opencode import OpenCodeChat
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.opencode_ids import OWN_SESSION_TITLE
 from tests.live.opencode import CHECKOUT, OpenCode, make_project

@@ -20,8 +20,7 @@ import pytest
 
 from daemon.chat import BadReply, Reply
 from daemon.chat.actions import Actions
-from daemon.chat.fallback import ToolsOrActions
-from daemon.chat.ollama import OllamaChat, ToolsRefused
+from daemon.chat.ollama import OllamaChat, ToolsOrActions, ToolsRefused
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from daemon.app.calls.file_history import changes
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
+from daemon.archive.paths import is_touched, unknown
 from daemon.control.calls import FileContent, Progress, Take, silent
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row

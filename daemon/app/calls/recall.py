@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon.app.unindexed import Unindexed
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
+from daemon.archive.paths import is_touched, unknown
 from daemon.config import Config
 from daemon.control.calls import Progress, TakeText, silent
 from daemon.exports import Export

@@ -20,10 +20,9 @@ from typing import Any, Self
 from daemon import log
 from daemon.chat import ModelUnavailable, OnText, Reply
 from daemon.chat.opencode import folder as place
-from daemon.chat.opencode.following import Following, Patience
 from daemon.chat.opencode.http import SessionGone, Wire
-from daemon.chat.opencode.turn import Turn, reply_of
-from daemon.errors import OutputRefused, ReconstituteError
+from daemon.chat.opencode.turn import Following, Patience, Turn, reply_of
+from daemon.errors import OutputRefused
 from daemon.model import Json
 from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
 from daemon.records import integer, table, text
@@ -178,7 +177,7 @@ class OpenCodeServer:
             self._wire.ask("DELETE", f"/session/{session_id}", self.patience.delete, query=self._scope().where)
         except SessionGone:
             pass
-        except ReconstituteError as error:
+        except ModelUnavailable as error:
             _LOG.warning("session not deleted", session=session_id, reason=str(error))
             with self._lock:
                 self._left.add(session_id)
@@ -266,7 +265,7 @@ class OpenCodeServer:
         path = f"/session/{session_id}/abort"
         try:
             self._wire.ask("POST", path, self.patience.delete, query=self._scope().where)
-        except ReconstituteError as error:
+        except ModelUnavailable as error:
             _LOG.warning("turn not aborted", session=session_id, reason=str(error))
             return False
         return True

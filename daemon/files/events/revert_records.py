@@ -15,7 +15,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Session
-from daemon.opencode.reverts import pending
+from daemon.opencode.shared import pending_revert
 
 _ID = re.compile(r"[a-z]+_([0-9a-f]{12})")
 _SPAN = 1 << 48  # ids keep the low 48 bits of their clock
@@ -75,7 +75,7 @@ def _pending(session: Session) -> list[Json]:
         revert = records.loads(revert.encode()) if isinstance(revert, str) and revert else revert
     except BadRecord:
         return []
-    return [asdict(mark) for mark in pending(revert, session.updated)]
+    return [asdict(mark) for mark in pending_revert(revert, session.updated)]
 
 
 def _exact(marks: Iterable[Json]) -> list[Revert]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.errors import ReconstituteError
+from daemon.errors import Retry, Skip
 from daemon.index import Match
 from daemon.recall.ranking.fuse import FURTHER
 from daemon.recall.ranking.lists import STANDING, Found
@@ -194,7 +194,7 @@ def spread(
         is_by_words = wanted.mode == "hybrid" and not _fill(found, "semantic", wanted) & besides
         try:
             more = gather("smart" if is_by_words else wanted.mode, besides, time.monotonic() + wanted.within_s)
-        except ReconstituteError:  # its owner was told; there is an answer already
+        except (Retry, Skip):  # its owner was told; there is an answer already
             break
         found = together(found, more)
         finds = arranged(found)

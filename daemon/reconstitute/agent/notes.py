@@ -148,7 +148,7 @@ class Notes:
     def _tried(self, work: Callable[[], None]) -> list[str]:
         try:
             work()
-        except (IndexBroken, Retry) as error:
+        except Retry as error:
             self._failed(error)
             return [_later(f"what was found out: {redact(str(error))}")]
         return []

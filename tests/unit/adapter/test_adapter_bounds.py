@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from daemon.adapter import connection, guard
+from daemon.adapter import guard
 from daemon.adapter.server import Adapter
 from tests.support.servers.adapter_opencode import MODEL, ScriptedOpenCode, adapter, user
 
@@ -28,7 +28,7 @@ def opencode() -> Iterator[ScriptedOpenCode]:
 
 @pytest.fixture
 def served(opencode: ScriptedOpenCode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adapter]:
-    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(guard, "HEADER_SECONDS", 0.5)
     with adapter(opencode.url) as made:
         yield made
 
@@ -95,9 +95,9 @@ def test_an_answer_that_takes_longer_than_headers_may_is_given(
 def test_more_connections_than_may_be_are_refused_and_come_back(
     served: Adapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "HEADER_SECONDS", 30)
+    monkeypatch.setattr(guard, "HEADER_SECONDS", 30)
     with ExitStack() as stack:
-        held = [stack.enter_context(call(served)) for _ in range(connection.CONNECTIONS)]
+        held = [stack.enter_context(call(served)) for _ in range(guard.CONNECTIONS)]
         for one in held:
             one.sendall(GET)  # the headers are not complete: each stays open
         with call(served) as late:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.adapter import history, plainly, prompts
+from daemon.adapter import history, prompts
+from daemon.adapter.exchange import Visible
 from daemon.adapter.language import language_of
 from daemon.adapter.sessions import Sessions
-from daemon.adapter.visible import Visible
 from daemon.chat import ToolCall
 from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, Retry
@@ -89,12 +89,12 @@ PLAIN = {
 
 @pytest.mark.parametrize(("text", "call"), PLAIN.items())
 def test_a_tool_is_chosen_without_a_model_only_where_nothing_is_to_be_guessed(text: str, call: ToolCall | None) -> None:
-    assert plainly.asked_for(text, TOOLS) == call
+    assert prompts.named_tool(text, TOOLS) == call
 
 
 def test_a_tool_without_a_schema_needs_no_arguments() -> None:
-    assert plainly.asked_for("ping", [{"function": {"name": "ping"}}]) == ToolCall("ping", {})
-    assert plainly.asked_for("ping", [{"function": {"name": "ping", "parameters": None}}]) == ToolCall("ping", {})
+    assert prompts.named_tool("ping", [{"function": {"name": "ping"}}]) == ToolCall("ping", {})
+    assert prompts.named_tool("ping", [{"function": {"name": "ping", "parameters": None}}]) == ToolCall("ping", {})
 
 
 # -- history -----------------------------------------------------------------------------------------------------------

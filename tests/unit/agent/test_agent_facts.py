@@ -261,8 +261,8 @@ def test_a_strike_is_kept_with_the_answers_and_dropped_with_its_entry(
                     made.archive, made.recall(), Files(made.archive), tmp_path / "out",
                     who=Who(chat, "", Agent(folders=0, summaries=0)), clock=lambda: made.clock + 60 * MINUTE,
                 )  # fmt: skip
-                original = one._asked
-                one._asked = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign,func-returns-value]
+                original = one._ask_model
+                one._ask_model = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign,func-returns-value]
                 one.run(Target(SHOP))
                 return dict(asked[0].record.struck)
 

@@ -711,7 +711,7 @@ def test_a_file_of_which_lines_are_known_is_shown_with_its_gaps(house: Recorded)
 def test_over_real_sessions_every_file_and_message_can_be_shown_and_quoted(any_sample: Any, tmp_path: Path):
     with recorded(tmp_path / "state") as made, closing(Sources(any_sample.data_dir, 64)) as sources:
         for source in sources.refresh():
-            intake_of(made.archive, quiet_s=0, free_mb=0).take(source, patient=False)
+            intake_of(made.archive, quiet_s=0, free_mb=0).scan(source, patient=False)
         made.index()
         truth = any_sample.truth
         target = f"{truth['work']}/todo-api"

@@ -79,13 +79,13 @@ def test_a_model_call_may_take_longer_than_a_scan(daemon: Daemon) -> None:
         loop.beat.idle()
 
 
-def test_an_archive_that_does_not_answer_stops_the_pings(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corrupt_archive_ends_the_service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_message_id: str) -> None:
         raise ArchiveCorrupt("the archive failed a check")
 
     monkeypatch.setattr(daemon._engine.archive, "state", broken)
     assert not daemon._is_able()
-    assert daemon._engine.errors[-1]["where"] == "archive"
+    assert daemon._code == ArchiveCorrupt.exit_code
 
 
 def test_a_corrupt_archive_ends_the_daemon_with_its_own_exit_code(daemon: Daemon) -> None:

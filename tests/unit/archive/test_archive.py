@@ -163,8 +163,8 @@ def test_file_edits_come_back_in_time_order_and_a_newer_reading_replaces_them(ar
         message,
         edits=(edit("/p/b", 2, "prt_1"), edit("/p/a", 9, "prt_1"), edit("/p/a", 1, "prt_1", hunks=hunks)),
     )
-    assert [e.time for e in archive.file_edits("/p/a")] == [1, 9]
-    assert archive.file_edits("/p/a")[0] == edit("/p/a", 1, "prt_1", hunks=hunks)
+    assert [e.time for e in archive.files.edits("/p/a")] == [1, 9]
+    assert archive.files.edits("/p/a")[0] == edit("/p/a", 1, "prt_1", hunks=hunks)
     assert list(archive.paths("/p")) == ["/p/a", "/p/b"]
     more = make(assistant("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "ab"))
     put(archive, more, edits=(edit("/p/a", 9, "prt_1"),))

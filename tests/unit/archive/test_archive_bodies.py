@@ -135,7 +135,7 @@ def test_no_write_is_large_however_large_a_message_is(
     monkeypatch.setattr(Store, "write", measured)
     for number, source in enumerate(sources(tmp_path, parts, size)):
         with Archive(tmp_path / f"archive{number}") as archive:
-            intake_of(archive, quiet_s=0, free_mb=0).take(source, patient=False)
+            intake_of(archive, quiet_s=0, free_mb=0).scan(source, patient=False)
             message = archive.message("msg_1")
             assert message is not None
             assert isinstance(message.parts, Parts)
@@ -151,9 +151,9 @@ def test_a_large_message_read_again_changes_nothing(tmp_path: Path) -> None:
     for number, source in enumerate(sources(tmp_path, 3, 4 * MB)):
         with Archive(tmp_path / f"archive{number}") as archive:
             intake = intake_of(archive, quiet_s=0, free_mb=0)
-            assert intake.take(source, patient=False).changed == 2
+            assert intake.scan(source, patient=False).changed == 2
             archive.done(archive.outbox("lexical", 9))
-            assert intake.take(source, patient=False).changed == 0
+            assert intake.scan(source, patient=False).changed == 0
             assert archive.waiting("lexical") == 0
 
 
@@ -162,11 +162,11 @@ def test_what_a_large_message_loses_at_its_source_stays(tmp_path: Path) -> None:
     _fill(tree, 4, 3 * MB)
     with Archive(tmp_path / "archive") as archive:
         intake = intake_of(archive, quiet_s=0, free_mb=0)
-        intake.take(JsonTree(tree.storage), patient=False)
+        intake.scan(JsonTree(tree.storage), patient=False)
         (tree.storage / "part/msg_1/prt_0001.json").unlink()
         tree.part(text("prt_0002", "msg_1", "ses_1", ""))
         tree.part(text("prt_0004", "msg_1", "ses_1", "new"))
-        intake.take(JsonTree(tree.storage), patient=False)
+        intake.scan(JsonTree(tree.storage), patient=False)
         message = archive.message("msg_1")
         assert message is not None
         assert [(part.id, len(part.data["text"])) for part in message.parts] == [

@@ -43,7 +43,6 @@ def test_edits_come_back_as_they_were_put_in_time_order(archive: Archive) -> Non
     ]
     keep(archive, edits)
     assert archive.files.edits("/w/a") == sorted(edits, key=lambda one: one.time)
-    assert archive.file_edits("/w/a") == archive.files.edits("/w/a")
 
 
 def test_a_path_is_not_mixed_up_with_one_that_begins_alike(archive: Archive) -> None:

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable
+from daemon.chat.opencode import OpenCodeChat, as_prompt
 from daemon.chat.opencode import folder as place
-from daemon.chat.opencode.model import OpenCodeChat, as_prompt
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.chat.opencode.turn import failure
 from daemon.errors import ConfigError
@@ -142,7 +142,7 @@ def test_a_folder_that_cannot_be_made_is_done_without(fake: FakeOpenCode, connec
 def test_lost_events_and_a_late_record_do_not_lose_the_answer(
     fake: FakeOpenCode, connect: Connect, switch: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.chat.opencode.following._SILENCE_S", 0.4)
+    monkeypatch.setattr("daemon.chat.opencode.turn._SILENCE_S", 0.4)
     for name, value in switch.items():
         setattr(fake, name, value)
     assert ask(connect(fake)).content == "Good day."
@@ -207,7 +207,7 @@ def test_an_error_of_the_providers_is_told_by_what_is_to_be_done_about_it(
 def test_an_error_is_found_in_the_event_or_in_the_record(
     fake: FakeOpenCode, connect: Connect, recorded: bool, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.chat.opencode.following._SILENCE_S", 0.3)
+    monkeypatch.setattr("daemon.chat.opencode.turn._SILENCE_S", 0.3)
     fake.error, fake.error_recorded, fake.tell = ERRORS[0][0], recorded, told
     with pytest.raises(ModelUnavailable, match="overloaded" if recorded or told else "without an answer or a reason"):
         ask(connect(fake))
@@ -418,7 +418,7 @@ def test_closing_tries_once_more_to_delete(fake: FakeOpenCode, tmp_path: Path) -
 
 
 def _title_of_a_dead_process() -> str:
-    code = "from daemon.chat import opencode_place as place; print(place.title('chat'))"
+    code = "from daemon.chat.opencode import folder as place; print(place.title('chat'))"
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 

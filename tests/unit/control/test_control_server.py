@@ -161,7 +161,7 @@ def test_a_call_that_makes_no_sense_is_refused_with_the_reason(
     [
         (ModelUnavailable("127.0.0.1: no answer; start Ollama"), 503),
         (BadRecord("msg_1: not JSON; kept aside"), 422),
-        (IndexBroken("semantic: probe failed; being rebuilt"), 500),
+        (IndexBroken("semantic: probe failed; being rebuilt"), 503),
     ],
 )
 def test_an_error_of_ours_travels_with_type_message_and_exit_code(

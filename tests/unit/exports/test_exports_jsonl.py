@@ -66,7 +66,7 @@ def test_every_message_and_part_of_a_sample_archive_is_in_the_export(any_sample:
     with Archive(tmp_path / "archive") as archive:
         sources, intake = Sources(any_sample.data_dir, 64), intake_of(archive, quiet_s=0.3, free_mb=1)
         for source in sources.refresh():
-            intake.take(source)
+            intake.scan(source)
         sources.close()
         found = lines(archive, results="full", raw=True)
         figures = archive.figures()

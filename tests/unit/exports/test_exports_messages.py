@@ -38,7 +38,7 @@ def test_a_session_is_its_replay_and_nothing_else(any_sample: Sample, tmp_path: 
     with Archive(tmp_path / "archive") as archive:
         sources, intake = Sources(any_sample.data_dir, 64), intake_of(archive, quiet_s=0.3, free_mb=1)
         for source in sources.refresh():
-            intake.take(source)
+            intake.scan(source)
         sources.close()
         found = lines(archive, raw=True)
         assert len(found) == archive.figures()["sessions"]

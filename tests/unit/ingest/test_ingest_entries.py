@@ -36,7 +36,7 @@ class House:
         self.database.message(user(mid, "ses_1", created), text(f"prt_{number}", mid, "ses_1", words))
 
     def take(self) -> None:
-        self.intake.take(self.source, patient=False)
+        self.intake.scan(self.source, patient=False)
 
     def waiting(self, stage: str) -> list[str]:
         return sorted(message_id for message_id, _, _ in self.archive.outbox(stage, 100))

@@ -73,8 +73,8 @@ def test_an_archive_that_another_version_filled_is_drawn_anew_once(
     archive: Archive, tmp_path: Path, version: str
 ) -> None:
     store = _store(tmp_path / "data")
-    intake_of(archive, quiet_s=0.0, free_mb=1).take(JsonTree(store.storage))
-    assert [path for path in archive.paths() if archive.file_edits(path)] == ["/w/f0", "/w/f1", "/w/f2"]
+    intake_of(archive, quiet_s=0.0, free_mb=1).scan(JsonTree(store.storage))
+    assert [path for path in archive.paths() if archive.files.edits(path)] == ["/w/f0", "/w/f1", "/w/f2"]
     _forgotten(archive, version)
     assert list(archive.paths()) == []
     seen: list[tuple[int, int]] = []
@@ -99,7 +99,7 @@ def test_renewing_in_several_commits_and_again_after_it_was_cut_off_gives_the_sa
             raise CutOff
 
     store = _store(tmp_path / "data", 230)
-    intake_of(archive, quiet_s=0.0, free_mb=1).take(JsonTree(store.storage))
+    intake_of(archive, quiet_s=0.0, free_mb=1).scan(JsonTree(store.storage))
     _forgotten(archive)
     with pytest.raises(CutOff):
         evidence_of(archive, tmp_path).renew(stop)
@@ -135,7 +135,7 @@ def _tell(archive: Archive, evidence: Evidence, source: Source) -> object:
 def test_reverts_are_kept_by_source_and_a_busy_one_takes_nothing_away(archive: Archive, tmp_path: Path) -> None:
     store = _store(tmp_path / "data")
     plain = JsonTree(store.storage)
-    intake_of(archive, quiet_s=0.0, free_mb=1).take(plain)
+    intake_of(archive, quiet_s=0.0, free_mb=1).scan(plain)
     evidence = evidence_of(archive, tmp_path / "data")
     assert _tell(archive, evidence, plain) is None
     source = _Reverting(store.storage)
@@ -157,7 +157,7 @@ def test_a_revert_that_was_seen_pending_is_remembered_from_when_it_was_first_see
     archive: Archive, tmp_path: Path
 ) -> None:
     store = _store(tmp_path / "data")
-    intake_of(archive, quiet_s=0.0, free_mb=1).take(JsonTree(store.storage))
+    intake_of(archive, quiet_s=0.0, free_mb=1).scan(JsonTree(store.storage))
     evidence, source = evidence_of(archive, tmp_path / "data"), _Reverting(store.storage)
     first = RevertMark(opencode.T0 + 50, "msg_001", "", "a" * 40, False, "diff", is_exact=False)
     source.marks = [first]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.errors import Retry, SourceMissing
-from daemon.ingest.scan import Intake, Taken
+from daemon.ingest.scan import Intake, ScanResult
 from daemon.opencode import Reading, Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
@@ -33,10 +33,10 @@ def intake_of(archive: Archive, **more: object) -> Intake:
     return an_intake(archive, **{"quiet_s": 0.3, "free_mb": 1} | more)
 
 
-def take_all(archive: Archive, sources: Sources) -> Taken:
-    total, intake = Taken(), intake_of(archive)
+def take_all(archive: Archive, sources: Sources) -> ScanResult:
+    total, intake = ScanResult(), intake_of(archive)
     for source in sources.refresh():
-        total += intake.take(source)
+        total += intake.scan(source)
     return total
 
 
@@ -100,7 +100,7 @@ def test_the_order_in_which_the_generations_are_read_makes_no_difference(
         with Archive(tmp_path / f"archive{turn}") as archive:
             intake = intake_of(archive)
             for source in sources.refresh()[::turn]:
-                intake.take(source)
+                intake.scan(source)
             results.append(contents(archive))
         sources.close()
     assert results[0] == results[1]
@@ -115,13 +115,13 @@ def test_an_unfinished_message_is_taken_when_it_has_been_quiet_and_again_when_it
         assistant("msg_1", "ses_1", completed=None), text("prt_1", "msg_1", "ses_1", "The ans", time={"start": 1})
     )
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    assert intake.take(tree).postponed == {"ses_1"}
+    assert intake.scan(tree).postponed == {"ses_1"}
     assert archive.message("msg_1") is None
     time.sleep(0.35)
-    assert intake.take(tree).changed == 1
+    assert intake.scan(tree).changed == 1
     store.part(text("prt_1", "msg_1", "ses_1", "The answer.", time={"start": 1, "end": 2}))
     store.message(assistant("msg_1", "ses_1"))
-    assert intake.take(tree).changed == 1
+    assert intake.scan(tree).changed == 1
     message = archive.message("msg_1")
     assert message is not None
     assert message.is_complete
@@ -143,7 +143,7 @@ def test_a_message_that_never_comes_to_rest_is_taken_in_all_the_same(tmp_path: P
         )
         for path in store.storage.rglob("*.json"):
             os.utime(path, (now[0], now[0]))
-        taken += intake.take(tree).changed > 0
+        taken += intake.scan(tree).changed > 0
         now[0] += 0.5
     assert taken >= 2
 
@@ -153,10 +153,10 @@ def test_a_title_that_changes_sends_the_first_message_to_the_indexes_again(tmp_p
     store.session(session("ses_1", title="New session"))
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    intake.take(tree)
+    intake.scan(tree)
     archive.done(archive.outbox("lexical", 10))
     store.session(session("ses_1", title="Fix the importer"))
-    intake.take(tree)
+    intake.scan(tree)
     assert [message_id for message_id, _, _ in archive.outbox("lexical", 10)] == ["msg_1"]
 
 
@@ -166,14 +166,14 @@ def test_what_the_source_deletes_gets_a_tombstone_and_stays(tmp_path: Path, arch
     database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "precious"))
     database.message(user("msg_2", "ses_1"), text("prt_2", "msg_2", "ses_1", "also"))
     source, intake = DatabaseSource(Connection(database.path)), intake_of(archive)
-    intake.take(source)
+    intake.scan(source)
     database.execute("DELETE FROM part WHERE message_id = 'msg_1'")
     database.execute("DELETE FROM message WHERE id = 'msg_1'")
-    assert intake.take(source).removed == 1
+    assert intake.scan(source).removed == 1
     assert archive.is_deleted("msg_1")
     for table in ("part", "message", "session"):
         database.execute(f"DELETE FROM {table}")
-    assert intake.take(source).removed == 2
+    assert intake.scan(source).removed == 2
     assert (archive.session_state("ses_1") or {})["deleted"]
     assert [message.parts[0].data["text"] for message in archive.messages("ses_1")] == ["precious", "also"]
     source.close()
@@ -185,10 +185,10 @@ def test_a_source_that_vanishes_as_a_whole_deletes_nothing(tmp_path: Path, archi
     store.session(session("ses_1"))
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "here"))
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    intake.take(tree)
+    intake.scan(tree)
     (tmp_path / "data").rename(tmp_path / "unmounted")
     with pytest.raises(SourceMissing):
-        intake.take(tree)
+        intake.scan(tree)
     assert not archive.is_deleted("msg_1")
 
 
@@ -205,13 +205,13 @@ def test_a_bad_record_is_set_aside_retried_when_it_changes_and_released_when_it_
     for each in store.storage.rglob("*.json"):
         os.utime(each, (9, 9))
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    assert intake.take(tree).quarantined == 1
+    assert intake.scan(tree).quarantined == 1
     (entry,) = archive.quarantined(tree.name).values()
     assert str(path) in entry["reason"]
-    assert intake.take(tree).quarantined == 0
+    assert intake.scan(tree).quarantined == 0
     assert intake.counts(tree).quarantined == 1
     store.part(text("prt_2", "msg_1", "ses_1", "mended"))
-    intake.take(tree)
+    intake.scan(tree)
     assert archive.quarantined(tree.name) == {}
     message = archive.message("msg_1")
     assert message is not None
@@ -224,7 +224,7 @@ def test_an_unknown_part_type_is_kept_and_counted(tmp_path: Path, archive: Archi
     ids = {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1"}
     store.message(assistant("msg_1", "ses_1"), {**ids, "type": "hologram", "beams": [1, 2]})
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    intake.take(tree)
+    intake.scan(tree)
     assert intake.counts(tree).unknown == {"hologram": 1}
     assert any(
         "hologram" in entry.get("content", "") and "beams" in entry["content"] for entry in archive.replay("msg_1")
@@ -235,7 +235,7 @@ def test_a_nearly_full_disk_stops_reading_before_anything_is_written(tmp_path: P
     store = JsonStore(tmp_path)
     store.session(session("ses_1"))
     with pytest.raises(Retry, match=r"limits\.free_mb"):
-        intake_of(archive, free_mb=1 << 40).take(JsonTree(store.storage))
+        intake_of(archive, free_mb=1 << 40).scan(JsonTree(store.storage))
     assert archive.figures()["sessions"] == 0
 
 
@@ -260,7 +260,7 @@ def test_opencode_2_and_what_it_imported_are_one_history_in_which_nothing_is_sai
     assert any(b"The stale text of a shared message." in raw for raw in archive.versions("msg_2o"))
     assert archive.message_ids("ses_2_in_both") == ["msg_1q", "msg_2o", "msg_2p"]
     assert archive.unknown_types() == {}
-    assert [edit.operation.value for edit in archive.file_edits(f"{GARDEN}/bed.md")][:1] == ["write"]
+    assert [edit.operation.value for edit in archive.files.edits(f"{GARDEN}/bed.md")][:1] == ["write"]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -280,7 +280,7 @@ def test_an_imported_message_keeps_what_only_the_older_generation_recorded(
     sources = Sources(tmp_path, 64)
     intake = intake_of(archive)
     for source in sources.refresh()[::order]:
-        intake.take(source)
+        intake.scan(source)
     sources.close()
     message = archive.message("msg_1")
     assert message is not None
@@ -298,10 +298,10 @@ def test_a_deleted_session_whose_parts_are_left_keeps_its_record_and_gets_a_tomb
         text("prt_1", "msg_1fc13507f001aaaaaaaaaaaaaa", "ses_1", "kept"),
     )
     intake = intake_of(archive)
-    intake.take(JsonTree(store.storage))
+    intake.scan(JsonTree(store.storage))
     store.drop_message("ses_1", "msg_1fc13507f001aaaaaaaaaaaaaa")
     path.unlink()
-    intake.take(JsonTree(store.storage))
+    intake.scan(JsonTree(store.storage))
     found = archive.session("ses_1")
     assert found is not None
     assert (found.title, found.directory) == ("Precious title", "/home/dev/precious")
@@ -315,9 +315,9 @@ def test_what_only_an_earlier_session_record_said_is_kept(tmp_path: Path, archiv
     store.session(session("ses_1", revert=revert))
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "hello"))
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    intake.take(tree)
+    intake.scan(tree)
     store.session(session("ses_1"))
-    intake.take(tree)
+    intake.scan(tree)
     assert any(b"the revert took away" in raw for raw in archive.session_versions("ses_1"))
 
 
@@ -334,7 +334,7 @@ def test_a_folder_that_cannot_be_listed_is_named_and_everything_else_is_read(tmp
             path.rename(store.storage / f"away-{path.name}")
         path.symlink_to(path)  # a loop: it cannot be listed, whoever asks
     tree, intake = JsonTree(store.storage), intake_of(archive)
-    intake.take(tree)
+    intake.scan(tree)
     assert set(archive.all_message_ids()) == {"msg_1", "msg_3"}
     reasons = " ".join(entry["reason"] for entry in archive.quarantined(tree.name).values())
     assert "part/msg_1" in reasons
@@ -344,7 +344,7 @@ def test_a_folder_that_cannot_be_listed_is_named_and_everything_else_is_read(tmp
         path.unlink()
         if (store.storage / f"away-{path.name}").exists():
             (store.storage / f"away-{path.name}").rename(path)
-    intake.take(tree)
+    intake.scan(tree)
     assert set(archive.all_message_ids()) == {"msg_1", "msg_2", "msg_3"}
     assert archive.quarantined(tree.name) == {}
     message = archive.message("msg_1")
@@ -388,7 +388,7 @@ def test_a_decoder_that_fails_sets_its_record_aside_and_the_rest_goes_on(tmp_pat
     for number in (1, 2):
         store.message(user(f"msg_{number}", "ses_1"), text(f"prt_{number}", f"msg_{number}", "ses_1", "hello"))
     tree = Stumbling(store.storage)
-    assert intake_of(archive).take(tree).quarantined == 1
+    assert intake_of(archive).scan(tree).quarantined == 1
     assert list(archive.all_message_ids()) == ["msg_2"]
     (entry,) = intake_of(archive).set_aside(tree, 5)
     assert "not understood (TypeError" in entry["reason"]
@@ -406,13 +406,13 @@ def test_quarantine_ends_with_the_record_and_with_a_larger_limit(tmp_path: Path,
     for each in store.storage.rglob("*.json"):
         os.utime(each, (9, 9))
     small = JsonTree(store.storage, record_mb=2)
-    assert intake_of(archive, record_mb=2).take(small).quarantined == 2
-    assert intake_of(archive, record_mb=2).take(small).quarantined == 0
+    assert intake_of(archive, record_mb=2).scan(small).quarantined == 2
+    assert intake_of(archive, record_mb=2).scan(small).quarantined == 0
     (store.storage / "part" / "msg_2" / "prt_3.json").unlink()
     store.drop_message("ses_1", "msg_2")
-    intake_of(archive, record_mb=2).take(small)
+    intake_of(archive, record_mb=2).scan(small)
     assert set(archive.quarantined(small.name)) == {"message msg_1"}
-    intake_of(archive, record_mb=8).take(JsonTree(store.storage, record_mb=8))
+    intake_of(archive, record_mb=8).scan(JsonTree(store.storage, record_mb=8))
     assert archive.quarantined(small.name) == {}
     message = archive.message("msg_1")
     assert message is not None
@@ -425,7 +425,7 @@ def test_a_bad_record_from_the_future_does_not_hide_its_message(tmp_path: Path, 
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "good"))
     path = store.raw("part/msg_1/prt_2.json", "{")
     os.utime(path, (time.time() + 86400, time.time() + 86400))
-    assert intake_of(archive).take(JsonTree(store.storage)).quarantined == 1
+    assert intake_of(archive).scan(JsonTree(store.storage)).quarantined == 1
     assert archive.message("msg_1") is not None
 
 
@@ -491,11 +491,11 @@ def test_following_the_changes_ends_with_all_that_is_live_and_a_tombstone_for_th
         ever: set[str] = set()
         for step, one, two, word in steps:
             if step == "take":
-                intake.take(source, source.touched())
+                intake.scan(source, source.touched())
                 ever |= set(archive.all_message_ids())
             else:
                 _apply(database, step, one, two, word)
-        intake.take(source)
+        intake.scan(source)
         live = _live(database)
         archived = set(archive.all_message_ids())
         assert archived >= ever | set(live)
@@ -519,9 +519,9 @@ def test_a_message_rewritten_within_the_same_millisecond_is_seen(tmp_path: Path,
     database.session(session("ses_1"))
     database.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "short"))
     source, intake = DatabaseSource(Connection(database.path)), intake_of(archive)
-    intake.take(source)
+    intake.scan(source)
     database.part(text("prt_1", "msg_1", "ses_1", "short, and then some"), updated=database.now)
-    intake.take(source, source.touched())
+    intake.scan(source, source.touched())
     message = archive.message("msg_1")
     assert message is not None
     assert message.parts[0].data["text"] == "short, and then some"
@@ -540,7 +540,7 @@ def test_the_replay_and_the_file_edits_of_a_message_are_in_the_same_commit(tmp_p
         "time": {"start": 5, "end": 6},
     }
     store.message(assistant("msg_1", "ses_1"), tool("prt_1", "msg_1", "ses_1", "write", state))
-    taken = intake_of(archive).take(JsonTree(store.storage))
+    taken = intake_of(archive).scan(JsonTree(store.storage))
     assert [entry["role"] for entry in archive.replay("msg_1")] == ["assistant", "tool"]
-    assert [edit.content for edit in archive.file_edits("/home/dev/p/a.txt")] == ["hello\n"]
+    assert [edit.content for edit in archive.files.edits("/home/dev/p/a.txt")] == ["hello\n"]
     assert taken.places == {"/home/dev/p", "/home/dev/p/a.txt"}

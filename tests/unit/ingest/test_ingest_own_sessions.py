@@ -36,7 +36,7 @@ class Taking:
     def take(self) -> tuple[set[str], SourceCounts]:
         """One pass; the sessions that the archive has messages of, and the figures."""
         (source,) = self.sources.refresh()
-        self.intake.take(source, patient=False)
+        self.intake.scan(source, patient=False)
         messages = [self.archive.message(m) for m in self.archive.all_message_ids()]
         return {m.session_id for m in messages if m is not None}, self.intake.counts(source)
 

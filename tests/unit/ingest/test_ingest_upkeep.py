@@ -70,7 +70,7 @@ class House:
         talk = Talk(JsonStore(self.root / "opencode"))
         for number in range(MESSAGES):
             talk.ask(f"About {words(number)}.")
-        intake_of(self.archive, quiet_s=0, free_mb=0).take(JsonTree(self.root / "opencode" / "storage"), patient=False)
+        intake_of(self.archive, quiet_s=0, free_mb=0).scan(JsonTree(self.root / "opencode" / "storage"), patient=False)
 
     def open(self, embedder: Embedder | None = None) -> Upkeep:
         if self.upkeep is not None:

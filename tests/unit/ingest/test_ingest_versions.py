@@ -33,7 +33,7 @@ LONG, SHORT = "the long first wording of it", "short now"
 def read(archive: Archive, *sources: Source) -> None:
     intake = intake_of(archive, quiet_s=0.0, free_mb=1)
     for source in sources:
-        intake.take(source)
+        intake.scan(source)
 
 
 def texts(archive: Archive, message_id: str = "msg_1") -> list[str]:
@@ -233,10 +233,10 @@ def test_an_edited_file_keeps_what_a_stripped_call_showed_of_it(tmp_path: Path) 
         stripped = state | {"metadata": {"filediff": {"file": path, "patch": "@@ -1 +1 @@"}}}
         database.part(tool("prt_1", "msg_1", "ses_1", "edit", stripped))
         read(archive, source)
-        assert [edit.after for edit in archive.file_edits(path)] == ["b\nrest\n"]
+        assert [edit.after for edit in archive.files.edits(path)] == ["b\nrest\n"]
         shortened = state | {"input": {"filePath": path, "oldString": "a", "newString": ""}, "metadata": {}}
         database.part(tool("prt_1", "msg_1", "ses_1", "edit", shortened))
         read(archive, source)
-        assert [edit.new for edit in archive.file_edits(path)] == [""]
+        assert [edit.new for edit in archive.files.edits(path)] == [""]
     source.close()
     database.close()

@@ -382,16 +382,16 @@ def test_the_archive_has_what_a_revert_removed_and_knows_that_it_was_removed(
     with Archive(tmp_path / "archive") as archive:
         intake = intake_of(archive, quiet_s=0.3, free_mb=1)
         if seen_before:
-            intake.take(source)
+            intake.scan(source)
             assert not archive.is_deleted("msg_1")
         database.remove_message("ses_1", "msg_1")
-        intake.take(source)
+        intake.scan(source)
         assert archive.is_deleted("msg_1")
         message = archive.message("msg_1")
         assert message is not None
         assert message.parts[0].data["state"] == WRITTEN
-        assert [edit.content for edit in archive.file_edits("/p/f")] == ["x"]
-        third = intake.take(source)
+        assert [edit.content for edit in archive.files.edits("/p/f")] == ["x"]
+        third = intake.scan(source)
         assert (third.changed, third.removed, third.quarantined) == (0, 0, 0)
         assert archive.is_deleted("msg_1")
 

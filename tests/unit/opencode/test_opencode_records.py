@@ -15,8 +15,8 @@ from daemon.opencode import Source
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.discover import Sources
+from daemon.opencode.json_files import session_diffs
 from daemon.opencode.json_tree import JsonTree
-from daemon.opencode.session_diff import session_diff_stamps, session_diffs
 from tests.conftest import Sample
 from tests.support.stores.make_opencode import Database, JsonStore, session
 from tests.support.stores.make_opencode_v2 import Row2, Session2, make_v2
@@ -38,21 +38,17 @@ def read_all(source: Source) -> dict[str, Message]:
 
 
 def test_each_sample_tells_its_session_diffs_as_they_were_written(any_sample: Sample) -> None:
-    stamps = session_diff_stamps(any_sample.data_dir)
-    folder = any_sample.data_dir / "storage" / "session_diff"
-    assert stamps.keys() == {path.stem for path in folder.glob("*.json")}
     entries = 0
-    for session_id in stamps:
-        found, changed = session_diffs(any_sample.data_dir, session_id)
-        assert found == json.loads((folder / f"{session_id}.json").read_text())
-        assert changed == (folder / f"{session_id}.json").stat().st_mtime_ns // 1_000_000
+    for path in (any_sample.data_dir / "storage" / "session_diff").glob("*.json"):
+        found, changed = session_diffs(any_sample.data_dir, path.stem)
+        assert found == json.loads(path.read_text())
+        assert changed == path.stat().st_mtime_ns // 1_000_000
         entries += len(found)
     assert entries == {"json": 28, "migrated": 28, "sqlite": 3}[any_sample.name]
 
 
 def test_a_session_without_a_diff_and_a_directory_without_any_tell_none(tmp_path: Path) -> None:
     assert session_diffs(tmp_path, "ses_1") == ([], 0)
-    assert session_diff_stamps(tmp_path) == {}
     JsonStore(tmp_path).raw("session_diff/ses_2.json", "[]")
     assert session_diffs(tmp_path, "ses_1") == ([], 0)
     assert session_diffs(tmp_path, "ses_2")[0] == []
@@ -92,14 +88,6 @@ def test_an_id_that_climbs_reads_no_file_elsewhere(tmp_path: Path) -> None:
     JsonStore(tmp_path).raw("private.json", '[{"file": "secret"}]')
     with pytest.raises(BadRecord):
         session_diffs(tmp_path, "../private")
-
-
-def test_a_stamp_of_a_diff_changes_when_it_is_rewritten(tmp_path: Path) -> None:
-    store = JsonStore(tmp_path)
-    store.raw("session_diff/ses_1.json", "[]")
-    before = session_diff_stamps(tmp_path)
-    store.raw("session_diff/ses_1.json", '[{"file": "a", "before": "", "after": "x"}]')
-    assert session_diff_stamps(tmp_path) != before
 
 
 def test_entries_of_a_diff_that_are_no_objects_are_left_out(tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def _every(house: Recorded, kinds: set[str], session_id: str = "") -> list[dict[
         users = [m for m in archive.messages(session.id) if m.role == "user"]
         found += [(m.created, 1, session.id, m.id, "") for m in users]
     for path in archive.paths():
-        changes = [edit for edit in archive.file_edits(path) if edit.operation is Operation.WRITE]
+        changes = [edit for edit in archive.files.edits(path) if edit.operation is Operation.WRITE]
         found += [(edit.time, 3, edit.session_id, edit.message_id, path) for edit in changes]
     ranks = {rank for name, rank in (("session", 0), ("prompt", 1), ("file", 3)) if name in kinds or not kinds}
     return sorted(one for one in found if one[1] in ranks and session_id in ("", one[2]))

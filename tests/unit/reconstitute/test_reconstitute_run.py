@@ -346,7 +346,7 @@ def test_progress_is_told_in_order(house: Recorded, tmp_path: Path):
 def test_real_sessions_of_every_generation_become_trees_that_do_not_change(any_sample, tmp_path: Path):
     with recorded(tmp_path / "state") as made, closing(Sources(any_sample.data_dir, 64)) as sources:
         for source in sources.refresh():
-            intake_of(made.archive, quiet_s=0, free_mb=0).take(source, patient=False)
+            intake_of(made.archive, quiet_s=0, free_mb=0).scan(source, patient=False)
         made.index()
         truth = any_sample.truth
         target = f"{truth['work']}/todo-api"

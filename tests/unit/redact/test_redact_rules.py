@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from daemon.redact import detection, known, redact
-from daemon.redact.rules import Rule
+from daemon.redact.forms import FORMS
+from daemon.redact.rules import VENDORS, Rule
 from tests.support.secrets.canaries import RULES, RuleCase
 
 _BY_NAME: dict[str, list[Rule]] = defaultdict(list)
-for _rule in detection.SHAPES:
+for _rule in (*VENDORS, *FORMS):
     _BY_NAME[_rule.name].append(_rule)
 _TAKEN: dict[str, int] = defaultdict(int)
 CASES: list[tuple[Rule, RuleCase]] = []

@@ -7,7 +7,7 @@ question, and nothing that answered the very question being asked: a model must 
 from __future__ import annotations
 
 from daemon.display import counted
-from daemon.errors import BadRequest, IndexBroken, Retry
+from daemon.errors import BadRequest, Retry
 from daemon.reconstitute.agent.context.blocks import LEAST, clean, fenced, name, room, shorten, size, utc
 from daemon.reconstitute.agent.notes import Note
 from daemon.reconstitute.agent.tools import schemas
@@ -58,7 +58,7 @@ class NoteTools:
             notes = index.search(
                 request.query, _MOST, target=evidence.target, question_id=self._question_id, moment=evidence.moment
             )
-        except (IndexBroken, Retry) as error:  # the owner of the index was told; other tools still answer
+        except Retry as error:  # the owner of the index was told; other tools still answer
             evidence.warn(f"a search of the model in notes was not answered: {redact(str(error))}")
             raise BadRequest("notes cannot be searched at the moment; use search_sessions") from error
         missing = 0

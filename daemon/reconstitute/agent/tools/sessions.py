@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 
 from daemon.display import counted, one_line
-from daemon.errors import BadRequest, IndexBroken, Retry
+from daemon.errors import BadRequest, Retry
 from daemon.index import Filters
 from daemon.model import Hit
 from daemon.recall.search import SearchResults
@@ -83,7 +83,7 @@ class SessionTools:
             results = self._evidence.holdings.recall.search(request.query, limit=request.limit, filters=filters)
         except BadRequest:
             raise
-        except (IndexBroken, Retry) as error:  # the owner of the index was told; other tools still answer
+        except Retry as error:  # the owner of the index was told; other tools still answer
             self._evidence.warn(f"a search of the model was not answered: {redact(str(error))}")
             raise BadRequest(
                 "search does not work at the moment; use read_message, list_files, file_history"

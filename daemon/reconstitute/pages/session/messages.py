@@ -17,7 +17,7 @@ from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall, p
 from daemon.markdown import Markdown, code, fence, inline
 from daemon.markdown.blocks import blocks, quote
 from daemon.model import Json
-from daemon.reconstitute.facts.session.sizes import MOST_FOLDED, MOST_TEXT
+from daemon.reconstitute.facts.session import MOST_FOLDED, MOST_TEXT
 from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.reconstitute.pages.layout import anchor
 from daemon.transcript.tool_calls import PATH_KEYS, first_text, partial_output, patches

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts import open_points, setbacks
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.open_points import failing
-from daemon.reconstitute.facts.open_points import points as open_points
 from daemon.reconstitute.facts.session_values import (
     Call,
     CallStatus,

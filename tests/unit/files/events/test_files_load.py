@@ -268,7 +268,7 @@ def _turn(archive: Archive) -> None:
         (answer, (Part("prt_9", "msg_2", "ses_1", "step-finish", finish, records.dumps(finish)),)),
     ):
         state_ = archive.state(str(record["id"])) or {}
-        own = [one for path in ("/w/a",) for one in archive.file_edits(path) if one.message_id == record["id"]]
+        own = [one for path in ("/w/a",) for one in archive.files.edits(path) if one.message_id == record["id"]]
         message = Message(
             str(record["id"]),
             "ses_1",
