@@ -165,7 +165,6 @@ def _content(engine: Engine, one: Planted) -> Any:
 
 WAYS: dict[str, Callable[[Engine, Planted], Any]] = {
     "index": _documents,
-    "search": lambda engine, one: engine.search(words(one.number), mode="hybrid", limit=5, context=True),
     "recall": lambda engine, one: engine.recall("recall", {"query": words(one.number), "explain": True}),
     "message": lambda engine, one: [engine.recall("recall_get", {"messageID": name}) for name in one.messages],
     "around it": lambda engine, one: engine.recall("recall_context", {"messageID": one.messages[2]}),

@@ -382,7 +382,7 @@ def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
     ],
 )
 def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
-    (rule,) = decisions.find([session(turn)])  # type: ignore[arg-type]
+    (rule,) = decisions.find([session(turn)])
     assert (rule.standing, rule.note) == (standing, "")
 
 

@@ -247,7 +247,7 @@ TURNS = st.builds(
 
 @given(st.lists(st.lists(TURNS, max_size=4), max_size=3))
 def test_what_resolves_a_setback_is_later(drawn: list[list[object]]) -> None:
-    facts = [session(*turns, at=100 * place) for place, turns in enumerate(drawn)]  # type: ignore[arg-type]
+    facts = [session(*turns, at=100 * place) for place, turns in enumerate(drawn)]
     found = setbacks.find(facts)
     assert found == setbacks.find(facts)
     assert len(found) <= setbacks.MOST

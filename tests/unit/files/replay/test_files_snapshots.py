@@ -338,7 +338,7 @@ def test_only_wanted_paths_are_compared() -> None:
 class _Counting(Objects):
     looked = 0
 
-    def tree(self, object_id: str):  # type: ignore[no-untyped-def]
+    def tree(self, object_id: str):
         self.looked += 1
         return super().tree(object_id)
 
