@@ -166,15 +166,15 @@ class Catalog:
         """
         for fresh_s in (_FRESH_S, 0.0):
             known = self._known(fresh_s)
-            found = known.get(name) or known.get(name.removesuffix(":latest"))
-            if found is not None:
-                return found
+            model = known.get(name) or known.get(name.removesuffix(":latest"))
+            if model is not None:
+                return model
         raise UnknownModel(f"model '{name}' not found")
 
     def _known(self, fresh_s: float) -> dict[str, ServedModel]:
         with self._lock:
             if not self._models or time.monotonic() - self._asked > fresh_s:
-                found = sorted(self._server.models(), key=lambda m: (m.id != self._first, not m.is_default))
-                self._models = {model.id: model for model in found}
+                models = sorted(self._server.models(), key=lambda m: (m.id != self._first, not m.is_default))
+                self._models = {model.id: model for model in models}
                 self._asked = time.monotonic()
             return self._models

@@ -117,12 +117,12 @@ class OpenCodeServer:
         firsts = [f"{provider}/{model}" for provider, model in table(answer.get("default")).items()]
         default = text(settings.get("model")) or next(iter(firsts), "")
         providers = answer.get("providers")
-        found = [
+        models = [
             _served(text(provider.get("id")), name, table(model))
             for provider in map(table, providers if isinstance(providers, list) else ())
             for name, model in table(provider.get("models")).items()
         ]
-        return tuple(replace(model, is_default=model.id == default) for model in found)
+        return tuple(replace(model, is_default=model.id == default) for model in models)
 
     def resolve(self, model: str = "") -> ServedModel:
         """The model ``provider/model``, or the server's default for an empty name.
