@@ -122,7 +122,7 @@ class Engine(Indexing, RecallCalls, FileCalls, AnswerCalls, StatusCall):
                 config.archive_dir / "index",
                 chroma=config.index.chroma,
                 choose=embedder or self._choose,
-                say=self._say,
+                on_event=self._say,
                 indexed_kb=config.limits.indexed_kb,
                 embedded_kb=config.limits.embedded_kb,
                 batch=config.embedding.batch,
