@@ -151,8 +151,8 @@ def main() -> int:
                 _show(rounds[-1].row())
     if options.json:
         print(json.dumps({"rounds": [r.row() for r in rounds], "missing": missing}, indent=2))
-    for version, reason in missing.items():
-        print(f"OpenCode {version}: not measured: {reason}", file=sys.stderr)
+    for version, why in missing.items():
+        print(f"OpenCode {version}: not measured: {why}", file=sys.stderr)
     return 1 if missing else 0
 
 

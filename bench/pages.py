@@ -29,6 +29,7 @@ from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E40
 from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Target  # noqa: E402
+from daemon.reconstitute.pages.render import Renderer  # noqa: E402
 from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402 - found by the line above
 from tests.support.stores.make_opencode import Database, assistant, session, text, tool, user  # noqa: E402
 
@@ -145,7 +146,7 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
         mock.patch.object(reconstitute, name, wrapped(name, getattr(reconstitute, name)))
         for name in ("collect", "gather")
     ]
-    folders = reconstitute.Renderer
+    folders = Renderer
     patches.append(mock.patch.object(folders, "pages", wrapped("pages", folders.pages)))
     with contextlib.ExitStack() as stack:
         for patch in patches:

@@ -40,7 +40,7 @@ def write(output: Path, work: Path) -> list[Json]:
     """Write the pages beneath `output`, using `work` for everything else; the results of all runs, twice each."""
     data = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(EXAMPLES / "opencode-sample.tar.gz") as tar:
-        tar.extractall(work, **data)  # type: ignore[arg-type]
+        tar.extractall(work, **data)
     # Embeddings are the server's too, so that the same pages come out on every processor.
     with FakeOllama({f"{MODEL}:latest": "cd" * 32, "embedder:latest": "ef" * 32}) as server:
         server.capabilities[f"{MODEL}:latest"] = ["completion", "tools"]

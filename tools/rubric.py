@@ -118,7 +118,7 @@ def front_page(project: Json, work: Path, script: Json | None = None) -> str:
     """
     data = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(SAMPLES / project["sample"]) as tar:
-        tar.extractall(work, **data)  # type: ignore[arg-type]
+        tar.extractall(work, **data)
     [records] = [found for found in work.rglob("opencode") if (found / "snapshot").is_dir()]
     # These pages need no embeddings: any will do.
     with FakeOllama({"embedder:latest": "ef" * 32, f"{MODEL}:latest": "cd" * 32}) as server:

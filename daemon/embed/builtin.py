@@ -38,9 +38,8 @@ class Builtin:
         ModelUnavailable: the model's files are missing, altered or unreadable; raised by whatever needs them first.
     """
 
-    def __init__(self, model_dir: Path | None = None, *, chunker: str = "c1") -> None:
+    def __init__(self, model_dir: Path | None = None) -> None:
         self._model_dir = model_dir
-        self._chunker = chunker
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
@@ -64,12 +63,12 @@ class Builtin:
     def fingerprint(self) -> str:
         """Made from the hash of the model's file, so a changed file is another model."""
         if self._model_dir is None:
-            return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}-{self._chunker}"
+            return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}"
         with self._lock:
             if not self._fingerprint:
                 model, tokenizer = self._files()
                 digest = sha256((_digest(model) + _digest(tokenizer)).encode()).hexdigest()
-                self._fingerprint = f"onnx-{digest[:8]}-{self.dims}-{self._chunker}"
+                self._fingerprint = f"onnx-{digest[:8]}-{self.dims}"
             return self._fingerprint
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic, health
-from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
+from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of, index_fingerprint
 from daemon.model import Json, Vector
 from daemon.redact import fingerprint
 from daemon.transcript.chunks import chunks
@@ -42,7 +42,7 @@ class Chosen:
     @property
     def fingerprint(self) -> str:
         """See Embedder."""
-        return self._upkeep.embedder.fingerprint
+        return index_fingerprint(self._upkeep.embedder)
 
     @property
     def dims(self) -> int:
@@ -173,7 +173,7 @@ class Upkeep:
                     self._prove(place, embedder)
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
-                    self._claim("semantic", place, embedder.fingerprint)
+                    self._claim("semantic", place, index_fingerprint(embedder))
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
                 raise
@@ -195,24 +195,24 @@ class Upkeep:
 
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
-            index = Semantic(self._chroma, embedder.fingerprint, embedder.dims)
+            index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims)
             if index.count() == 0:
                 self._archive.enqueue_all("semantic")
             return index
-        return Semantic(place, embedder.fingerprint, embedder.dims)
+        return Semantic(place, index_fingerprint(embedder), embedder.dims)
 
     def _prove(self, place: Path, embedder: Embedder) -> None:
         if not place.exists():
             return
         try:
-            health.healthy(place, embedder.fingerprint, embedder.dims, self._sample(embedder))
+            health.healthy(place, index_fingerprint(embedder), embedder.dims, self._sample(embedder))
         except IndexBroken as error:
             self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             health.park(place)
 
     def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
         """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
-        if not self._archive.note("semantic index").endswith(f" {embedder.fingerprint}"):
+        if not self._archive.note("semantic index").endswith(f" {index_fingerprint(embedder)}"):
             return []
         waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
         settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
@@ -220,7 +220,7 @@ class Upkeep:
         for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
             entry = entry_of(self._archive, message_id, self._kb[0])
             for chunk in chunks(entry.document, self._kb[1])[:1] if entry is not None else []:
-                vector = self._archive.vector(embedder.fingerprint, chunk_digest(chunk))
+                vector = self._archive.vector(index_fingerprint(embedder), chunk_digest(chunk))
                 if vector is not None:
                     sample.append((chunk.id, vector))
         return sample

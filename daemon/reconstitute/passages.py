@@ -108,7 +108,7 @@ def _sentences(line: str) -> list[str]:
 def passages(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
     """What was said in the sessions."""
     for one in sessions:
-        for turn in one.turns[one.copied :]:  # a fork's copies are quoted from where they come
+        for turn in one.own_turns:  # a fork's copies are quoted from where they come
             kind = Kind.TASK if turn.is_command else Kind.PROMPT
             for text in split(turn.prompt):
                 yield Passage(text, kind, turn.prompt_id, one.id, one.title, turn.time)

@@ -23,7 +23,8 @@ from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
 from daemon.recall.search import Recall
-from daemon.reconstitute.facts.session import assemble, file_changes, kept_changes, sizes, turns
+from daemon.reconstitute.facts.session import file_changes, finish, page_size, read_session, turns
+from daemon.reconstitute.facts.session.reverts import with_kept
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
 from daemon.transcript.document import readable
 
@@ -93,7 +94,7 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    found = assemble.finished(kept_changes.marked(one, histories) for one in draft.found)
+    found = finish(with_kept(one, histories) for one in draft.found)
     if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
         inside = [name for name, _ in names]
         found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
@@ -183,9 +184,9 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     if not kept:
         return
     changes = draft.changes.get(session.id, ())
-    facts = assemble.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
+    facts = read_session(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
     number = {message_id: place for place, message_id in enumerate(every, start=1)}
-    size = {message.id: sizes.size(message) for message in read}
+    size = {message.id: page_size(message) for message in read}
     numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)
     draft.found.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
 
@@ -197,7 +198,7 @@ def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str
     """
     if not one.is_whole:
         return ()
-    own = (call for turn in one.turns[one.copied :] if not turn.taken_back for call in turn.calls)
+    own = (call for turn in one.own_turns if not turn.taken_back for call in turn.calls)
     paths = {path for call in own for path in call.changed if path.startswith("/")}
     elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
     return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)

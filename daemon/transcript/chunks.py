@@ -1,8 +1,8 @@
 """A document as windows that are embedded, one vector each: small enough for the built-in model to read whole.
 
 Cut at paragraph, line or sentence ends, with an overlap, so that what stands on a border is whole in one of them. Same
-document, same chunks, same numbers; a changed rule here means a new CHUNKER_VERSION, which is part of every
-embedding's fingerprint, so that old and new windows never mix.
+document, same chunks, same numbers. Whoever changes a rule here changes CHUNKER_VERSION: it is part of the semantic
+index's fingerprint, so everything is embedded again and old and new windows never mix.
 """
 
 from __future__ import annotations

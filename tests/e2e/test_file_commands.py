@@ -100,11 +100,11 @@ def test_a_restore_into_what_is_not_a_new_folder_writes_nothing(daemon: Daemon, 
     full.mkdir()
     (full / "work").write_text("mine")
     (tmp_path / "link").symlink_to(full)
-    for to in (full, full / "work", tmp_path / "link", daemon.archive_dir / "x", talk.store.storage.parent / "x"):  # type: ignore[union-attr]
+    for to in (full, full / "work", tmp_path / "link", daemon.archive_dir / "x", talk.store.storage.parent / "x"):
         done = daemon.ask("restore", PROJECT, "--to", str(to))
         assert (done.returncode, done.stdout) == (73, ""), to
     assert [path.name for path in full.iterdir()] == ["work"]
-    assert not (talk.store.storage.parent / "x").exists()  # type: ignore[union-attr]
+    assert not (talk.store.storage.parent / "x").exists()
 
 
 def test_the_running_daemon_sees_a_write_of_just_now_and_a_disk_that_changed(

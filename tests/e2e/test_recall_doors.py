@@ -53,7 +53,7 @@ class Mcp:
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._end = asyncio.Event()
-        ready: asyncio.Future[None] | Any = asyncio.run_coroutine_threadsafe(self._open(daemon, place), self._loop)
+        ready = asyncio.run_coroutine_threadsafe(self._open(daemon, place), self._loop)
         self._task = ready.result(60)
 
     async def _open(self, daemon: Daemon, place: Path) -> asyncio.Task[None]:

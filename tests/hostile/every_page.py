@@ -123,8 +123,8 @@ def trees(text: str, house: Recorded, number: int) -> dict[str, str]:
         edited = tuple(path for path in sorted(pages) if path.startswith("odd/"))
         listed.append(replace(renderer.entry(place), title=text, summary=text, edited=edited))
     listed[1] = replace(listed[1], is_quoted=True)
-    found["README.md"] = index(listed).content
-    found["CHANGES.md"] = changes.page([(one.folder, one.title, one.log) for one in listed]).content
+    found["README.md"] = index(listed).text
+    found["CHANGES.md"] = changes.page([(one.folder, one.title, one.log) for one in listed]).text
     return found
 
 

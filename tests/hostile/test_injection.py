@@ -272,8 +272,8 @@ def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder
         assert "/etc/passwd](" not in text
         for name in archive.target_names(ran.target, "question:"):
             kept = archive.target_get(ran.target, name)
-            said = [*kept["answer"]["statements"], *kept["descriptions"].values(), *kept["notes"]]
-            assert all(one["sources"] for one in said)
+            stated = [*kept["answer"]["statements"], *kept["descriptions"].values(), *kept["notes"]]
+            assert all(one["sources"] for one in stated)
             assert all(archive.state(source["message_id"]) for one in said for source in one["sources"])
             assert not any(UNSEEN.search(path) or "\n" in path for path in kept["recorded"])
             for path in [*kept["recorded"], *kept["descriptions"], *(p for one in said for p in one["paths"])]:

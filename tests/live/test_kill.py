@@ -217,7 +217,7 @@ def _semantic_ids(store: Path) -> list[str]:
     names = [collection.name for collection in client.list_collections()]
     messages = [client.get_collection(name) for name in names if name.startswith("opencode_messages")]
     ids = [record for collection in messages for record in collection.get(include=[])["ids"]]
-    client.close()
+    client.close()  # type: ignore[attr-defined]  # only the embedded client has it
     return ids
 
 

@@ -195,7 +195,7 @@ def test_the_python_client_holds_a_tool_calling_conversation(
     def turn(messages: list[Any]) -> ollama.Message:
         if not stream:
             return client.chat(NAME, messages, tools=[get_weather]).message
-        content, calls, last = "", [], None
+        content, calls, last = "", list[Any](), None
         for last in client.chat(NAME, messages, tools=[get_weather], stream=True):
             content += last.message.content or ""
             calls += last.message.tool_calls or []

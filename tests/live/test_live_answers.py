@@ -98,7 +98,7 @@ def seen(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[See
                 found = daemon.ask("recall-sessions", "--json").stdout
                 page = (daemon.output_dir / str(garden)[1:] / "README.md").read_text()
         yield Seen(
-            *results, len(provider.asked), page, [each["title"] for each in listed],
+            results[0], results[1], len(provider.asked), page, [each["title"] for each in listed],
             {part for text in provider.asked for part in ("bash", "webfetch") if f'"{part}"' in text},
             json.loads(found)["sessions"],
         )  # fmt: skip

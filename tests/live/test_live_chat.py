@@ -61,7 +61,7 @@ class _Watched(_Handler):
         model.requests.append(json.loads(body))
         time.sleep(model.wait_s)
         if not model.status:
-            self.rfile = io.BytesIO(body)  # type: ignore[assignment]
+            self.rfile = io.BytesIO(body)
             return super().do_POST()
         said = b'{"error": {"message": "scripted failure", "type": "x"}}'
         self.send_response(model.status)

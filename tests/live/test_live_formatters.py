@@ -72,7 +72,7 @@ class Formatted:
                 self.scores[folder.name] = compare(engine.recorded, notes)
                 for history in engine.recorded.histories(str(folder)):
                     latest = history.latest
-                    self.ends[history.path] = latest is not None and latest.proven, latest and latest.content
+                    self.ends[history.path] = latest is not None and latest.proven, latest.content if latest else None
                     self.outside += [history.path for revision in history.revisions if revision.outside_change]
 
 

@@ -110,7 +110,7 @@ class Story(Calls):
             for event in self.data["events"]
             for number in range(event.get("times", 1))
         ]
-        for event, following in itertools.zip_longest(told, told[1:], fillvalue={}):
+        for event, following in itertools.zip_longest(told, told[1:], fillvalue=dict[str, Any]()):
             step = self._event(event, step)
             if not following.get("also", False):
                 self._finish(step, event)

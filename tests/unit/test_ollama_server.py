@@ -319,7 +319,7 @@ def test_the_stand_in_has_every_endpoint_that_the_official_client_asks(fake):
     pieces = [part.message.content for part in client.chat("chat:8b", user, stream=True)]
     assert "".join(pieces) == "hello, you"
     assert client.generate("chat:8b", "hello").response == "hello, you"
-    assert "".join(part.response for part in client.generate("chat:8b", "hello", stream=True)) == "hello, you"
+    assert "".join(part.response or "" for part in client.generate("chat:8b", "hello", stream=True)) == "hello, you"
     assert [entry.model for entry in client.ps().models] == ["chat:8b"]
     assert {entry.model for entry in client.list().models} == set(MODELS)
     assert client.show("plain").capabilities == ["embedding", "completion", "tools"]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from daemon import markdown
-from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Turn
 from daemon.reconstitute.facts.values import Rule
 
@@ -80,5 +80,5 @@ def _shares(lengths: Sequence[int], room: int, most: int) -> list[int]:
 
 
 def _taken_back(turn: Turn) -> str:
-    kept = kept_changes.words([turn])
+    kept = kept_words([turn])
     return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"

@@ -9,7 +9,7 @@ from typing import Any
 from daemon.model import Page
 from daemon.reconstitute.answer import Record, Statement
 from daemon.reconstitute.conversations import Conversations
-from daemon.reconstitute.facts.session import assemble, sizes
+from daemon.reconstitute.facts.session import page_size, read_session
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.pages.render import Renderer
@@ -25,9 +25,9 @@ def facts(house: Recorded, sid: str, only: Sequence[str] = (), **more) -> Sessio
     session, ids = house.archive.session(sid), house.archive.message_ids(sid)
     assert session is not None
     read = [m for one in ids if (not only or one in only) and (m := house.archive.message(one)) is not None]
-    made = assemble.of(house.archive, session, read, (), is_whole=not only, until=None)
+    made = read_session(house.archive, session, read, (), is_whole=not only, until=None)
     numbers = tuple(ids.index(message.id) + 1 for message in read)
-    return replace(made, numbers=numbers, sizes=tuple(map(sizes.size, read)), **more)
+    return replace(made, numbers=numbers, sizes=tuple(map(page_size, read)), **more)
 
 
 def tree(

@@ -8,15 +8,14 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from tests.support.servers.scripted_service import ScriptedService
+from typing import Any
 
 
 @dataclass
 class Cli:
     """Runs `reconstitute` in a process of its own."""
 
-    service: ScriptedService
+    service: Any
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
 

@@ -26,7 +26,7 @@ from daemon.files import Files
 from daemon.ingest import Entries
 from daemon.publish.naming import safe_path
 from daemon.reconstitute.agent.context.messages import telling
-from daemon.reconstitute.facts.session import assemble, file_changes
+from daemon.reconstitute.facts.session import file_changes, finish, read_session
 from daemon.redact import redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.support.secrets.canaries import SECRETS
@@ -137,8 +137,8 @@ def _facts(engine: Engine, one: Planted) -> Any:
     assert session is not None
     changes = file_changes.by_session(Files(engine.archive).histories(f"{PROJECT}/{one.number}"))
     messages = list(engine.archive.messages(one.session))
-    made = assemble.of(engine.archive, session, messages, changes[one.session], is_whole=True, until=None)
-    (told,) = assemble.finished([made])
+    made = read_session(engine.archive, session, messages, changes[one.session], is_whole=True, until=None)
+    (told,) = finish([made])
     return [told.title, told.message_ids, *map(msgspec.to_builtins, (told.turns, told.changes, told.tests))]
 
 
@@ -163,7 +163,6 @@ def _content(engine: Engine, one: Planted) -> Any:
 
 WAYS: dict[str, Callable[[Engine, Planted], Any]] = {
     "index": _documents,
-    "search": lambda engine, one: engine.search(words(one.number), mode="hybrid", limit=5, context=True),
     "recall": lambda engine, one: engine.recall("recall", {"query": words(one.number), "explain": True}),
     "message": lambda engine, one: [engine.recall("recall_get", {"messageID": name}) for name in one.messages],
     "around it": lambda engine, one: engine.recall("recall_context", {"messageID": one.messages[2]}),

@@ -123,7 +123,7 @@ class EvidentModel:
         return None
 
     def _first_sentences(self, blocks: Sequence[tuple[str, str]]) -> Any:
-        statements = []
+        statements: list[dict[str, Any]] = []
         for message_id, text in blocks:
             sentence = _SENTENCE.search(text)
             if sentence and all(sentence[0] != said["quote"] for said in statements):

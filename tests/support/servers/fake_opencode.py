@@ -111,7 +111,7 @@ class FakeOpenCode:
         answer = {"id": f"msg_{number}a", "sessionID": session, "role": "assistant", "parentID": f"msg_{number}"}
         self.tell_of("message.updated", sessionID=session, info=answer)
         self._stream(session, answer["id"])
-        end = {"time": {"created": 1, "completed": 2}, "finish": self.finish, "tokens": self.tokens}
+        end: dict[str, Any] = {"time": {"created": 1, "completed": 2}, "finish": self.finish, "tokens": self.tokens}
         if self.error is not None:
             end = {"time": {"created": 1}} | ({"error": self.error} if self.error_recorded else {})
             self.tell_of("session.error", sessionID=session, error=self.error)

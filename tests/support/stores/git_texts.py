@@ -24,5 +24,5 @@ def _section(name: str, old: bytes | None, new: bytes | None) -> str:
     head = f"diff --git a/{name} b/{name}\n{mode}index {ids[0]}..{ids[1]}{'' if mode else ' 100644'}\n"
     sides = [re.findall(r"[^\n]*\n|[^\n]+", (content or b"").decode()) for content in (old, new)]
     names = ["/dev/null" if old is None else f"a/{name}", "/dev/null" if new is None else f"b/{name}"]
-    lines = list(difflib.unified_diff(*sides, *names, n=3))
+    lines = list(difflib.unified_diff(sides[0], sides[1], names[0], names[1], n=3))
     return head + "".join(x if x.endswith("\n") else x + "\n\\ No newline at end of file\n" for x in lines)

@@ -295,7 +295,7 @@ def test_an_error_in_the_middle_of_a_stream_is_its_last_line(opencode: ScriptedO
         play(session, answer_id)
         opencode.error = DOWN
 
-    opencode._stream = breaks  # type: ignore[method-assign]
+    opencode._stream = breaks  # type: ignore[method-assign, assignment]
     *pieces, last = client.lines("/api/chat", {"messages": [user("Tell me what the story is")]})
     assert "".join(piece["message"]["content"] for piece in pieces) == "Once upon a time"
     assert (last["done"], last["done_reason"]) == (True, "error")

@@ -240,6 +240,7 @@ def test_paths_become_absolute_and_folders_count(run: Run):
 
 
 def test_a_draft_of_anything_else_is_a_problem_and_no_error(run: Run):
+    statements: Any
     for statements in (
         None,
         3,

@@ -135,7 +135,7 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
     assert of_text(text).most <= most
     assert len(re.findall(r"^- \[", text, re.MULTILINE)) == len(entries)
     if entries:
-        left_out = int(re.search(r"\(and (\d+) more\)", text)[1])  # type: ignore[index]
+        left_out = int(re.search(r"\(and (\d+) more\)", text)[1])
         assert left_out == 90 - sum("Rule" in entry for entry in entries.values())
     sessions = _scope(house).sessions
     turn = sessions[0].turns[0]
@@ -261,7 +261,7 @@ def test_a_strike_is_kept_with_the_answers_and_dropped_with_its_entry(
                     who=Who(chat, "", Agent(folders=0, summaries=0)), clock=lambda: made.clock + 60 * MINUTE,
                 )  # fmt: skip
                 original = one._asked
-                one._asked = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign,func-returns-value]
+                one._asked = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign]
                 one.run(Target(SHOP))
                 return dict(asked[0].record.struck)
 

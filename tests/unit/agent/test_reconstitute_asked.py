@@ -119,7 +119,7 @@ def test_a_second_run_asks_nothing_searches_nothing_and_writes_nothing(house: Ho
     recall = house.made.recall()
     with closing(OllamaChat(house.server.url, "chat")) as chat:
         again = Reconstitution(
-            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", house.section),  # type: ignore[arg-type]
+            house.made.archive, NoSearch(), Files(house.made.archive), house.root, who=Who(chat, "", house.section),
             clock=lambda: house.made.clock + 90 * MINUTE,
         ).run(Target(SHOP))  # fmt: skip
     assert house.server.chats == []

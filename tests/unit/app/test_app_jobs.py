@@ -13,8 +13,7 @@ import pytest
 
 from daemon import config
 from daemon.app import targets
-from daemon.app.engine import Engine
-from daemon.app.feeding import Interrupted
+from daemon.app.engine import Engine, Interrupted
 from daemon.app.jobs import JobLoop, concerns
 from daemon.ingest import ScanResult
 from daemon.model import Target

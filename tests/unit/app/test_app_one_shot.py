@@ -23,7 +23,7 @@ class Down(Hashed):
     """A model whose server does not run: it says neither who it is nor anything else."""
 
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         raise ModelUnavailable("http://127.0.0.1:11434 does not answer; start it with: ollama serve")
 
     @fingerprint.setter

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from daemon import records
-from daemon.archive import Archive, merged
-from daemon.archive.store import plyvel
+from daemon.archive import Archive, merged, store
 from daemon.errors import ArchiveCorrupt, ArchiveLocked
 from daemon.model import FileEdit, Message, Operation, Session
 from tests.support.stores.make_opencode import T0, assistant, session, text, user
@@ -152,7 +151,7 @@ def test_every_message_can_be_put_into_an_outbox_again_and_is_counted_once(archi
 
 
 def edit(path: str, time: int, part_id: str, **more: object) -> FileEdit:
-    return FileEdit(path, time, "ses_1", "msg_1", part_id, "write", Operation.WRITE, content="x", **more)  # type: ignore[arg-type]
+    return FileEdit(path, time, "ses_1", "msg_1", part_id, "write", Operation.WRITE, content="x", **more)
 
 
 def test_file_edits_come_back_in_time_order_and_a_newer_reading_replaces_them(archive: Archive) -> None:
@@ -338,7 +337,7 @@ def test_a_lock_that_cannot_be_taken_says_why_and_never_to_move_the_archive(tmp_
 
 def test_an_archive_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     Archive(tmp_path / "a").close()
-    raw = plyvel.DB(str(tmp_path / "a" / "leveldb"))
+    raw = store.plyvel.DB(str(tmp_path / "a" / "leveldb"))  # type: ignore[attr-defined]
     raw.put(b"meta:schema", b"99")
     raw.close()
     with pytest.raises(ArchiveCorrupt, match="schema 99"):

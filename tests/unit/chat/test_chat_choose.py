@@ -65,10 +65,15 @@ def opencode():
         def log_message(self, *args):
             pass
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        asked = Handler.asked
+
+        @property
+        def url(self):
+            return f"http://127.0.0.1:{self.server_address[1]}"
+
+    httpd = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    httpd.url = f"http://127.0.0.1:{httpd.server_address[1]}"
-    httpd.asked = Handler.asked
     yield httpd
     httpd.shutdown()
     httpd.server_close()

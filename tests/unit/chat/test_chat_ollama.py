@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from tests.support.servers.fake_ollama import tokens as fake_tokens
 
 USER = {"role": "user", "content": "what was decided?"}
 SYSTEM = {"role": "system", "content": "You answer from the evidence."}
-TOOL = {
+TOOL: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "search",
@@ -126,7 +127,7 @@ def test_text_that_no_request_can_hold_is_sent_as_what_can_be(server, model):
 
 
 def test_an_answer_has_its_text_and_the_servers_counts_and_is_heard_as_it_comes(server, model):
-    heard = []
+    heard: list[str] = []
     said(server, Turn({"content": "It was decided to keep the old parser."}, prompt_tokens=31, reply_tokens=9))
     reply = model.chat([USER], on_text=heard.append)
     assert (reply.content, reply.calls, reply.thinking) == ("It was decided to keep the old parser.", (), "")
@@ -136,7 +137,7 @@ def test_an_answer_has_its_text_and_the_servers_counts_and_is_heard_as_it_comes(
 
 
 def test_thinking_is_kept_apart_and_is_a_sign_of_life(server, model):
-    heard = []
+    heard: list[str] = []
     said(server, {"content": "Yes.", "thinking": "The user asks about the parser."})
     reply = model.chat([USER], on_text=heard.append)
     assert (reply.content, reply.thinking) == ("Yes.", "The user asks about the parser.")

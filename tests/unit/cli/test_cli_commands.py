@@ -107,7 +107,7 @@ def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None
 def test_index_that_could_not_read_does_not_say_that_all_is_well(
     cli: Cli, answer: dict[str, Any], code: int, says: str
 ) -> None:
-    cli.service.index = lambda progress: answer  # type: ignore[method-assign]
+    cli.service.index = lambda progress: answer
     done = cli("index")
     assert (done.returncode, done.stdout[: len(says)]) == (code, says)
     assert ("db: locked" in done.stderr) is ("warnings" in answer)
@@ -116,7 +116,7 @@ def test_index_that_could_not_read_does_not_say_that_all_is_well(
 
 def test_status_shows_the_newest_records_that_were_set_aside_each_on_one_line(cli: Cli) -> None:
     entries = [{"place": f"message msg_{n}", "reason": f"{HOSTILE} not JSON " * 9, "time": 9 - n} for n in range(7)]
-    source = {**STATUS["sources"][0], "set_aside": entries}  # type: ignore[index]
+    source = {**STATUS["sources"][0], "set_aside": entries}
     cli.service.status_answer = {**STATUS, "sources": [source]}
     lines = [line for line in cli("status").stdout.splitlines() if "message msg_" in line]
     assert [line.split(":")[0].strip() for line in lines] == [f"message msg_{n}" for n in range(5)]

@@ -167,7 +167,7 @@ def test_expansions_are_shown_below_the_results(cli: Cli) -> None:
 
 def options_of(call: str) -> dict[str, str]:
     """Argument -> its option, as click knows them."""
-    command = reconstitute.get_command(None, call)  # type: ignore[arg-type]
+    command = reconstitute.get_command(None, call)
     assert command is not None
     return {p.name or "": p.opts[0] for p in command.params if p.param_type_name == "option"}
 

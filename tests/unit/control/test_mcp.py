@@ -421,7 +421,7 @@ def test_what_is_no_protocol_is_passed_over(served: Path) -> None:
         assert process.stdout is not None
         process.stdin.write(lines(*HELLO) + b"hello\n\xff\xfe\n[]\n" + lines(called(9)))
         process.stdin.flush()
-        seen = []
+        seen: list[Any] = []
         while not seen or seen[-1] != 9:
             seen.append(json.loads(process.stdout.readline()).get("id"))
         process.stdin.close()

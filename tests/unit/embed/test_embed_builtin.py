@@ -70,9 +70,8 @@ def test_several_threads_may_ask_at_once(model):
 
 
 def test_name_and_fingerprint_need_no_model_and_stay_the_same():
-    assert Builtin().fingerprint == Builtin().fingerprint == "minilm-l6-int8-8199be6f-384-c1"
+    assert Builtin().fingerprint == Builtin().fingerprint == "minilm-l6-int8-8199be6f-384"
     assert (Builtin().dims, Builtin().name) == (384, "all-MiniLM-L6-v2 (built in)")
-    assert Builtin(chunker="c2").fingerprint != Builtin().fingerprint
 
 
 def test_importing_the_module_loads_no_runtime():
@@ -102,7 +101,7 @@ def test_a_directory_takes_the_place_of_the_built_in_model(directory, model):
     own = Builtin(directory)
     assert np.array_equal(own.embed(["text"])[0], model.embed(["text"])[0])
     assert own.dims == 384
-    assert re.fullmatch(r"onnx-[0-9a-f]{8}-384-c1", own.fingerprint)
+    assert re.fullmatch(r"onnx-[0-9a-f]{8}-384", own.fingerprint)
     before = own.fingerprint
     (directory / "tokenizer.json").write_text((directory / "tokenizer.json").read_text() + "\n")
     assert Builtin(directory).fingerprint != before

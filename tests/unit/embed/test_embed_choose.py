@@ -16,7 +16,7 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 def section(provider: str, url: str = NOWHERE, model: str = "embedder") -> config.Embedding:
-    return config.Embedding(provider=provider, url=url, model=model)  # type: ignore[arg-type]
+    return config.Embedding(provider=provider, url=url, model=model)
 
 
 def test_auto_takes_the_server_that_answers_and_has_the_model() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from daemon.control.calls import silent
 from daemon.errors import BadRequest, DaemonUnreachable
 from daemon.exports import Export
 from daemon.exports.stream import export
@@ -31,7 +32,7 @@ class Exporting(ScriptedService):
         self.house = house
         self.failing: Exception | None = None
 
-    def export(self, arguments: Any, *, take: Any, progress: Any) -> Any:
+    def export(self, arguments: Any, *, take: Any, progress: Any = silent) -> Any:
         self.calls.append(("export", arguments))
         asked = msgspec.convert(arguments, Export)
         if self.failing is not None:

@@ -186,27 +186,31 @@ STEPS = st.one_of(
 def played(steps: Sequence[tuple[str, str | None]]) -> tuple[Revision, ...]:
     objects, edits = Objects(), []
     for second, (what, content) in enumerate(steps, start=1):
-        text = content or ""
-        files = {} if content is None else {"a": text.encode()}
-        made = {
-            "write": lambda s, t=text: write(s, A, t, existed=True),
-            "append": lambda s, t=text: append(s, A, t),
-            "edit": lambda s, t=text: edit(s, A, t, "x"),
-            "delete": lambda s: delete(s, A),
-            "run": lambda s: run(s, "/w"),
-            "unclear": lambda s: unclear(s, A),
-            "away": lambda s: move(s, A, B, into=False),
-            "here": lambda s: move(s, B, A, into=False),
-            "copied": lambda s: copy(s, B, A, into=False),
-            "touch": lambda s: event(s, Operation.TOUCH, A),
-            "gone": lambda s: state(s, A, None, tool="read", note="a read found no file"),
-            "read": lambda s, t=text: read(s, A, t),
-            "lines": lambda s, t=text: lines(s, A, 1, t),
-            "snapshot": lambda s, f=files: snapshot(s, objects.put(f, f"tree {s}"), "/w"),
-            "revert": lambda s, c=content: revert(s, c, SET_BACK),
-        }[what](second)
-        edits.append(made)
+        edits.append(_event(objects, second, what, content))
     return history(A, edits, objects).revisions
+
+
+def _event(objects: Objects, s: int, what: str, content: str | None) -> FileEdit:
+    text = content or ""
+    files = {} if content is None else {"a": text.encode()}
+    make = {
+        "write": lambda: write(s, A, text, existed=True),
+        "append": lambda: append(s, A, text),
+        "edit": lambda: edit(s, A, text, "x"),
+        "delete": lambda: delete(s, A),
+        "run": lambda: run(s, "/w"),
+        "unclear": lambda: unclear(s, A),
+        "away": lambda: move(s, A, B, into=False),
+        "here": lambda: move(s, B, A, into=False),
+        "copied": lambda: copy(s, B, A, into=False),
+        "touch": lambda: event(s, Operation.TOUCH, A),
+        "gone": lambda: state(s, A, None, tool="read", note="a read found no file"),
+        "read": lambda: read(s, A, text),
+        "lines": lambda: lines(s, A, 1, text),
+        "snapshot": lambda: snapshot(s, objects.put(files, f"tree {s}"), "/w"),
+        "revert": lambda: revert(s, content, SET_BACK),
+    }[what]
+    return make()
 
 
 @given(st.lists(STEPS, max_size=12))

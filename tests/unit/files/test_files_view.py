@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -86,7 +87,7 @@ _ACTIONS = st.lists(
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_after_any_commits_the_rows_say_what_histories_say(
-    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[object, ...]]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[Any, ...]]
 ) -> None:
     with Archive(tmp_path_factory.mktemp("law")) as archive:
         files = Files(archive)
@@ -94,7 +95,7 @@ def test_after_any_commits_the_rows_say_what_histories_say(
             if kind == "keep":
                 keep(archive, [
                     replace(one, time=at(second), message_id=f"msg_{second:03d}", part_id=f"prt_{second:03d}_{number}_{n}")
-                    for n, (second, one) in enumerate(told[0])  # type: ignore[arg-type]
+                    for n, (second, one) in enumerate(told[0])
                 ])  # fmt: skip
             elif kind == "remove":
                 remove(archive, f"msg_{told[0]:03d}", now=at(100))
@@ -115,7 +116,7 @@ class _Watching(Files):
         super().__init__(archive)
         self.asked: list[list[str]] = []
 
-    def _world(self, *prefixes, **named) -> World:  # type: ignore[no-untyped-def]
+    def _world(self, *prefixes, **named) -> World:
         self.asked.append(sorted(prefixes[0]))
         return super()._world(*prefixes, **named)
 
@@ -168,7 +169,7 @@ def test_more_changed_paths_than_are_worth_looking_at_one_by_one_are_made_at_onc
 
 def test_a_change_during_a_refresh_is_seen_by_the_next(archive: Archive) -> None:
     class Interrupted(Files):
-        def _world(self, *prefixes, **named) -> World:  # type: ignore[no-untyped-def]
+        def _world(self, *prefixes, **named) -> World:
             made = super()._world(*prefixes, **named)
             keep(archive, pending)
             pending.clear()

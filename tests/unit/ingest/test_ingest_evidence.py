@@ -117,7 +117,7 @@ class _Reverting(JsonTree):
 
     marks: list[RevertMark] | None = None
 
-    def reverts(self, session_id: str):  # type: ignore[no-untyped-def]
+    def reverts(self, session_id: str):
         if self.marks is None:
             raise SourceBusy("locked")
         return self.marks

@@ -13,8 +13,9 @@ from daemon.archive import Archive
 from daemon.embed import Embedder, Vector
 from daemon.errors import BadInput, IndexBroken, ModelUnavailable
 from daemon.index import Filters
-from daemon.ingest import Upkeep
+from daemon.ingest import Upkeep, outbox
 from daemon.opencode.json_tree import JsonTree
+from daemon.transcript import chunks
 from tests.e2e.talk import Talk, words
 from tests.support.servers.fake_ollama import vector
 from tests.support.stores.intake import intake_of
@@ -29,7 +30,7 @@ class Hashed:
     dims = 256
     name = "hashed"
 
-    def __init__(self, fingerprint: str = "hashed-00000000-256-c1") -> None:
+    def __init__(self, fingerprint: str = "hashed-00000000-256") -> None:
         self.fingerprint = fingerprint
         self.calls: list[str] = []
         self.refused = ""
@@ -49,7 +50,7 @@ class Hashed:
 
 class Down(Hashed):
     @property
-    def fingerprint(self) -> str:  # type: ignore[override]
+    def fingerprint(self) -> str:
         raise ModelUnavailable("nothing answers; start it")
 
     @fingerprint.setter
@@ -208,6 +209,27 @@ def test_another_model_fills_a_collection_of_its_own_and_the_way_back_costs_no_c
     house.drain()
     assert house.missing() == []
     assert first.calls == []
+
+
+def test_another_chunker_embeds_everything_again_and_mixes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def texts() -> set[str]:
+        semantic = house.upkeep.open_semantic() if house.upkeep is not None else None
+        assert semantic is not None
+        found = semantic.query(np.asarray(vector("x", Hashed.dims), dtype=np.float32), Filters(), 10 * MESSAGES)
+        return {match.text for match in found}
+
+    whole = texts()
+    monkeypatch.setattr(outbox, "CHUNKER_VERSION", "another")
+    monkeypatch.setattr(chunks, "WINDOW", 12)
+    monkeypatch.setattr(chunks, "OVERLAP", 0)
+    model = Hashed()
+    house.open(model)
+    house.drain()
+    assert model.calls
+    assert texts() == set(model.calls)
+    assert max(map(len, texts())) <= 12 < min(map(len, whole))
 
 
 def test_a_broken_index_is_parked_and_at_most_one_is_kept(house: House) -> None:

@@ -36,7 +36,7 @@ def opened() -> Iterator[Callable[..., Sources]]:
     made: list[Sources] = []
 
     def make(*arguments: object, **more: object) -> Sources:
-        made.append(Sources(*arguments, **more))  # type: ignore[arg-type]
+        made.append(Sources(*arguments, **more))
         return made[-1]
 
     yield make

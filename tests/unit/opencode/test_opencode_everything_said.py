@@ -88,8 +88,8 @@ def test_what_is_said_anywhere_is_found_and_exported(tmp_path: Path, case: str) 
     tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
     with Engine(msgspec.convert(tables, Config)) as engine:
         engine.take(everything=True, patient=False)
-        hits = engine.search(WORD, mode="literal", limit=5)["hits"]
-        assert [hit["message_id"] for hit in hits] == ["msg_1"]
+        hits = engine.recall("recall", {"query": WORD, "match": "literal"})["results"]
+        assert [hit["messageID"] for hit in hits] == ["msg_1"]
         formats: tuple[Format, ...] = ("jsonl", "markdown") if "patch" in case else ("jsonl", "markdown", "messages")
         for format_ in formats:
             pieces: list[str] = []
@@ -111,7 +111,7 @@ def test_a_patch_that_repeats_the_input_is_not_indexed_twice(tmp_path: Path) -> 
     tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
     with Engine(msgspec.convert(tables, Config)) as engine:
         engine.take(everything=True, patient=False)
-        (hit,) = engine.search(WORD, mode="literal", limit=5)["hits"]
+        (hit,) = engine.recall("recall", {"query": WORD, "match": "literal"})["results"]
     assert hit["kind"] == "tool_input"
     assert json.dumps(hit["snippet"]).count(WORD) == 1
 

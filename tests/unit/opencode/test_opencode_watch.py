@@ -121,7 +121,7 @@ def test_a_burst_of_new_nested_folders_is_complete_after_one_look(places: Places
     assert len(seen) == 180
 
 
-class Recording(Observer):
+class Recording(Observer):  # type: ignore[valid-type, misc]  # a variable in watchdog's types
     """The real observer; `seen` is every event that the kernel sent, whatever the watch makes of it."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class Recording(Observer):
             self.seen.append(event)
             heard(event)
 
-        event_handler.dispatch = dispatch
+        event_handler.dispatch = dispatch  # type: ignore[method-assign]
         return super().schedule(event_handler, path, **options)
 
 
@@ -156,7 +156,7 @@ def test_our_own_reading_does_not_even_wake_the_watch(places: Places) -> None:
     assert {os.path.dirname(os.fsdecode(event.src_path)) for event in observer.seen} <= {str(places.requests)}
 
 
-class Full(Observer):
+class Full(Observer):  # type: ignore[valid-type, misc]  # a variable in watchdog's types
     """The real observer, but the kernel refuses it."""
 
     number = errno.ENOSPC

@@ -143,8 +143,8 @@ def test_an_archive_of_0_1_loses_its_phantoms_and_keeps_what_they_said(
         assert phantoms[0] not in exported(engine.archive, "messages")
         assert engine.archive.figures()["messages"] == 2
         assert engine.archive.figures()["sessions"] == 1
-        hits = engine.search("Garden", mode="literal", limit=5)["hits"]
-        assert [hit["message_id"] for hit in hits if hit["kind"] == "title"] == ["msg_ses_1_a"]
+        hits = engine.recall("recall", {"query": "Garden", "match": "literal"})["results"]
+        assert [hit["messageID"] for hit in hits if hit["kind"] == "title"] == ["msg_ses_1_a"]
 
 
 ITEMS = [

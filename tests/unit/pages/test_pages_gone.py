@@ -6,7 +6,7 @@ import pytest
 
 from daemon.files import FileHistory
 from daemon.model import FileEdit
-from daemon.reconstitute.facts.usage import runnable
+from daemon.reconstitute.facts import usage
 from daemon.reconstitute.pages.folder.overview import known
 from daemon.reconstitute.recover import Recovered, recover
 from tests.support.pages.file_pages import made
@@ -62,7 +62,7 @@ def test_a_file_that_is_gone_is_everywhere_moved_or_everywhere_deleted(way: str)
     assert ("Moved away: [a](a.md) → [b](b.md)." in front, "Deleted: [a]" not in front) == (is_moved, is_moved)
     assert ("It was moved to [b](b.md) on 20" in own, "It was deleted on 20" not in own) == (is_moved, is_moved)
     assert ("- Moved away: " in own, "- Deleted: " not in own) == (is_moved, is_moved)
-    assert runnable.places(ROOT, files)["a"] == ("b" if is_moved else "")
+    assert usage.moved_paths(ROOT, files)["a"] == ("b" if is_moved else "")
 
 
 OUTSIDE = [write(1, A, "1\n"), read(2, A, "2\n", session_id="ses_reader")]

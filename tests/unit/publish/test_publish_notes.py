@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -307,7 +308,7 @@ def test_late_content_is_made_one_page_at_a_time_and_needs_room_for_all(tree: Tr
         made.append(number)
         return "x" * 1000
 
-    pages = [Page(f"{number}.md", lambda number=number: content(number), basis="1") for number in range(50)]
+    pages = [Page(f"{number}.md", partial(content, number), basis="1") for number in range(50)]
     staged = tree.root / ".reconstitute.next"
     waiting: list[int] = []
 

@@ -258,7 +258,7 @@ def _key(entry: dict[str, Any]) -> tuple[int, int, str, str, str]:
     return (entry["time"], rank, entry["sessionID"], entry.get("messageID", ""), entry.get("path", ""))
 
 
-def _every(house: Recorded, kinds: set[str], session_id: str = "") -> list[dict[str, Any]]:
+def _every(house: Recorded, kinds: set[str], session_id: str = "") -> list[tuple[int, int, str, str, str]]:
     """(time, rank of the type, session, message, path) of all entries, from the archive's own lists."""
     archive = house.archive
     found: list[tuple[int, int, str, str, str]] = []

@@ -57,8 +57,10 @@ def test_a_value_that_had_a_name_once_is_hidden_in_its_session(way: str, told: t
 
 def test_a_value_of_one_session_is_a_word_in_another(told: tuple[Engine, Planted]) -> None:
     engine, _ = told
-    assert [hit["session_id"] for hit in engine.search(VALUE, mode="literal")["hits"]] == ["ses_0001"]
-    assert VALUE in engine.search(words(1), mode="literal")["hits"][0]["snippet"]
+    assert [hit["sessionID"] for hit in engine.recall("recall", {"query": VALUE, "match": "literal"})["results"]] == [
+        "ses_0001"
+    ]
+    assert VALUE in engine.recall("recall", {"query": words(1), "match": "literal"})["results"][0]["snippet"]
 
 
 @pytest.mark.parametrize("value", ["hunter2", "password", "development", "a1b2c3", "correct horse battery", "12345678"])
@@ -89,16 +91,19 @@ def test_another_redaction_indexes_an_archive_again(tmp_path: Path) -> None:
     talk.ask(f"ticket ACME-4711 of {words(3)}")
     with opened(tmp_path) as engine:
         engine.index(silent)
-        assert len(engine.search("ACME-4711", mode="literal")["hits"]) == 1
+        assert len(engine.recall("recall", {"query": "ACME-4711", "match": "literal"})["results"]) == 1
     with opened(tmp_path, redact={"extra": [r"ACME-\d+"]}) as engine:
         assert engine.archive.waiting("lexical") == 1
         assert engine.archive.waiting("semantic") == 1
         engine.index(silent)
-        assert engine.search("ACME-4711", mode="literal")["hits"] == []
-        assert "[REDACTED:extra:" in engine.search(words(3), mode="literal")["hits"][0]["snippet"]
+        assert engine.recall("recall", {"query": "ACME-4711", "match": "literal"})["results"] == []
+        assert (
+            "[REDACTED:extra:"
+            in engine.recall("recall", {"query": words(3), "match": "literal"})["results"][0]["snippet"]
+        )
     with opened(tmp_path, redact={"allow": [r"[a-z0-9]+"]}) as engine:
         engine.index(silent)
-        assert len(engine.search("ACME-4711", mode="literal")["hits"]) == 1
+        assert len(engine.recall("recall", {"query": "ACME-4711", "match": "literal"})["results"]) == 1
         assert redact("DB_PASSWORD=hunter2hunter") == "DB_PASSWORD=hunter2hunter"
     with opened(tmp_path):
         assert "hunter2hunter" not in redact("DB_PASSWORD=hunter2hunter")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.model import Document, Kind, Section
-from daemon.transcript.chunks import WINDOW, chunks, windows
+from daemon.transcript.chunks import CHUNKER_VERSION, WINDOW, chunks, windows
 
 _WORDS = st.lists(
     st.sampled_from(["word", "two words. ", "\n", "\n\n", " ", "日本語", "é", "🥛", "x" * 300, "def f(a):\n"]),
@@ -87,3 +88,13 @@ def test_no_window_is_only_a_tail_that_the_one_before_already_holds() -> None:
     for size in range(800, 2000, 7):
         spans = windows("word " * (size // 5))
         assert all(later[1] > earlier[1] for earlier, later in pairwise(spans))
+
+
+def test_a_changed_rule_has_a_new_version() -> None:
+    """If this fails, the chunker cuts otherwise than before: give CHUNKER_VERSION a new value, then write the new digest."""
+    prose = " ".join(f"Sentence {n} says that the walrus has {n % 7} tusks." for n in range(120))
+    code = "\n\n".join(f"def f{n}(a):\n    return a + {n}" for n in range(60))
+    wide = "数据库设计师昨天讨论了。" * 90
+    made = chunks(_document((prose, ""), ("short", ""), ("also short", ""), (code, "read"), (wide, "")), 64)
+    digest = sha256(repr([(one.number, one.text, one.kinds, one.tools) for one in made]).encode()).hexdigest()
+    assert (CHUNKER_VERSION, digest[:12]) == ("c1", "6bcca82554c1")

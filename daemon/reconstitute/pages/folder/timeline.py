@@ -14,9 +14,8 @@ from itertools import groupby
 from daemon import markdown
 from daemon.display import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts import session_result, shell
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -54,12 +53,12 @@ class Bounds:
 
 def own_turns(one: SessionFacts) -> list[Turn]:
     """The turns in which something was asked: without those copied from the session that it was forked from."""
-    return [turn for turn in one.turns[one.copied :] if not turn.is_compaction]
+    return [turn for turn in one.own_turns if not turn.is_compaction]
 
 
 def begun(one: SessionFacts) -> int:
     """When its own first turn was asked, epoch ms."""
-    return next((turn.time for turn in one.turns[one.copied :] if turn.time), one.session.created)
+    return next((turn.time for turn in one.own_turns if turn.time), one.session.created)
 
 
 def ending(one: SessionFacts) -> str:
@@ -212,7 +211,7 @@ class Timeline:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
-            where = outcomes.where(run, one.session.directory)
+            where = shell.where(run, one.session.directory)
             where = f" in {markdown.code(markdown.cut(where, 80))}" if where else ""
             yield f"tests {how}: {command}{where}{summary}{self._notes.mark(run.citation)}"
         for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):

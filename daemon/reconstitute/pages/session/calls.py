@@ -13,7 +13,7 @@ from daemon.exports.form import pretty
 from daemon.markdown import code, fence
 from daemon.markdown.blocks import blocks
 from daemon.model import Json
-from daemon.reconstitute.facts.session.sizes import MOST_FOLDED
+from daemon.reconstitute.facts.session import MOST_FOLDED
 from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.transcript.tool_calls import PATH_KEYS, first_text, partial_output, patches
 

@@ -15,7 +15,7 @@ from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall
 from daemon.exports.form import pretty
 from daemon.markdown import Markdown, code, inline
 from daemon.markdown.blocks import blocks, quote
-from daemon.reconstitute.facts.session.sizes import MOST_TEXT
+from daemon.reconstitute.facts.session import MOST_TEXT
 from daemon.reconstitute.facts.session_values import Call
 from daemon.reconstitute.pages.session import calls
 from daemon.reconstitute.pages.transcripts import anchor

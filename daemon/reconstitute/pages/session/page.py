@@ -18,9 +18,9 @@ from daemon.display import counted
 from daemon.markdown import Href, Markdown, code, link, prose
 from daemon.model import Page
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts import shell
+from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.pages.folder.page import refs
 from daemon.reconstitute.pages.folder.timeline import written
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -256,7 +256,7 @@ def _first_line(prompt: str) -> str:
 
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
-    kept = kept_changes.words([turn])
+    kept = kept_words([turn])
     files = f" In the folder, {markdown.inline(kept)}." if kept else ""
     if turn.in_doubt:
         part = " in part" if turn.in_part else ""
@@ -282,7 +282,7 @@ def _revert(one: TakenBack, href: Href) -> str:
 
 
 def _tests(directory: str, run: TestRun) -> str:
-    where = outcomes.where(run, directory)
+    where = shell.where(run, directory)
     return f"{code(run.command)}{f' in {code(where)}' if where else ''} {'passed' if run.passed else 'failed'}"
 
 

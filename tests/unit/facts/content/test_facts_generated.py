@@ -6,7 +6,8 @@ import pytest
 
 from daemon.files import Grade
 from daemon.model import Operation
-from daemon.reconstitute.facts.content import generated
+from daemon.reconstitute.facts.content import is_build_output
+from daemon.reconstitute.facts.session.file_changes import by_folder
 from daemon.reconstitute.facts.session_values import FileChange
 from tests.unit.facts.folder_facts import START, TARGET, call, file, revision, turn
 
@@ -47,7 +48,7 @@ TAKEN_BACK = [change(f"out/{name}", undone=True) for name in "abc"]
     ],
 )  # fmt: skip
 def test_the_many_files_that_a_program_wrote_in_a_folder_are_one(changes, calls, expected) -> None:
-    assert list(generated.folded(changes, [turn("Build it.", *calls)], TARGET)) == expected
+    assert list(by_folder(changes, [turn("Build it.", *calls)], TARGET)) == expected
 
 
 def seen(name: str, *contents: str | None, operation: Operation = Operation.SNAPSHOT, **fields: object):
@@ -78,4 +79,4 @@ A, B, C = (seen(f"out/{name}", "1", "2") for name in "abc")
     ],
 )
 def test_a_folder_that_programs_alone_wrote_is_told_by_its_trees(files, *, expected: bool) -> None:
-    assert generated.is_written(files) is expected
+    assert is_build_output(files) is expected

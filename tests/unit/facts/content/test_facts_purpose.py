@@ -12,13 +12,13 @@ from daemon.files import Grade
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import REVERTED
 from daemon.model import Operation
-from daemon.reconstitute.facts.purposes import folder
+from daemon.reconstitute.facts import purposes
 from daemon.reconstitute.recover import State
 from tests.unit.facts.folder_facts import START, TARGET, call, file, revision, session, turn
 
 
 def _texts(*files, sessions=()):
-    return [(one.text, one.origin) for one in folder.find(TARGET, sessions, files)]
+    return [(one.text, one.origin) for one in purposes.find(TARGET, sessions, files)]
 
 
 READMES = [
@@ -347,7 +347,7 @@ def test_of_two_documents_or_beside_a_program_none_is_the_main_one(other):
 
 def test_the_prompt_before_go_on_is_the_one_that_began_it():
     before = turn("Plan a shop for used books", prompt_id="msg_a", message_ids=("msg_a",))
-    found = folder.find(TARGET, [session(before, turn("go on"))], [file("main.py")])
+    found = purposes.find(TARGET, [session(before, turn("go on"))], [file("main.py")])
     assert [(one.text, one.citation.message_id) for one in found] == [("Plan a shop for used books", "msg_a")]
 
 
@@ -362,7 +362,7 @@ def test_secrets_are_hidden_in_what_is_said():
     st.binary(max_size=400) | st.text(max_size=400),
 )
 def test_any_bytes_give_a_bounded_text_and_no_error(name, content):
-    for one in folder.find(TARGET, [], [file(name, content)]):
+    for one in purposes.find(TARGET, [], [file(name, content)]):
         assert 0 < len(one.text) <= 240
         assert "\n" not in one.text
 
@@ -370,7 +370,7 @@ def test_any_bytes_give_a_bounded_text_and_no_error(name, content):
 @pytest.mark.parametrize("piece", ["<pre>", "<!--", "[", "![", "(", "*a", "_a_", "`", "|", "<h1>", "# a\n", "<a ", ">"])
 def test_a_hostile_readme_costs_little_time(piece):
     begun = time.process_time()
-    folder.find(TARGET, [], [file("README.md", piece * (120_000 // len(piece)))])
+    purposes.find(TARGET, [], [file("README.md", piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 2
 
 
@@ -381,5 +381,5 @@ def test_a_hostile_readme_costs_little_time(piece):
 def test_a_hostile_document_costs_little_time(name, piece):
     begun = time.process_time()
     for head in ("", "\\documentclass{book}\n\\title{", ":doctype: book\n"):
-        folder.find(TARGET, [], [file(name, head + piece * (120_000 // len(piece)))])
+        purposes.find(TARGET, [], [file(name, head + piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 2

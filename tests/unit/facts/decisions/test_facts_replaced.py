@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from daemon.reconstitute.facts.decisions import rules, statements
+from daemon.reconstitute.facts import decisions
+from daemon.reconstitute.facts.decisions import statements
 from daemon.reconstitute.facts.language import cues, sentences
 from daemon.reconstitute.facts.values import Rule
 from tests.support.stores.constructed_sessions import asked, edited, session
@@ -140,7 +141,7 @@ RETURNS = [
 
 
 def found(*prompts: str) -> tuple[Rule, ...]:
-    return rules.find([session(*(asked(prompt, edited(f"{place}.py")) for place, prompt in enumerate(prompts)))])
+    return decisions.find([session(*(asked(prompt, edited(f"{place}.py")) for place, prompt in enumerate(prompts)))])
 
 
 @pytest.mark.parametrize(("decided", "later"), RETURNS)
@@ -177,4 +178,4 @@ def test_what_was_taken_back_may_be_decided_again() -> None:
 def test_a_return_in_a_turn_that_was_taken_back_changes_nothing() -> None:
     first = asked("We use Valkey instead of Redis.", edited("a.py"))
     facts = session(first, asked("Back to Redis.", edited("a.py"), taken_back=True))
-    assert [one.standing for one in rules.find([facts])] == [""]
+    assert [one.standing for one in decisions.find([facts])] == [""]

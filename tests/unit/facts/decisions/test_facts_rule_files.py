@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.files import Grade
-from daemon.reconstitute.facts.decisions import rule_files, rules
+from daemon.reconstitute.facts import decisions
+from daemon.reconstitute.facts.decisions import rule_files
 from daemon.reconstitute.recover import State
 from tests.support.stores.constructed_sessions import asked, edited, session
 from tests.unit.facts.folder_facts import file, revision
@@ -128,7 +129,7 @@ def test_the_same_words_in_two_files_are_one_rule_and_there_are_at_most_so_many(
     ],
 )
 def test_a_rule_of_a_prompt_that_a_file_repeats_is_told_once(said: str, written: str, told: int) -> None:
-    made = rules.find([session(asked(said, edited("AGENTS.md")))], [file("AGENTS.md", f"- {written}\n")])
+    made = decisions.find([session(asked(said, edited("AGENTS.md")))], [file("AGENTS.md", f"- {written}\n")])
     assert [rule.note for rule in made] == (["also in AGENTS.md"] if told == 1 else ["", ""])
 
 

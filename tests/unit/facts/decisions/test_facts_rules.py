@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts.decisions import rules, statements
+from daemon.reconstitute.facts import decisions
+from daemon.reconstitute.facts.decisions import statements
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session_values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
 from daemon.reconstitute.recover import Recovered
@@ -100,7 +101,7 @@ def decided(text: str, old: str = "10", new: str = "12") -> list[str]:
     """What is found where the turn set one number in the place of another."""
     turn = asked(text, edited("a.py"))
     made = _file(("m0", f"fee = {old}\n"), (turn.calls[0].message_id, f"fee = {new}\n"))
-    return [rule.kind for rule in rules.find([session(turn)], [made])]
+    return [rule.kind for rule in decisions.find([session(turn)], [made])]
 
 
 ONE_TASK = [text for language in STANDING["one_off"].values() for text in language]
@@ -124,7 +125,7 @@ def test_what_holds_in_other_words_is_found() -> None:
 
 @pytest.mark.parametrize("row", STANDING["reason"], ids=lambda row: row["said"])
 def test_the_sentence_after_it_may_give_the_reason(row: dict[str, str]) -> None:
-    assert rules.find([session(asked(row["said"], edited("a.py")))])[0].reason == row["reason"]
+    assert decisions.find([session(asked(row["said"], edited("a.py")))])[0].reason == row["reason"]
 
 
 @pytest.mark.parametrize(
@@ -183,8 +184,8 @@ def test_a_terse_report_or_go_on_states_nothing(text: str) -> None:
 
 
 def test_a_plain_order_beside_a_wish_for_the_moment_is_no_rule() -> None:
-    assert rules.find([session(asked("Just look at it. Don't touch the vendor folder.", edited("a.py")))]) == ()
-    assert rules.find([session(asked("It is old. Don't touch the vendor folder.", edited("a.py")))])
+    assert decisions.find([session(asked("Just look at it. Don't touch the vendor folder.", edited("a.py")))]) == ()
+    assert decisions.find([session(asked("It is old. Don't touch the vendor folder.", edited("a.py")))])
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,9 @@ def test_a_plain_order_beside_a_wish_for_the_moment_is_no_rule() -> None:
     ],
 )
 def test_a_short_answer_that_names_one_of_two_things_is_a_decision(question: str, answer: str, other: str) -> None:
-    (rule,) = rules.find([session(asked("Build it.", reply=question)), session(asked(answer, edited("a.py")), at=50)])
+    (rule,) = decisions.find(
+        [session(asked("Build it.", reply=question)), session(asked(answer, edited("a.py")), at=50)]
+    )
     assert (rule.kind, rule.who, rule.replaces) == ("decision", "user", other)
     assert rule.note.startswith("the answer to “")
 
@@ -216,32 +219,32 @@ def test_a_short_answer_that_names_one_of_two_things_is_a_decision(question: str
     ],
 )
 def test_another_answer_chooses_nothing(question: str, answer: str) -> None:
-    assert rules.find([session(asked("Build it.", reply=question), asked(answer, edited("a.py")))]) == ()
+    assert decisions.find([session(asked("Build it.", reply=question), asked(answer, edited("a.py")))]) == ()
 
 
 def test_a_prompt_after_a_turn_that_was_taken_back_is_about_that_turn() -> None:
     shorter = asked("Shorten the summary.", edited("a.py"), taken_back=True)
     facts = session(asked("We use Flask here.", edited("b.py")), shorter, asked("Undo that, leave it long."))
-    assert [rule.standing for rule in rules.find([facts]) if "Flask" in rule.text] == [""]
+    assert [rule.standing for rule in decisions.find([facts]) if "Flask" in rule.text] == [""]
 
 
 def test_an_earlier_reply_of_a_turn_may_decide() -> None:
     turn = asked("Store it.", edited("a.py"), reply="Done.")
     early = replace(turn.replies[0], text="I chose a file over a database because the data is small.")
-    (rule,) = rules.find([session(replace(turn, replies=(early, *turn.replies)))])
+    (rule,) = decisions.find([session(replace(turn, replies=(early, *turn.replies)))])
     assert (rule.who, rule.replaces) == ("agent", "a database")
 
 
 def test_what_the_agent_repeats_only_tells_what_it_replaces() -> None:
     turn = asked("ok switch to Valkey", edited("a.py"), reply="The cache now uses Valkey instead of Redis.")
-    (rule,) = rules.find([session(turn)])
+    (rule,) = decisions.find([session(turn)])
     assert (rule.who, rule.text, rule.replaces) == ("user", "ok switch to Valkey", "Redis")
 
 
 def test_a_later_decision_in_the_same_file_is_told() -> None:
     first = session(asked("storage: going with a json file", edited("a.py")))
     second = session(asked("json broke. switch to sqlite", edited("a.py")), at=100)
-    new, old = rules.find([first, second])
+    new, old = decisions.find([first, second])
     assert (new.text, new.note, old.note) == (
         "switch to sqlite",
         "",
@@ -252,7 +255,7 @@ def test_a_later_decision_in_the_same_file_is_told() -> None:
 def test_rules_come_first_then_the_newest_then_what_no_longer_holds() -> None:
     first = session(asked("Never touch generated/.", edited("a.py")), asked("We use Flask here.", edited("b.py")))
     second = session(asked("Use FastAPI instead of Flask.", edited("c.py")), asked("We stick with uv."), at=100)
-    made = rules.find([first, second])
+    made = decisions.find([first, second])
     assert [rule.text.split()[-1] for rule in made] == ["generated/.", "uv.", "Flask.", "here."]
 
 
@@ -319,7 +322,7 @@ def test_a_statement_is_found_in_other_languages_too(text: str, kind: str) -> No
     ],
 )
 def test_what_it_replaces_is_cut_where_it_surely_ends(text: str, replaced: str) -> None:
-    (rule,) = rules.find([session(asked(text, edited("a.py")))])
+    (rule,) = decisions.find([session(asked(text, edited("a.py")))])
     assert rule.replaces == replaced
 
 
@@ -334,12 +337,12 @@ def test_what_it_replaces_is_cut_where_it_surely_ends(text: str, replaced: str) 
     ],
 )
 def test_what_is_quoted_or_fenced_states_nothing(text: str) -> None:
-    assert rules.find([session(asked(text, edited("a.py")))]) == ()
+    assert decisions.find([session(asked(text, edited("a.py")))]) == ()
 
 
 def test_reason_and_what_it_replaces_are_the_writers_words() -> None:
     prompt = "Build it. We use PostgreSQL instead of SQLite, because several people write at once."
-    (rule,) = rules.find([session(asked(prompt, edited("a.py")))])
+    (rule,) = decisions.find([session(asked(prompt, edited("a.py")))])
     assert (rule.kind, rule.who) == ("decision", "user")
     assert rule.replaces == "SQLite"
     assert rule.reason == "several people write at once"
@@ -347,22 +350,24 @@ def test_reason_and_what_it_replaces_are_the_writers_words() -> None:
 
 
 def test_the_reason_may_be_the_next_sentence() -> None:
-    (rule,) = rules.find([session(asked("Never touch generated/. Because it is made by the build.", edited("a.py")))])
+    (rule,) = decisions.find(
+        [session(asked("Never touch generated/. Because it is made by the build.", edited("a.py")))]
+    )
     assert rule.reason == "Because it is made by the build"
 
 
 def test_a_decision_of_the_agent_counts_where_it_was_carried_out() -> None:
     said = "I chose a file over a database because the data is small."
-    assert rules.find([session(asked("Store it.", edited("a.py"), reply=said))])
-    assert rules.find([session(asked("Store it.", reply=said))]) == ()
+    assert decisions.find([session(asked("Store it.", edited("a.py"), reply=said))])
+    assert decisions.find([session(asked("Store it.", reply=said))]) == ()
     for ending in (Ending.STOPPED, Ending.FAILED, Ending.OPEN):
-        assert rules.find([session(asked("Store it.", edited("a.py"), reply=said, ending=ending))]) == ()
+        assert decisions.find([session(asked("Store it.", edited("a.py"), reply=said, ending=ending))]) == ()
 
 
 def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
     text = "Never touch generated/."
-    assert rules.find([session(asked(text, edited("a.py")), parent="ses_1")]) == ()
-    assert rules.find([session(asked(text, edited("a.py"), is_command=True))]) == ()
+    assert decisions.find([session(asked(text, edited("a.py")), parent="ses_1")]) == ()
+    assert decisions.find([session(asked(text, edited("a.py"), is_command=True))]) == ()
 
 
 @pytest.mark.parametrize(
@@ -377,7 +382,7 @@ def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
     ],
 )
 def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
-    (rule,) = rules.find([session(turn)])  # type: ignore[arg-type]
+    (rule,) = decisions.find([session(turn)])
     assert (rule.standing, rule.note) == (standing, "")
 
 
@@ -398,7 +403,7 @@ def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
 )
 def test_a_decision_after_which_nothing_was_changed_may_hold(said: str, ending: Ending, note: str) -> None:
     """Deciding against something, or keeping something, changes no file."""
-    found = rules.find([session(asked(said, ending=ending))])
+    found = decisions.find([session(asked(said, ending=ending))])
     assert [(rule.standing, rule.note) for rule in found] in ([("", note)], [])
     assert found or not said.isascii()
 
@@ -417,19 +422,19 @@ def test_a_later_prompt_about_it_takes_a_decision_back(later: str, is_taken_back
     """Also where another prompt stands between them."""
     stated = asked("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
     facts = session(stated, asked("What do you think of NATS?"), asked(later, edited("b.py")))
-    assert rules.find([facts])[-1].standing.startswith("taken back by a later prompt: “") is is_taken_back
+    assert decisions.find([facts])[-1].standing.startswith("taken back by a later prompt: “") is is_taken_back
 
 
 def test_a_decision_whose_change_was_undone_says_so() -> None:
     facts = session(asked("POST should answer 201.", edited("a.py")))
     undone = replace(facts, changes=(FileChange(f"{FOLDER}/a.py", "changed", undone=True),))
-    assert rules.find([undone])[0].standing == "what it changed was undone"
+    assert decisions.find([undone])[0].standing == "what it changed was undone"
 
 
 def test_a_later_decision_on_the_same_thing_replaces_it() -> None:
     first = session(asked("POST should answer 200.", edited("a.py")))
     second = session(asked("POST should answer 201.", edited("a.py")), at=100)
-    new, old = rules.find([first, second])
+    new, old = decisions.find([first, second])
     assert old.standing == "replaced later: “POST should answer 201.”"
     assert (new.standing, new.replaces) == ("", "“POST should answer 200.”")
 
@@ -437,18 +442,18 @@ def test_a_later_decision_on_the_same_thing_replaces_it() -> None:
 def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
     first = session(asked("We use Flask here.", edited("a.py")))
     second = session(asked("Use FastAPI instead of Flask.", edited("a.py")), at=100)
-    new, old = rules.find([first, second])
+    new, old = decisions.find([first, second])
     assert old.standing.startswith("replaced later")
     assert new.standing == ""
 
 
 def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
     prompt = "Replace SQLite by PostgreSQL, because the new hall is on another machine."
-    (rule,) = rules.find([session(asked(prompt, edited("a.py")))])
+    (rule,) = decisions.find([session(asked(prompt, edited("a.py")))])
     assert (rule.kind, rule.replaces) == ("decision", "SQLite")
     for turn in (asked(prompt), asked(prompt, ran("make")), asked(prompt, edited("a.py"), ending=Ending.STOPPED)):
-        assert rules.find([session(turn)]) == ()
-    (undone,) = rules.find([session(asked(prompt, edited("a.py"), taken_back=True))])
+        assert decisions.find([session(turn)]) == ()
+    (undone,) = decisions.find([session(asked(prompt, edited("a.py"), taken_back=True))])
     assert undone.standing == "taken back with its turn"
 
 
@@ -463,9 +468,9 @@ def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
     ],
 )
 def test_what_the_next_prompt_takes_back_says_so(stated: str, following: str) -> None:
-    *_, taken = rules.find([session(asked(stated, edited("a.py")), asked(following, edited("a.py")))])
+    *_, taken = decisions.find([session(asked(stated, edited("a.py")), asked(following, edited("a.py")))])
     assert taken.standing.startswith("taken back by the next prompt: “")
-    kept, *_ = rules.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
+    kept, *_ = decisions.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
     assert kept.standing == ""
 
 
@@ -482,7 +487,7 @@ def test_a_number_that_was_set_again_replaces_the_decision_that_named_it() -> No
         ("We use SQLite.", "fee = 10\nimport sqlite3\n"),
         ("The fee is now 12, as the hall got dearer.", "fee = 12\nimport sqlite3\n"),
     )
-    new, other, old = rules.find([facts], [made])
+    new, other, old = decisions.find([facts], [made])
     assert (new.replaces, new.standing) == ("“The fee should be 10.”", "")
     assert (other.standing, other.note) == ("", "")
     assert old.standing == "replaced later: “The fee is now 12, as the hall got dearer.”"
@@ -497,7 +502,7 @@ def test_a_number_that_was_set_again_replaces_the_decision_that_named_it() -> No
 )
 def test_what_somebody_thinks_better_of_is_replaced(later: str, is_replaced: bool) -> None:
     facts, made = _turns(("Let's use SQLite for the visits.", "import sqlite3\n"), (later, "open('visits')\n"))
-    *_, old = rules.find([facts], [made])
+    *_, old = decisions.find([facts], [made])
     assert old.text.startswith("Let's use SQLite")
     assert old.standing.startswith("replaced later") is is_replaced
 
@@ -507,7 +512,7 @@ def test_a_later_decision_that_left_its_lines_alone_is_not_told() -> None:
         ("Use SQLite instead of CSV for the visits.", "import sqlite3\n"),
         ("Use Flask instead of Django for the visits.", "import sqlite3\nimport flask\n"),
     )
-    assert [rule.note for rule in rules.find([facts], [made])] == ["", ""]
+    assert [rule.note for rule in decisions.find([facts], [made])] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -527,12 +532,12 @@ def test_a_number_in_an_answer_that_was_written_is_a_decision(
 ) -> None:
     before, after = asked("Look for it.", reply=question), asked(answer, edited("a.py"))
     made = _file(("m0", "wait = 1\n"), (after.calls[0].message_id, content))
-    notes = [rule.note for rule in rules.find([session(before, after)], [made])]
+    notes = [rule.note for rule in decisions.find([session(before, after)], [made])]
     assert notes == ([f"the answer to “{question}”"] if is_decided else [])
 
 
 def test_what_it_replaces_is_left_out_where_its_end_is_not_sure() -> None:
-    (rule,) = rules.find([session(asked("Zamiast MariaDB bierzemy PostgreSQL.", edited("a.py")))])
+    (rule,) = decisions.find([session(asked("Zamiast MariaDB bierzemy PostgreSQL.", edited("a.py")))])
     assert rule.replaces == ""
 
 
@@ -558,45 +563,47 @@ def test_a_decision_whose_changes_were_undone_by_hand_says_so(
 ) -> None:
     turn = asked("We use hotels instead of inns.", edited("a.py"))
     made = _file(("m0", before), (turn.calls[0].message_id, after), ("m9", last))
-    (rule,) = rules.find([session(turn)], [made])
+    (rule,) = decisions.find([session(turn)], [made])
     assert rule.standing == ("what it changed was changed again later" if is_changed else "")
 
 
 def test_what_became_of_a_file_that_is_not_known_says_nothing() -> None:
     turn = asked("We use hotels instead of inns.", edited("a.py"))
     made = folder_facts.file("a.py", None, revision(None, message_id=turn.calls[0].message_id), revision("x"))
-    assert rules.find([session(turn)], [made])[0].standing == ""
+    assert decisions.find([session(turn)], [made])[0].standing == ""
 
 
 def test_two_rules_of_the_same_form_stand_beside_each_other() -> None:
-    made = rules.find([session(asked("Never touch generated/. Never touch vendor/.", edited("a.py")))])
+    made = decisions.find([session(asked("Never touch generated/. Never touch vendor/.", edited("a.py")))])
     assert [rule.standing for rule in made] == ["", ""]
 
 
 def test_a_decision_that_was_taken_back_replaces_nothing() -> None:
     first = session(asked("POST should answer 200.", edited("a.py")))
     second = session(asked("POST should answer 201.", edited("a.py"), taken_back=True), at=100)
-    assert rules.find([first, second])[0].standing == ""
+    assert decisions.find([first, second])[0].standing == ""
 
 
 def test_a_rule_that_was_not_kept_says_so() -> None:
     facts = session(asked("Never touch generated/."), asked("Fix it.", edited("generated/api.py")))
-    assert rules.find([facts])[0].standing == "changed later all the same"
+    assert decisions.find([facts])[0].standing == "changed later all the same"
     kept = session(asked("Never touch generated/."), asked("Fix it.", edited("src/generated.py")))
-    assert rules.find([kept])[0].standing == ""
+    assert decisions.find([kept])[0].standing == ""
 
 
 def test_the_same_words_are_one_rule_and_copies_of_a_fork_are_none() -> None:
     turn = asked("Never touch generated/.", edited("a.py"))
     fork = replace(session(turn, at=100), copied=1)
-    assert len(rules.find([session(turn), session(asked("never touch generated/", edited("a.py")), at=50), fork])) == 1
+    assert (
+        len(decisions.find([session(turn), session(asked("never touch generated/", edited("a.py")), at=50), fork])) == 1
+    )
 
 
 def test_there_are_at_most_so_many_and_those_that_hold_stay() -> None:
-    turns = [asked(f"Never touch folder{number}x/.", edited("a.py")) for number in range(rules.MOST + 20)]
+    turns = [asked(f"Never touch folder{number}x/.", edited("a.py")) for number in range(decisions.MOST + 20)]
     turns[0] = replace(asked("Never touch first/.", edited("a.py")), taken_back=True)
-    made = rules.find([session(*turns)])
-    assert len(made) == rules.MOST
+    made = decisions.find([session(*turns)])
+    assert len(made) == decisions.MOST
     assert not any(rule.standing for rule in made)
     assert [rule.time for rule in made] == sorted((rule.time for rule in made), reverse=True)
 
@@ -613,19 +620,19 @@ WORDS = [text for _, text in rows("RULES", "DECISIONS", "NEAR_MISSES")]
 def test_whatever_is_said_a_statement_is_a_stretch_of_it(pieces: list[str]) -> None:
     text = " ".join(pieces)
     facts = [session(asked(text, edited("a.py"), ran("make", status=CallStatus.STOPPED), reply=text))]
-    found = rules.find(facts)
+    found = decisions.find(facts)
     source = " ".join(text.split())
     for rule in found:
         assert rule.text in source
         assert rule.reason in source
         assert rule.replaces in source
-    assert found == rules.find(facts)
-    assert len(found) <= rules.MOST
+    assert found == decisions.find(facts)
+    assert len(found) <= decisions.MOST
 
 
 def test_a_revert_of_another_session_changes_nothing() -> None:
     other = session(asked("Do it.", edited("b.py")), at=5, reverts=[TakenBack(START_LATER, "msg_x")])
-    (rule,) = rules.find([session(asked("Never touch generated/.", edited("a.py"))), other])
+    (rule,) = decisions.find([session(asked("Never touch generated/.", edited("a.py"))), other])
     assert rule.standing == ""
 
 

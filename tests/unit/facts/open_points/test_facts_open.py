@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts import open_points, setbacks
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.open_points import failing
-from daemon.reconstitute.facts.open_points import points as open_points
 from daemon.reconstitute.facts.session_values import (
     Call,
     CallStatus,
@@ -569,7 +568,7 @@ def test_whatever_was_recorded_the_same_is_open_each_time(drawn: list[list[objec
     facts = [
         session(*turns, asked(said, reply=said), at=100 * place, todos=[(said or "x", "pending")])
         for place, turns in enumerate(drawn)
-    ]  # type: ignore[arg-type]
+    ]
     assert find(*facts) == find(*facts)
     for point in find(*facts):
         assert point.citation.quote in " ".join(said.split())

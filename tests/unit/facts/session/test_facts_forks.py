@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.reconstitute.facts.session import forks
+from daemon.reconstitute.facts.session import with_forks
 from tests.unit.facts.folder_facts import START, session, turn
 
 FIRST, SECOND = (turn(text, time=START + n, message_ids=()) for n, text in enumerate(("use a database", "use a file")))
@@ -14,7 +14,7 @@ OWN = turn("now the page", time=START + 900, message_ids=())
 def _forked(origin, fork):
     late = session(*fork, id_="ses_b")
     late = replace(late, session=replace(late.session, created=START + 500))
-    found = forks.marked([session(*origin, id_="ses_a"), late])[1]
+    found = with_forks([session(*origin, id_="ses_a"), late])[1]
     return found.forked_from, found.copied
 
 

@@ -11,7 +11,8 @@ import pytest
 from daemon import records
 from daemon.files import Files
 from daemon.model import Message
-from daemon.reconstitute.facts.session import assemble, kept_changes
+from daemon.reconstitute.facts.session import read_session
+from daemon.reconstitute.facts.session.reverts import kept_words, with_kept
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 from tests.unit.facts.folder_facts import turn
@@ -39,8 +40,8 @@ def taken_back(house: Recorded) -> Turn:
     session = house.archive.session("ses_a")
     assert session is not None
     messages: list[Message] = list(house.archive.messages("ses_a"))
-    made = assemble.of(house.archive, session, messages, (), is_whole=True, until=None)
-    (found,) = [one for one in kept_changes.marked(made, Files(house.archive).histories(SHOP)).turns if one.taken_back]
+    made = read_session(house.archive, session, messages, (), is_whole=True, until=None)
+    (found,) = [one for one in with_kept(made, Files(house.archive).histories(SHOP)).turns if one.taken_back]
     return found
 
 
@@ -70,7 +71,7 @@ def test_a_state_after_the_revert_tells_what_was_kept(
         snapshot(house, *after)
     found = taken_back(house)
     assert found.kept == tuple(f"{SHOP}/{name}" for name in kept)
-    assert kept_changes.words([found]) == said
+    assert kept_words([found]) == said
 
 
 @pytest.mark.parametrize(("part", "in_part"), [("", False), ("prt_0003_1", True)])
@@ -105,4 +106,4 @@ def _turn(number: int, *, kept: tuple[str, ...], changed: tuple[str, ...], **mor
     ],
 )  # fmt: skip
 def test_what_was_kept_is_said_in_words(turns: list[Turn], said: str) -> None:
-    assert kept_changes.words(turns) == said
+    assert kept_words(turns) == said

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import Command, OpenKind, OpenPoint, Purpose, Rule, Script, key
 
 CITED = Citation("ses_1", "msg_1", 1, "Use SQLite.")
-ENTRIES = [
+ENTRIES: list[Any] = [
     Rule("Use SQLite.", "user", "decision", 1, CITED),
     Rule("Use SQLite.", "user", "rule", 1, CITED),
     Rule("Use SQLite.", "user", "rule", 1, replace(CITED, message_id="msg_2")),

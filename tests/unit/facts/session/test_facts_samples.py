@@ -15,7 +15,7 @@ from daemon.files import Files
 from daemon.ingest import Capture
 from daemon.opencode.discover import Sources
 from daemon.opencode.snapshots import Snapshots
-from daemon.reconstitute.facts.session import assemble, file_changes
+from daemon.reconstitute.facts.session import file_changes, finish, read_session
 from daemon.reconstitute.facts.session_values import CallStatus, Ending, SessionFacts
 from tests.conftest import SAMPLES, unpack
 from tests.support.secrets.canaries import SECRETS
@@ -37,7 +37,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         changes = file_changes.by_session(Files(archive).histories("/"))
         newest = max(session.updated for session in archive.sessions())
         made = [
-            assemble.of(
+            read_session(
                 archive, session, list(archive.messages(session.id)), changes.get(session.id, ()),
                 is_whole=True, until=None, newest=newest,
             )
@@ -45,7 +45,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ]  # fmt: skip
         for one in made:
             assert list(one.message_ids) == archive.message_ids(one.id)
-        yield list(assemble.finished(made))
+        yield list(finish(made))
 
 
 def _by_title(told: list[SessionFacts], title: str) -> SessionFacts:

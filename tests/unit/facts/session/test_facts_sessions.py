@@ -10,7 +10,7 @@ import pytest
 
 from daemon import records
 from daemon.model import Json, Part
-from daemon.reconstitute.facts.session import assemble, turns
+from daemon.reconstitute.facts.session import finish, read_session, turns
 from daemon.reconstitute.facts.session_values import Ending, SessionFacts, Todo, Turn
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, recorded
 
@@ -30,11 +30,11 @@ def facts(house: Recorded, sid: str = "ses_a", **more: Any) -> SessionFacts:
     until = more.get("until")
     messages = [m for m in house.archive.messages(sid) if until is None or m.created <= until]
     options = {"is_whole": True, "until": None, "newest": house.clock} | more
-    return assemble.of(house.archive, session, messages, (), **options)
+    return read_session(house.archive, session, messages, (), **options)
 
 
 def all_facts(house: Recorded) -> tuple[SessionFacts, ...]:
-    return assemble.finished(facts(house, session.id) for session in house.archive.sessions())
+    return finish(facts(house, session.id) for session in house.archive.sessions())
 
 
 def prompts(found: SessionFacts) -> list[str]:

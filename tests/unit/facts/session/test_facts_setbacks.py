@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import setbacks
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, SessionFacts, TakenBack
-from daemon.reconstitute.facts.shell import read_only, runs
+from daemon.reconstitute.facts.shell import failures, runs
 from daemon.reconstitute.facts.values import Setback, SetbackKind
 from tests.support.stores.constructed_sessions import FOLDER, asked, edited, ran, session, used
 
@@ -247,7 +247,7 @@ TURNS = st.builds(
 
 @given(st.lists(st.lists(TURNS, max_size=4), max_size=3))
 def test_what_resolves_a_setback_is_later(drawn: list[list[object]]) -> None:
-    facts = [session(*turns, at=100 * place) for place, turns in enumerate(drawn)]  # type: ignore[arg-type]
+    facts = [session(*turns, at=100 * place) for place, turns in enumerate(drawn)]
     found = setbacks.find(facts)
     assert found == setbacks.find(facts)
     assert len(found) <= setbacks.MOST
@@ -262,5 +262,5 @@ def test_there_are_at_most_so_many() -> None:
 
 @given(st.text(max_size=200), st.integers(-1, 256))
 def test_no_command_is_too_odd_to_be_judged(command: str, status: int) -> None:
-    assert read_only.only_looks(command, status) in {True, False}
+    assert failures.only_looks(command, status) in {True, False}
     assert isinstance(runs.of(ran(command, status)), tuple)

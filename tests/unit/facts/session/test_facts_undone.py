@@ -7,7 +7,7 @@ import pytest
 from daemon.files import Grade
 from daemon.files.disk import Disk
 from daemon.model import Operation
-from daemon.reconstitute.facts import undone
+from daemon.reconstitute.facts import setbacks
 from daemon.reconstitute.facts.values import SetbackKind
 from daemon.reconstitute.recover import State
 from tests.unit.facts.folder_facts import START, TARGET, file, revision, session, turn
@@ -29,7 +29,7 @@ def doubt(number):
 
 def _found(*revisions, turns=TURNS, name="a"):
     return [
-        (one.text, one.outcome, one.paths) for one in undone.find([session(*turns)], [file(name, None, *revisions)])
+        (one.text, one.outcome, one.paths) for one in setbacks.undone([session(*turns)], [file(name, None, *revisions)])
     ]
 
 
@@ -67,7 +67,7 @@ def test_only_a_later_turn_that_surely_brought_the_content_back_is_told(revision
 
 @pytest.mark.parametrize("fields", [{"state": State.STALE}, {"state": State.PARTIAL}, {"disk": Disk.DIFFERS}])
 def test_a_file_that_may_be_otherwise_now_is_not_told(fields):
-    assert undone.find([session(*TURNS)], [file("a", None, at(0, "x"), at(1, "y"), at(2, "x"), **fields)]) == ()
+    assert setbacks.undone([session(*TURNS)], [file("a", None, at(0, "x"), at(1, "y"), at(2, "x"), **fields)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_file_that_may_be_otherwise_now_is_not_told(fields):
 def test_the_files_that_are_as_before_are_named_not_the_turn_called_undone(count, text):
     states = at(0, "x"), at(1, "y"), at(2, "x")
     kept = file("kept", None, at(0, "x"), at(1, "y"))
-    (found,) = undone.find([session(*TURNS)], [*(file(str(n), None, *states) for n in range(count)), kept])
+    (found,) = setbacks.undone([session(*TURNS)], [*(file(str(n), None, *states) for n in range(count)), kept])
     assert (found.kind, found.text) == (SetbackKind.UNDONE, text)
     assert found.paths == tuple(f"{TARGET}/{n}" for n in range(count))
     assert (found.citation.message_id, found.resolved.message_id) == ("p1", "p2")

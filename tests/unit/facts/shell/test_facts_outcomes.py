@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.reconstitute.facts import shell
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, Turn
-from daemon.reconstitute.facts.shell import outcomes
 
 
 def turn(*runs: tuple[str, int | None, str]) -> Turn:
@@ -67,12 +67,12 @@ RUNS: list[tuple[str, int | None, str, list[tuple[str, bool, str]]]] = [
 def test_a_run_of_tests_is_told_by_status_and_words(
     command: str, status: int | None, output: str, expected: list[tuple[str, bool, str]]
 ) -> None:
-    found = outcomes.tests("ses_1", [turn((command, status, output))])
+    found = shell.tests("ses_1", [turn((command, status, output))])
     assert [(one.command, one.passed, one.summary) for one in found] == expected
 
 
 def test_only_the_last_run_of_a_command_counts() -> None:
-    found = outcomes.tests("ses_1", [turn(("pytest", 1, ""), ("npm test", 0, "")), turn(("pytest", 0, ""))])
+    found = shell.tests("ses_1", [turn(("pytest", 1, ""), ("npm test", 0, "")), turn(("pytest", 0, ""))])
     assert [(one.command, one.passed, one.citation.message_id) for one in found] == [
         ("npm test", True, "msg_1"), ("pytest", True, "msg_0"),
     ]  # fmt: skip
@@ -92,5 +92,5 @@ def test_the_same_command_in_another_folder_is_another_run(
 ) -> None:
     """A command with ``!`` before it failed."""
     runs = [(one.lstrip("!"), int(one.startswith("!")), "1 failed" if one.startswith("!") else "") for one in commands]
-    found = outcomes.tests("ses_1", [turn(*runs)])
+    found = shell.tests("ses_1", [turn(*runs)])
     assert [(one.command, one.place, one.passed) for one in found] == expected

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts import setbacks, shell, usage
 from daemon.reconstitute.facts.session_values import CallStatus
-from daemon.reconstitute.facts.shell import outcomes, runs
-from daemon.reconstitute.facts.usage import commands
+from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.values import Script
 from tests.support.stores.constructed_sessions import FOLDER, asked, ran, session
 
@@ -131,7 +130,7 @@ LINES = st.lists(st.tuples(LINKS, st.sampled_from([" && ", "; ", " | tail -1; ",
 def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[tuple[str, int]]) -> None:
     """A command that last succeeded is nowhere said not to have succeeded later."""
     facts = session(asked("Do it.", *(ran(command, code) for command, code in calls)))
-    good = {one.command for one in commands.find(FOLDER, [facts]) if one.last is OK and not one.folder}
+    good = {one.command for one in usage.find(FOLDER, [facts]) if one.last is OK and not one.folder}
     left = {
         one.text for one in setbacks.find([facts]) if setbacks.is_unsettled(one) and not one.detail.endswith("in x")
     }
@@ -142,5 +141,5 @@ def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[t
 @given(st.text(max_size=200), st.integers(-1, 256))
 def test_no_command_is_too_odd_to_be_read(command: str, code: int) -> None:
     call = ran(command, code)
-    assert set(outcomes.passed(call)) <= set(runs.of(call))
-    assert isinstance(outcomes.failed(call), tuple)
+    assert set(shell.passed(call)) <= set(runs.of(call))
+    assert isinstance(shell.failed(call), tuple)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts.shell import error_line
+from daemon.reconstitute.facts.shell import failures
 
 PRINTED = [
     # Python
@@ -132,21 +132,21 @@ PRINTED = [
 
 @pytest.mark.parametrize(("printed", "told"), PRINTED)
 def test_the_line_that_says_what_went_wrong(printed: str, told: str) -> None:
-    assert error_line.line(printed) == told
+    assert failures.error_line(printed) == told
 
 
 def test_colours_do_not_hide_it() -> None:
     assert (
-        error_line.line("\x1b[31merror\x1b[0m: no such command: `x`\n\nhint: see `cargo --list`")
+        failures.error_line("\x1b[31merror\x1b[0m: no such command: `x`\n\nhint: see `cargo --list`")
         == "error: no such command: `x`"
     )
 
 
 @given(st.lists(st.sampled_from([one for one, _ in PRINTED]) | st.text(max_size=80), max_size=4).map("\n".join))
 def test_any_output_gives_one_line_of_it(printed: str) -> None:
-    told = error_line.line(printed)
+    told = failures.error_line(printed)
     assert len(told.splitlines()) <= 1
-    assert error_line.line(told) == told or told.endswith(":")
+    assert failures.error_line(told) == told or told.endswith(":")
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def test_any_output_gives_one_line_of_it(printed: str) -> None:
 )
 def test_a_hostile_output_costs_little_time(piece: str) -> None:
     begun = time.process_time()
-    error_line.line(piece * 200_000)
-    error_line.line((piece * 20 + "\n") * 20_000)
+    failures.error_line(piece * 200_000)
+    failures.error_line((piece * 20 + "\n") * 20_000)
     assert time.process_time() - begun < 2

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.reconstitute.facts import usage
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell.groups import GROUPS
-from daemon.reconstitute.facts.usage import commands
 from daemon.reconstitute.facts.values import Script
 from tests.unit.facts.folder_facts import TARGET, call, session, turn
 
@@ -70,7 +70,7 @@ GROUPED = [
 
 
 def _found(*calls, **fields):
-    return commands.find(TARGET, [session(turn("do it", *calls), **fields)])
+    return usage.find(TARGET, [session(turn("do it", *calls), **fields)])
 
 
 @pytest.mark.parametrize(("command", "group"), GROUPED)
@@ -199,7 +199,7 @@ def test_what_a_command_printed_tells_how_it_ended(command, output, last, exit_)
 )
 def test_a_command_that_the_project_names_is_marked(command, readme, is_named):
     scripts = [Script("start", "npm start", "node a.js", f"{TARGET}/package.json", "run")]
-    assert [one.named for one in commands.marked(_found(call(command)), readme, scripts)] == [is_named]
+    assert [one.named for one in usage.marked(_found(call(command)), readme, scripts)] == [is_named]
 
 
 def test_a_test_run_that_a_pipe_hides_is_told_by_what_it_printed():
@@ -244,7 +244,7 @@ def test_a_one_off_counts_where_it_failed_and_passed_later():
 
 def test_a_turn_that_was_taken_back_counts_only_where_no_other_ran_the_command():
     back = turn("x", call("make test", 1), call("make dist"), taken_back=True)
-    found = commands.find(TARGET, [session(back, turn("y", call("make test", 0)))])
+    found = usage.find(TARGET, [session(back, turn("y", call("make test", 0)))])
     assert [(one.command, one.taken_back, one.last) for one in found] == [
         ("make dist", True, OK),
         ("make test", False, OK),

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from daemon.model import Operation
-from daemon.reconstitute.facts.usage import commands, runnable, scripts
+from daemon.reconstitute.facts import usage
+from daemon.reconstitute.facts.usage import scripts
 from daemon.reconstitute.recover import State
 from tests.unit.facts.folder_facts import START, TARGET, call, file, revision, session, turn
 
@@ -20,8 +21,8 @@ def gone(path: str, to: str = ""):
 
 
 def lasting(*calls, files=()):
-    ran = commands.find(TARGET, [session(turn("Do it.", *calls))])
-    return [(one.command, one.ran_as) for one in runnable.find(TARGET, ran, files)]
+    ran = usage.find(TARGET, [session(turn("Do it.", *calls))])
+    return [(one.command, one.ran_as) for one in usage.runnable(TARGET, ran, files)]
 
 
 MOVED = [

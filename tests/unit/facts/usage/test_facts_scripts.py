@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from daemon.files import Grade
 from daemon.model import Operation
-from daemon.reconstitute.facts.usage import commands, scripts
+from daemon.reconstitute.facts import usage
+from daemon.reconstitute.facts.usage import scripts
 from daemon.reconstitute.recover import State
 from tests.unit.facts.folder_facts import TARGET, call, file, revision, session, turn
 
@@ -58,14 +59,14 @@ TABLE = [
 
 @pytest.mark.parametrize(("name", "content", "expected"), TABLE)
 def test_a_file_names_its_scripts(name, content, expected):
-    found = scripts.find(TARGET, [file(name, content)])
+    found = scripts.find([file(name, content)])
     assert [(one.invocation, one.runs, one.group) for one in found] == expected
     assert {one.path for one in found} == {f"{TARGET}/{name}"}
 
 
 def test_the_lock_file_tells_the_package_manager():
     files = [file("package.json", '{"scripts": {"build": "tsc"}}'), file("pnpm-lock.yaml")]
-    assert [one.invocation for one in scripts.find(TARGET, files)] == ["pnpm run build"]
+    assert [one.invocation for one in scripts.find(files)] == ["pnpm run build"]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +84,13 @@ def test_the_lock_file_tells_the_package_manager():
     ],
 )
 def test_a_broken_manifest_names_nothing(content):
-    assert scripts.find(TARGET, [file("package.json", content)]) == ()
+    assert scripts.find([file("package.json", content)]) == ()
 
 
 def test_a_content_that_another_one_followed_is_not_used():
     older, newer = revision("run:\n\tx\n"), revision("go:\n\ty\n", grade=Grade.STALE, operation=Operation.UNCLEAR)
-    assert scripts.find(TARGET, [file("Makefile", None, older, newer, state=State.STALE, guess=newer)]) == ()
-    assert scripts.find(TARGET, [file("Makefile", "run:\n\tx\n", state=State.DELETED)]) == ()
+    assert scripts.find([file("Makefile", None, older, newer, state=State.STALE, guess=newer)]) == ()
+    assert scripts.find([file("Makefile", "run:\n\tx\n", state=State.DELETED)]) == ()
 
 
 NEEDS = [
@@ -107,12 +108,12 @@ NEEDS = [
 
 @pytest.mark.parametrize(("name", "content", "expected"), NEEDS)
 def test_a_project_says_what_it_needs(name, content, expected):
-    assert [one.text for one in scripts.needs(TARGET, [file(name, content)])] == expected
+    assert [one.text for one in scripts.needs([file(name, content)])] == expected
 
 
 def test_a_secret_in_a_script_is_hidden():
     token = "ghp_" + "a1B2" * 9
-    (found,) = scripts.find(TARGET, [file("Makefile", f"deploy:\n\tTOKEN={token} ./go\n")])
+    (found,) = scripts.find([file("Makefile", f"deploy:\n\tTOKEN={token} ./go\n")])
     assert token not in found.runs
 
 
@@ -127,11 +128,11 @@ def test_a_secret_in_a_script_is_hidden():
     ).map("".join),
 )
 def test_any_content_gives_bounded_lines_and_no_error(name, content):
-    for one in scripts.find(TARGET, [file(name, content)]):
+    for one in scripts.find([file(name, content)]):
         assert len(one.name) <= 80
         assert len(one.runs) <= 160
         assert "\n" not in one.name + one.runs + one.invocation
-    assert all(0 < len(one.text) <= 80 for one in scripts.needs(TARGET, [file(name, content)]))
+    assert all(0 < len(one.text) <= 80 for one in scripts.needs([file(name, content)]))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_any_content_gives_bounded_lines_and_no_error(name, content):
 @pytest.mark.parametrize("piece", ["a ", "a: ", "\n\t", "\n  a:\n", " \n", "@task\n", "tasks:\n  a:\n    - x\n", "//"])
 def test_a_hostile_manifest_costs_little_time(name, piece):
     begun = time.process_time()
-    scripts.find(TARGET, [file(name, piece * (120_000 // len(piece)))])
+    scripts.find([file(name, piece * (120_000 // len(piece)))])
     assert time.process_time() - begun < 3
 
 
@@ -156,7 +157,7 @@ def test_a_hostile_manifest_costs_little_time(name, piece):
     ],
 )
 def test_what_is_run_without_a_name_is_marked(name, text, default):
-    assert [one.name for one in scripts.find(TARGET, [file(name, text)]) if one.is_default] == [default] * bool(default)
+    assert [one.name for one in scripts.find([file(name, text)]) if one.is_default] == [default] * bool(default)
 
 
 KINDS = [
@@ -179,7 +180,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("path", "text", "group"), KINDS)
 def test_a_script_is_for_what_its_recipe_does(path, text, group):
-    assert scripts.kinds([file(path, text)]) == ({path: group} if group else {})
+    assert scripts.groups_by_content([file(path, text)]) == ({path: group} if group else {})
 
 
 @pytest.mark.parametrize(
@@ -195,6 +196,6 @@ def test_a_script_is_for_what_its_recipe_does(path, text, group):
 )
 def test_a_target_in_any_language_is_for_what_it_runs(makefile, command, group):
     files = [file("Makefile", makefile), file("tools/tabs.sh", "if grep -q x a; then exit 2; fi\n")]
-    named = scripts.find(TARGET, files)
-    (found,) = commands.find(TARGET, [session(turn("Do it.", call(command)))], named, scripts.kinds(files))
+    named = scripts.find(files)
+    (found,) = usage.find(TARGET, [session(turn("Do it.", call(command)))], named, scripts.groups_by_content(files))
     assert found.group == group

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -256,9 +257,9 @@ def _turn(archive: Archive) -> None:
         state(1, "/w/a", "two\n", message_id="msg_1", part_id="msg_1.diff", note="after the turn", number=1),
         write(4, "/w/a", "one\n", existed=True, message_id="msg_2"),
     ])  # fmt: skip
-    data = {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": at(1)}}
+    data: dict[str, Any] = {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": at(1)}}
     finish = {"id": "prt_9", "messageID": "msg_2", "sessionID": "ses_1", "type": "step-finish", "snapshot": "a" * 40}
-    answer = {
+    answer: dict[str, Any] = {
         "id": "msg_2", "sessionID": "ses_1", "role": "assistant", "parentID": "msg_1",
         "time": {"created": at(2), "completed": at(5)},
     }  # fmt: skip
@@ -278,7 +279,7 @@ def _turn(archive: Archive) -> None:
             records.dumps(record),
             parts,
             record["time"].get("completed"),
-        )  # type: ignore[index,union-attr,arg-type]
+        )
         assert state_
         batch.message(message, source="s", generation=1, hash_="x", replay=[], edits=own)
     archive.commit(batch)

@@ -24,7 +24,7 @@ def seen(before: dict[str, str], after: dict[str, str], *between: FileEdit) -> d
 def _told(history: object, names: set[str]) -> dict[str, tuple[str, str]]:
     found = {}
     for name in sorted(names):
-        past: FileHistory = history(f"{W}/{name}")  # type: ignore[operator]
+        past: FileHistory = history(f"{W}/{name}")
         last = past.latest
         if last is not None and (last.moved_from or last.moved_to):
             found[name] = (last.moved_from.removeprefix(f"{W}/"), last.moved_to.removeprefix(f"{W}/"))

@@ -12,9 +12,10 @@ import textwrap
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
-import regex
+import regex  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -684,7 +685,7 @@ def test_a_failing_batch_leaves_nothing_behind(index):
 
 def test_searching_goes_on_while_another_thread_writes(index):
     index.replace([entry("m", "constant needle")])
-    failures = []
+    failures: list[int] = []
 
     def read():
         failures.extend(n for n in range(60) if "m" not in search(index, "constant"))
@@ -752,7 +753,7 @@ def test_a_file_deleted_or_cut_is_found_on_opening(whole, tmp_path, harm):
 
 def test_a_flipped_byte_anywhere_is_found_or_harmless(whole, tmp_path):
     chance = random.Random(7)
-    verdicts = []
+    verdicts: list[Any] = []
     for name in files(whole):
         for _ in range(4):
             path = tmp_path / f"{len(verdicts)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-import regex
+import regex  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

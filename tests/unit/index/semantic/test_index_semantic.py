@@ -315,7 +315,7 @@ def test_a_failure_of_chroma_is_named_and_three_equal_ones_end_the_asking(tmp_pa
     assert str(place) in str(first.value)
     with pytest.raises(IndexBroken, match="not asked any more"):
         index.query(unit(1), ANY, 5)
-    client.close()
+    client.close()  # type: ignore[attr-defined]  # only the embedded client has it
     index.close()
 
 

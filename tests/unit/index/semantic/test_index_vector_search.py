@@ -388,9 +388,9 @@ def test_a_roster_knows_the_last_that_it_was_told(told: list[tuple[str, int, int
     assert roster.is_whole == (not unknown)
     rows = roster.rows([number_of(f"m{n}") for n in range(6)])
     found = dict(roster.nearest(rows, unit(1), 1000))
-    for record, seed in known.items():
-        if seed is not None:
-            assert found[record] == pytest.approx(float(unit(seed) @ unit(1)), abs=0.01)
+    for record, number in known.items():
+        if number is not None:
+            assert found[record] == pytest.approx(float(unit(number) @ unit(1)), abs=0.01)
 
 
 def test_a_roster_grows_beyond_its_first_rows_and_uses_freed_ones_again() -> None:

@@ -180,7 +180,7 @@ def test_what_a_fork_has_copied_comes_once_and_costs_once(house: Recorded, chose
         house.clock = told.created
         house.put("ses_fork", copied.id, copied.role, copied.parts)
     house.clock += MINUTE * 100
-    house.put("ses_fork", "fork_new", "user", house.archive.message("msg_0004").parts)  # type: ignore[union-attr]
+    house.put("ses_fork", "fork_new", "user", house.archive.message("msg_0004").parts)
     hits = [
         replace(_hit("msg_0001"), message_id=one, session_id="ses_a" if one[0] == "m" else "ses_fork") for one in chosen
     ]

@@ -105,14 +105,14 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         closing(Lexical(directory / "lexical")) as lexical,
         closing(Semantic(directory / "semantic", model.fingerprint, model.dims)) as vectors,
     ):
-        made = Recorded(archive, lexical, model, vectors)  # type: ignore[arg-type]
+        made = Recorded(archive, lexical, model, vectors)
         _tell(made)
         yield made
 
 
 def _ask(house: Recorded, query: str, match: str, group: str) -> list[Json]:
     # The budget is not what is tested, and a busy machine may need longer for its first embedding.
-    return house.recall(budget_s=60).answer(Asked(query=query, match=match, group=group, explain=True))["results"]  # type: ignore[arg-type]
+    return house.recall(budget_s=60).answer(Asked(query=query, match=match, group=group, explain=True))["results"]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -59,7 +59,7 @@ def _told(found: list[FileEdit]) -> list[dict[str, Any]]:
     ]
 
 
-SHAPES = {
+SHAPES: dict[str, tuple[Any, Any]] = {
     "write": (
         write(A, "x\n"),
         [{"path": A, "operation": "write", "content": "x\n", "existed": False}],
