@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli.subcommands.restore import command as restore
+from daemon.cli.subcommands.restore import restore
 from daemon.files import Files, Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.model import Operation
 from daemon.moments import written
-from daemon.reconstitute.pages.file.page import restore_command
+from daemon.reconstitute.pages.file import restore_command
 from daemon.reconstitute.recover import Recovered, State, recover
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
