@@ -270,7 +270,7 @@ def test_upkeep_hands_over_notes_that_are_refilled_when_the_index_was_parked(hou
     house.put(SHOP, outcome("why", "The cart lives in Redis."))
     upkeep = Upkeep(
         house.archive, house.root / "index", chroma="embedded", choose=lambda: (house.embedder, "chosen"),
-        say=lambda _what, _message: None, indexed_kb=64, embedded_kb=4, batch=4,
+        on_event=lambda _what, _message: None, indexed_kb=64, embedded_kb=4, batch=4,
     )  # fmt: skip
     with closing(upkeep):
         notes = Notes(house.archive, lambda: upkeep.notes, house.embedder)
