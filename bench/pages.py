@@ -27,6 +27,7 @@ from daemon import reconstitute  # noqa: E402
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Target  # noqa: E402
 from daemon.reconstitute.pages.render import Renderer  # noqa: E402
@@ -189,7 +190,7 @@ def measure(arguments: argparse.Namespace, work: Path) -> None:
             if name == "one more turn":
                 history.turn(last)
             with OneShot(config) as engine:
-                engine.index(silent)
+                engine.call(calls.Index())
                 spent: dict[str, float] = {}
                 began = time.process_time()
                 with timed(spent):

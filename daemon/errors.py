@@ -142,3 +142,9 @@ class ArchiveCorrupt(Stop):
     """The archive failed a checksum."""
 
     exit_code = 74
+
+
+def described(error: BaseException, message: str) -> dict[str, str | int]:
+    """An error as every door says it in JSON; `message` is its text, redacted."""
+    code = error.exit_code if isinstance(error, ReconstituteError) else ReconstituteError.exit_code
+    return {"type": type(error).__name__, "message": message, "exitCode": code}

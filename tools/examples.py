@@ -20,6 +20,7 @@ sys.path.insert(0, str(CHECKOUT))
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
 from daemon.publish import MANIFEST  # noqa: E402
@@ -53,7 +54,7 @@ def write(output: Path, work: Path) -> list[Json]:
         )
         results = []
         with OneShot(config) as engine:
-            engine.index(silent)
+            engine.call(calls.Index())
             for _ in range(2):
                 for path, script in scripts().items():
                     server.chat_script = script

@@ -30,6 +30,7 @@ sys.path.insert(0, str(CHECKOUT))
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
 from tests.support.servers.evident_model import scripted  # noqa: E402 - found by the line above
@@ -132,7 +133,7 @@ def front_page(project: Json, work: Path, script: Json | None = None) -> str:
             chat=Chat(provider="ollama" if script is not None else "none", model=MODEL, url=server.url),
         )
         with OneShot(config) as engine:
-            engine.index(silent)
+            engine.call(calls.Index())
             result = engine.run_target(Target(path=project["path"]), silent)
     return (Path(result["output"]) / "README.md").read_text()
 

@@ -56,9 +56,9 @@ def raw(daemon: Daemon, *arguments: str) -> bytes:
 
 def commands(daemon: Daemon, to: Path) -> dict[str, Any]:
     return {
-        "files": answer(daemon, "files", PROJECT),
-        "lost": answer(daemon, "files", PROJECT, "--lost"),
-        "before": answer(daemon, "files", PROJECT, "--at", str(T0 + 3500)),
+        "files": answer(daemon, "files", PROJECT)["files"],
+        "lost": answer(daemon, "files", PROJECT, "--lost")["files"],
+        "before": answer(daemon, "files", PROJECT, "--at", str(T0 + 3500))["files"],
         "history": answer(daemon, "history", f"{PROJECT}/plain.lua", "--diff", "--lines"),
         "show": answer(daemon, "show", f"{PROJECT}/plain.lua"),
         "gone": answer(daemon, "show", f"{PROJECT}/removed.lua", code=4),
@@ -113,19 +113,21 @@ def test_the_running_daemon_sees_a_write_of_just_now_and_a_disk_that_changed(
     daemon.run()
     place = tmp_path / "real.txt"
     talk.write(str(place), "written\n")
-    until(lambda: answer(daemon, "files", str(place)))
-    assert answer(daemon, "files", str(place))[0]["disk"] == "missing"
+    until(lambda: answer(daemon, "files", str(place))["files"])
+    assert answer(daemon, "files", str(place))["files"][0]["disk"] == "missing"
     place.write_text("written\n")
-    assert answer(daemon, "files", str(place))[0]["disk"] == "identical"
+    assert answer(daemon, "files", str(place))["files"][0]["disk"] == "identical"
     os.truncate(place, 3)
-    [found] = answer(daemon, "files", str(place), "--lost")
+    [found] = answer(daemon, "files", str(place), "--lost")["files"]
     assert (found["disk"], found["grade"]) == ("differs", "proven")
 
 
 def test_an_alias_set_at_the_daemon_is_kept(daemon: Daemon, talk: Talk) -> None:
     daemon.run()
-    until(lambda: answer(daemon, "files", PROJECT))
+    until(lambda: answer(daemon, "files", PROJECT)["files"])
     assert daemon.ask("alias", PROJECT, "/home/dev/orchard").returncode == 0
-    assert [file["path"] for file in answer(daemon, "files", "/home/dev/orchard/empty")] == ["/home/dev/orchard/empty"]
+    assert [file["path"] for file in answer(daemon, "files", "/home/dev/orchard/empty")["files"]] == [
+        "/home/dev/orchard/empty"
+    ]
     daemon.terminate()
-    assert answer(daemon, "alias", "--list") == [{"old": PROJECT, "new": "/home/dev/orchard"}]
+    assert answer(daemon, "alias", "--list")["aliases"] == [{"old": PROJECT, "new": "/home/dev/orchard"}]

@@ -353,7 +353,7 @@ def test_an_error_names_the_same_thing_at_every_door(
 ) -> None:
     arguments = {name: doors.fill(value) for name, value in arguments.items()}
     status, answer = doors.by_socket(call, arguments)
-    assert (status, answer["error"]["type"], answer["error"]["exit_code"]) == (400, "BadRequest", 64)
+    assert (status, answer["error"]["type"], answer["error"]["exitCode"]) == (400, "BadRequest", 64)
     assert re.search(named, answer["error"]["message"])
     is_error, said, structured = doors.mcp(call, arguments)
     assert (is_error, said, structured) == (True, answer["error"]["message"], None)

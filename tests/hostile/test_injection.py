@@ -13,14 +13,15 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
 
-from daemon.app.calls.runs import AnswerCalls
-from daemon.cli.subcommands.trajectory import command
+from daemon.app.calls.runs import RunCalls
+from daemon.cli.subcommands.path import trajectory as command
 from daemon.publish.notes import composed
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.context import prompt
@@ -192,13 +193,13 @@ def test_no_planted_secret_reaches_a_model_a_page_or_the_log(world: World):
 
 
 def test_a_trajectory_is_shown_without_secrets_and_without_escapes(world: World):
-    calls = AnswerCalls()
+    calls: Any = SimpleNamespace()
     calls.archive = world.made["planted"].archive
 
     class Service:
         @staticmethod
-        def ask(question: Any) -> Any:
-            return question(calls)
+        def ask(request: Any) -> Any:
+            return RunCalls.trajectories(calls, request)
 
     for ran in world.ran("planted", "said", "gullible") + world.ran("planted", "content", "gullible"):
         shown = 0

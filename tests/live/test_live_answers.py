@@ -107,13 +107,13 @@ def seen(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[See
 def test_the_answers_stand_on_the_page_with_their_sources(seen: Seen) -> None:
     assert seen.first["model"].startswith("scripted/scripted (OpenCode)")
     assert (seen.first["unanswered"], seen.first["warnings"]) == (0, [])
-    assert seen.first["model_calls"] == seen.asked >= 7
+    assert seen.first["modelCalls"] == seen.asked >= 7
     for expected in ("It warns of frost.", "The sensor is polled.", "It cannot interrupt.", "Frost alarm"):
         assert expected in seen.page
 
 
 def test_the_second_request_asks_nothing_and_writes_nothing(seen: Seen) -> None:
-    assert (seen.again["model_calls"], seen.again["written"]) == (0, 0)
+    assert (seen.again["modelCalls"], seen.again["written"]) == (0, 0)
 
 
 def test_no_session_of_ours_is_left_or_archived(seen: Seen) -> None:

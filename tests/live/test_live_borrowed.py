@@ -65,7 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def _known(archive: Daemon, folder: Path) -> dict[str, State]:
     with open_engine(load(archive.config)) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         return {
             history.path: State(str(last.grade), last.proven, last.content, f"{last.note} {last.evidence}")
             for history in engine.recorded.histories(str(folder))

@@ -66,7 +66,7 @@ class Formatted:
 
     def compare(self, daemon: Daemon) -> None:
         with open_engine(load(daemon.config)) as engine:
-            engine.take(everything=True, patient=False)
+            engine.scan(everything=True, patient=False)
             for folder in (self.git, self.plain):
                 notes = [note for note in self.notes.taken if note.folder == str(folder)]
                 self.scores[folder.name] = compare(engine.recorded, notes)

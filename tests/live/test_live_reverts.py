@@ -60,7 +60,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         _revert_unseen(run, bench, folder / "unseen.txt")
         for name, archive in {"during": during, "after": after}.items():
             with open_engine(load(archive.config)) as engine:
-                engine.take(everything=True, patient=False)
+                engine.scan(everything=True, patient=False)
                 run.scores[name] = compare(engine.recorded, run.notes.taken)
                 histories = engine.recorded.histories(str(folder))
                 run.outside[name] = [h.path for h in histories if any(r.outside_change for r in h.revisions)]
@@ -116,7 +116,7 @@ def _revert_unseen(run: Run, bench: Bench, file: Path) -> None:
 
 def _take(archive: Daemon) -> None:
     with open_engine(load(archive.config)) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
 
 
 def test_the_reverts_went_as_they_were_meant(run: Run) -> None:

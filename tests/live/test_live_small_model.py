@@ -269,9 +269,9 @@ def test_the_daemon_ends_a_babbling_model_with_the_time_for_the_folder(server: S
         daemon.drop_request("one.txt", f"{PROJECT}\n")
         (path,) = daemon.wait_for_results(1, PATIENT_S)
         told = json.loads(path.read_text())["result"]["results"][0]
-        listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)
+        listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)["trajectories"]
         assert time.monotonic() - begun < PATIENT_S
-        assert 0 < told["model_calls"] == server.chats - before == sum(each["steps"] for each in listed)
+        assert 0 < told["modelCalls"] == server.chats - before == sum(each["steps"] for each in listed)
         assert 0 < told["unanswered"] == len(CODE) - len(listed), "the others are asked later"
         assert any("agent.target_minutes" in warning for warning in told["warnings"])
         assert {each["state"] for each in listed} <= ENDED

@@ -31,6 +31,7 @@ from daemon.redact import redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.support.secrets.canaries import SECRETS
 from tests.support.secrets.renderings import FRAMES, Framed, texts
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore
 from tests.unit.ingest.test_ingest_upkeep import Hashed
 
@@ -92,7 +93,7 @@ def plant(store: JsonStore, pairs: Pairs) -> list[Planted]:
 
 
 @contextmanager
-def engine(root: Path, pairs: Pairs) -> Iterator[tuple[Engine, list[Planted]]]:
+def engine(root: Path, pairs: Pairs) -> Iterator[tuple[PlainService, list[Planted]]]:
     """An engine that has taken in and indexed what was planted."""
     store = JsonStore(root / "opencode")
     planted = plant(store, pairs)
@@ -102,19 +103,19 @@ def engine(root: Path, pairs: Pairs) -> Iterator[tuple[Engine, list[Planted]]]:
         "output": {"dir": str(root / "pages")},
         "chat": {"provider": "none"},
     }
-    with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test")) as opened:
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test"))) as opened:
         opened.index(silent)
         yield opened, planted
 
 
-def _exported(engine: Engine, one: Planted, form: str) -> Any:
+def _exported(engine: PlainService, one: Planted, form: str) -> Any:
     out: list[str] = []
     engine.export({"format": form, "session": one.session, "results": "full"}, take=out.append)
     whole = "".join(out)
     return whole if form == "markdown" else [json.loads(line) for line in whole.splitlines() if line]
 
 
-def _documents(engine: Engine, one: Planted) -> Any:
+def _documents(engine: PlainService, one: Planted) -> Any:
     entries = Entries(engine.archive, 1024)
     found = [entry for message_id in one.messages if (entry := entries.of(message_id)) is not None]
     return [
@@ -128,11 +129,11 @@ def _documents(engine: Engine, one: Planted) -> Any:
     ]
 
 
-def _told(engine: Engine, one: Planted) -> Any:
+def _told(engine: PlainService, one: Planted) -> Any:
     return [found.text for message_id in one.messages if (found := telling(engine.archive, message_id)) is not None]
 
 
-def _facts(engine: Engine, one: Planted) -> Any:
+def _facts(engine: PlainService, one: Planted) -> Any:
     session = engine.archive.session(one.session)
     assert session is not None
     changes = file_changes.by_session(Files(engine.archive).histories(f"{PROJECT}/{one.number}"))
@@ -142,7 +143,7 @@ def _facts(engine: Engine, one: Planted) -> Any:
     return [told.title, told.message_ids, *map(msgspec.to_builtins, (told.turns, told.changes, told.tests))]
 
 
-def _logged(_engine: Engine, one: Planted) -> Any:
+def _logged(_engine: PlainService, one: Planted) -> Any:
     stream = io.StringIO()
     log.setup(Log(format="json"), redact_value, stream=stream)
     log.get("test").warning("seen", value=one.framed.value)
@@ -150,18 +151,18 @@ def _logged(_engine: Engine, one: Planted) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _pages(engine: Engine) -> Any:
+def _pages(engine: PlainService) -> Any:
     result = engine.reconstitute(PROJECT, progress=silent)
     pages = [path for path in Path(result["output"]).rglob("*") if path.is_file()]
     return [result, *(str(path) for path in pages), *(path.read_text("utf-8", "replace") for path in pages)]
 
 
-def _content(engine: Engine, one: Planted) -> Any:
+def _content(engine: PlainService, one: Planted) -> Any:
     answer = engine.content(one.path)
-    return [answer, base64.b64decode(answer["content_base64"]).decode("utf-8", "replace")]
+    return [answer, base64.b64decode(answer["contentBase64"]).decode("utf-8", "replace")]
 
 
-WAYS: dict[str, Callable[[Engine, Planted], Any]] = {
+WAYS: dict[str, Callable[[PlainService, Planted], Any]] = {
     "index": _documents,
     "recall": lambda engine, one: engine.recall("recall", {"query": words(one.number), "explain": True}),
     "message": lambda engine, one: [engine.recall("recall_get", {"messageID": name}) for name in one.messages],

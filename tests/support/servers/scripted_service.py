@@ -1,13 +1,15 @@
-"""A stand-in for the engine: answers as its script says, in the shapes of control.calls.Service.
+"""A stand-in for the engine: answers as its script says, in the shapes of control.calls.
 
-Its contract: `calls` records what was asked; `failure` is raised by the next calls while it is set; the long calls report
-three steps of progress and wait for `gate` before they end, so that a test can look at a call under way.
+Its contract: `calls` records each call as its name and the request's values; `answers` has an answer for each call, by
+name, as JSON data; `failure` is raised by the next calls while it is set; the long calls report three steps of progress
+and wait for `gate` before they end, so that a test can look at a call under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import copy
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -15,7 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from daemon.control.calls import FileContent, Progress, Take, TakeText, silent
+import msgspec
+
+from daemon.control.answers import from_json, to_json
+from daemon.control.calls import BY_NAME, CALLS, FileContent, silent
 from daemon.control.server import Server
 
 RESULT = {
@@ -57,7 +62,7 @@ STATUS = {
             "skipped": 1,
             "unknown": {"sticker": 12},
             "quarantined": 1,
-            "last_scan": 1_780_000_100_000,
+            "lastScan": 1_780_000_100_000,
         }
     ],
     "outbox": {"lexical": 0, "semantic": 7},
@@ -70,7 +75,7 @@ STATUS = {
             "path": "/home/ada/shop",
             "refresh": "continuous",
             "schedule": "",
-            "last_run": 1_780_000_000_000,
+            "lastRun": 1_780_000_000_000,
             "state": "ok",
         }
     ],
@@ -86,25 +91,25 @@ FILE = {
     "size": 1234,
     "deleted": False,
     "disk": "missing",
-    "last_change": {"time": 1_780_000_000_000, "session_id": "ses_1", "message_id": "msg_1", "tool": "write"},
+    "lastChange": {"time": 1_780_000_000_000, "sessionID": "ses_1", "messageID": "msg_1", "tool": "write"},
     "note": "",
 }
 
 REVISION = {
     "time": 1_780_000_000_000,
-    "session_id": "ses_1",
-    "session_title": "Limit the rate of requests",
-    "message_id": "msg_1",
+    "sessionID": "ses_1",
+    "sessionTitle": "Limit the rate of requests",
+    "messageID": "msg_1",
     "tool": "write",
     "operation": "write",
     "grade": "proven",
     "evidence": ["completed write"],
     "note": "",
-    "outside_change": False,
+    "outsideChange": False,
     "deleted": False,
     "size": 1234,
     "sha256": "ab" * 32,
-    "moved_from": None,
+    "movedFrom": None,
 }
 
 CONTENT = {
@@ -121,12 +126,12 @@ CONTENT = {
     "last": None,
     "warnings": [],
     "time": 1_780_000_000_000,
-    "session_id": "ses_1",
-    "message_id": "msg_1",
+    "sessionID": "ses_1",
+    "messageID": "msg_1",
     "tool": "write",
     "evidence": ["completed write"],
     "note": "",
-    "content_base64": base64.b64encode(b"x = 1\n").decode(),
+    "contentBase64": base64.b64encode(b"x = 1\n").decode(),
 }
 
 
@@ -135,132 +140,90 @@ def content_of(relative: str, data: bytes = b"x = 1\n", grade: str = "proven", *
     return FileContent(f"/home/ada/shop/{relative}", relative, grade, hashlib.sha256(data).hexdigest(), data, **more)
 
 
+COST = {"asked": 7, "kept": 2, "calls": 21, "tokens": 84_000, "mostCalls": 280, "mostTokens": 2_800_000}
+
+ANSWERS: dict[str, Any] = {
+    "status": STATUS,
+    "recall": {"ok": True, "results": [], "warnings": []},
+    "export": {"sessions": 1, "messages": 0, "warnings": []},
+    "index": {"changed": 3, "removed": 1, "embedded": 5, "waiting": 0, "quarantined": 0},
+    "reconstitute": lambda request: {
+        "target": request.path,
+        "output": request.output or "/home/ada/reconstituted" + request.path,
+        "pages": 4,
+        "written": 3,
+        "unchanged": 1,
+        "kept": 0,
+        "files": {"proven": 2, "unproven": 1},
+        "warnings": [],
+    },
+    "estimate": lambda request: {
+        "target": request.path,
+        "model": "wise:4b",
+        "who": "",
+        "questions": COST,
+        "files": dict.fromkeys(COST, 0),
+        "sessions": dict.fromkeys(COST, 0),
+        "later": 3,
+        **{name: COST[name] for name in list(COST)[2:]},
+        "warnings": [],
+    },
+    "trajectories": {"trajectories": []},
+    "files": {"path": "/", "known": True, "files": [FILE], "hints": [], "warnings": []},
+    "history": {
+        "path": "/home/ada/shop/cart.py",
+        "grade": "proven",
+        "deleted": False,
+        "revisions": [REVISION],
+        "warnings": [],
+    },
+    "content": CONTENT,
+    "restore": {"path": "/home/ada/shop", "files": 1, "deleted": 0, "skipped": [], "warnings": []},
+    "alias": {"aliases": [], "warnings": []},
+}
+
+
+LONG = {"export", "index", "reconstitute", "estimate", "restore"}
+"""Calls that report progress."""
+
+
 class ScriptedService:
     """See the module's docstring."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.failure: BaseException | None = None
-        self.status_answer: dict[str, Any] = dict(STATUS)
-        self.files_answer: dict[str, Any] = {"path": "/", "files": [FILE], "hints": [], "warnings": []}
-        self.history_answer: dict[str, Any] = {
-            "path": "/home/ada/shop/cart.py",
-            "grade": "proven",
-            "deleted": False,
-            "revisions": [REVISION],
-            "warnings": [],
-        }
-        self.content_answer: dict[str, Any] = dict(CONTENT)
-        self.contents: list[FileContent] = [content_of("cart.py")]
-        self.skipped: list[dict[str, str]] = []
-        self.aliases: list[dict[str, str]] = []
-        self.recall_answer: dict[str, Any] = {"ok": True, "results": [], "warnings": []}
-        self.pieces: list[str] = ["{}\n"]
+        self.answers = copy.deepcopy(ANSWERS)
+        self.parts: dict[str, list[Any]] = {"export": ["{}\n"], "restore": [content_of("cart.py")]}
         self.phase = "scan"
         self.gate = threading.Event()
         self.gate.set()
         self.under_way = threading.Semaphore(0)
 
-    def status(self) -> dict[str, Any]:
-        self._called("status")
-        return self.status_answer
+    def answer(self, name: str) -> Any:
+        """The answer to a call as a client gets it: with every field."""
+        return to_json(from_json(self.answers[name], BY_NAME[name].answer))
 
-    def recall(self, call: str, arguments: dict[str, Any], *, here: str = "") -> dict[str, Any]:
-        self._called("recall", call, arguments, here)
-        self.gate.wait(20)
-        return self.recall_answer
-
-    def export(self, arguments: dict[str, Any], *, take: TakeText, progress: Progress = silent) -> dict[str, Any]:
-        self._called("export", arguments)
-        for piece in self.pieces:
-            take(piece)
-        self._work(progress)
-        return {"sessions": len(self.pieces), "messages": 0, "warnings": []}
-
-    def index(self, progress: Progress) -> dict[str, Any]:
-        self._called("index")
-        self._work(progress)
-        return {"changed": 3, "removed": 1, "embedded": 5, "waiting": 0, "quarantined": 0}
-
-    def estimate(
-        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
-    ) -> dict[str, Any]:
-        self._called("estimate", path, questions, at)
-        self._work(progress)
-        cost = {"asked": 7, "kept": 2, "calls": 21, "tokens": 84_000, "most_calls": 280, "most_tokens": 2_800_000}
-        none = dict.fromkeys(cost, 0)
-        return {"target": path, "model": "wise:4b", "who": "", "questions": cost, "files": none, "sessions": none,
-                "later": 3, **{name: cost[name] for name in list(cost)[2:]}, "warnings": []}  # fmt: skip
-
-    def reconstitute(
-        self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
-    ) -> dict[str, Any]:
-        self._called("reconstitute", path, questions, at, output)
-        self._work(progress)
-        return {
-            "target": path,
-            "output": output or "/home/ada/reconstituted" + path,
-            "pages": 4,
-            "written": 3,
-            "unchanged": 1,
-            "kept": [],
-            "files": {"proven": 2, "unproven": 1},
-            "warnings": [],
-        }
-
-    def files(
-        self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent
-    ) -> dict[str, Any]:
-        self._called("files", path, at, lost)
-        return self.files_answer
-
-    def history(
-        self, path: str, *, diff: bool = False, lines: bool = False, progress: Progress = silent
-    ) -> dict[str, Any]:
-        self._called("history", path, diff, lines)
-        return self.history_answer
-
-    def content(self, path: str, *, at: str = "", raw: bool = False, progress: Progress = silent) -> dict[str, Any]:
-        self._called("content", path, at, raw)
-        return self.content_answer
-
-    def restore(
-        self,
-        path: str,
-        *,
-        at: str = "",
-        deleted: bool = False,
-        grade: str = "proven",
-        take: Take,
-        progress: Progress = silent,
-    ) -> dict[str, Any]:
-        self._called("restore", path, at, deleted, grade)
-        for content in self.contents:
-            take(content)
-        self._work(progress)
-        only_deleted = sum(entry["reason"].startswith("deleted") for entry in self.skipped)
-        return {
-            "path": path,
-            "files": len(self.contents),
-            "deleted": only_deleted,
-            "skipped": self.skipped,
-            "warnings": [],
-        }
-
-    def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> dict[str, Any]:
-        self._called("alias", old, new, remove)
-        return {"aliases": self.aliases}
-
-    def _called(self, *call: Any) -> None:
-        self.calls.append(call)
+    def call(self, request: Any, *, progress: Any = silent, take: Any = silent) -> Any:
+        call = CALLS[type(request)]
+        self.calls.append((call.name, *msgspec.structs.astuple(request)))
         self.under_way.release()
         if self.failure is not None:
             raise self.failure
+        self.work(request, progress, take)
+        scripted = self.answers[call.name]
+        return from_json(scripted(request) if callable(scripted) else scripted, call.answer)
 
-    def _work(self, progress: Progress) -> None:
-        for done in range(3):
-            progress({"phase": self.phase, "done": done + 1, "total": 3})
-        self.gate.wait(20)
+    def work(self, request: Any, progress: Any, take: Any) -> None:
+        """What goes on before the answer."""
+        call = CALLS[type(request)]
+        for part in self.parts.get(call.name, ()):
+            take(part)
+        if call.name in LONG:
+            for done in range(3):
+                progress({"phase": self.phase, "done": done + 1, "total": 3})
+        if call.name in {*LONG, "recall"}:
+            self.gate.wait(20)
 
 
 @contextmanager

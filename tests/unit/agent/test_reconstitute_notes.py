@@ -31,6 +31,7 @@ from daemon.reconstitute.note import Note, notes_of
 from tests.support.servers.evident_model import EvidentModel, Said
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.servers.fake_ollama import call as chat_call
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
 from tests.support.stores.recorded_sessions import FailingModel, Recorded, WordEmbedder, call, recorded
 
@@ -528,7 +529,9 @@ def test_the_engine_keeps_notes_and_mends_their_index(tmp_path: Path):
             "chat": {"provider": "ollama", "model": "chat", "url": server.url},
         }
         embedder = Counting()
-        with Engine(msgspec.convert(tables, config.Config), embedder=lambda: (embedder, "a test")) as engine:
+        with PlainService(
+            Engine(msgspec.convert(tables, config.Config), embedder=lambda: (embedder, "a test"))
+        ) as engine:
             engine.index(nothing)
 
             def count() -> Any:

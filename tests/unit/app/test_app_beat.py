@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.app.loop import Beat
+from daemon.app.loops import Beat
 
 
 class Clock:

@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app.calls.file_history import changes
-from daemon.app.engine import Engine
+from daemon.app.calls.files import _diffs
 from daemon.app.one_shot import OneShot
 from daemon.control.calls import FileContent
 from daemon.errors import BadRequest
@@ -23,6 +22,7 @@ from daemon.files.content import Content
 from daemon.files.grade import Grade
 from daemon.model import Operation
 from tests.e2e.talk import Talk
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import T0, JsonStore
 
 SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
@@ -31,7 +31,7 @@ SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
 class Workshop:
     """A session that works in a folder that really is on the disk, and the engine that reads its records."""
 
-    def __init__(self, root: Path, engine: Engine, talk: Talk) -> None:
+    def __init__(self, root: Path, engine: PlainService, talk: Talk) -> None:
         self.root, self.engine, self.talk = root, engine, talk
 
     def path(self, name: str) -> str:
@@ -78,7 +78,7 @@ class Workshop:
 
     def content(self, name: str, **more: Any) -> tuple[bytes | None, dict[str, Any]]:
         answer = self.engine.content(self.path(name), **more)
-        encoded = answer.pop("content_base64")
+        encoded = answer.pop("contentBase64")
         return None if encoded is None else base64.b64decode(encoded), answer
 
     def restore(self, path: str = "", **more: Any) -> tuple[dict[str, FileContent], dict[str, str]]:
@@ -94,7 +94,7 @@ def workshop(tmp_path: Path) -> Iterator[Workshop]:
     root = tmp_path / "garden"
     talk = Talk(JsonStore(tmp_path / "oc"), directory=str(root))
     tables = {"opencode": {"data_dir": str(tmp_path / "oc")}, "archive": {"dir": str(tmp_path / "a")}}
-    with OneShot(msgspec.convert(tables, config.Config)) as engine:
+    with PlainService(OneShot(msgspec.convert(tables, config.Config))) as engine:
         yield Workshop(root, engine, talk)
 
 
@@ -117,8 +117,8 @@ def test_each_file_is_compared_with_the_disk(workshop: Workshop) -> None:
     }  # fmt: skip
     assert found["same"]["sha256"] == hashlib.sha256(b"text\n").hexdigest()
     assert (found["same"]["size"], found["same"]["grade"], found["same"]["deleted"]) == (5, "proven", False)
-    assert found["same"]["last_change"] == {
-        "time": T0 + 1010, "session_id": "ses_a", "message_id": "msg_a00001", "tool": "write",
+    assert found["same"]["lastChange"] == {
+        "time": T0 + 1010, "sessionID": "ses_a", "messageID": "msg_a00001", "tool": "write",
     }  # fmt: skip
     assert (found["seen"]["grade"], found["seen"]["sha256"], found["seen"]["size"]) == ("partial", None, None)
 
@@ -223,17 +223,17 @@ def test_a_history_names_session_message_tool_grade_and_evidence_of_each_revisio
     assert (answer["path"], answer["deleted"]) == (workshop.path("a"), True)
     revisions = answer["revisions"]
     assert set(revisions[0]) == {
-        "time", "session_id", "session_title", "message_id", "tool", "operation", "grade", "evidence", "note",
-        "outside_change", "deleted", "size", "sha256", "moved_from",
+        "time", "sessionID", "sessionTitle", "messageID", "tool", "operation", "grade", "evidence", "note",
+        "outsideChange", "deleted", "size", "sha256", "movedFrom",
     }  # fmt: skip
-    told = [(r["message_id"], r["tool"], r["grade"], r["size"], r["deleted"]) for r in revisions]
+    told = [(r["messageID"], r["tool"], r["grade"], r["size"], r["deleted"]) for r in revisions]
     assert told == [
         ("msg_a00001", "write", "proven", 8, False),
         ("msg_a00002", "edit", "proven", 6, False),
         ("msg_a00003", "bash", "stale", 6, False),
         ("msg_a00004", "apply_patch", "proven", None, True),
     ]
-    assert {revision["session_title"] for revision in revisions} == {"Garden"}
+    assert {revision["sessionTitle"] for revision in revisions} == {"Garden"}
     assert revisions[0]["evidence"]
     assert workshop.engine.history(workshop.path("nothing"))["revisions"] == []
 
@@ -244,7 +244,7 @@ def test_a_history_with_diffs_and_lines(workshop: Workshop) -> None:
     answer = workshop.engine.history(workshop.path("a"), diff=True, lines=True)
     assert answer["revisions"][0]["diff"] == "@@ -0,0 +1,3 @@\n+one\n+two\n+three\n"
     assert answer["revisions"][1]["diff"] == "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
-    assert [(line["text"], line["message_id"]) for line in answer["lines"]] == [
+    assert [(line["text"], line["messageID"]) for line in answer["lines"]] == [
         ("one", "msg_a00001"), ("2", "msg_a00002"), ("three", "msg_a00001"),
     ]  # fmt: skip
 
@@ -413,14 +413,15 @@ def revision(data: bytes | None) -> Revision:
 
 
 def test_what_is_not_text_or_too_long_is_said_and_the_newest_changes_come_first() -> None:
-    made = changes([revision(b"a"), revision(b"\xff"), revision(b"\0"), revision(None), revision(b"b")], lambda _: None)
-    assert [bool(change.get("diff")) for change in made] == [True, False, False, False, False]
-    assert "not text" in made[1]["diff_note"]
-    assert made[3] == {}
+    revisions = [revision(b"a"), revision(b"\xff"), revision(b"\0"), revision(None), revision(b"b")]
+    made = _diffs(revisions, lambda _: None)
+    assert [bool(diff) for diff, _ in made] == [True, False, False, False, False]
+    assert "not text" in made[1][1]
+    assert made[3] == (None, "")
     big = [revision(f"{n}\n".encode() * 500_000) for n in range(5)]
-    made = changes(big, lambda _: None)
-    assert [change["diff_note"].split(":")[0] for change in made[1:]] == ["the change is left out"] * 2 + [""] * 2
-    assert made[4]["diff"].startswith("@@ -1,500000 +1,500000 @@\n-3\n")
+    made = _diffs(big, lambda _: None)
+    assert [note.split(":")[0] for _, note in made[1:]] == ["the change is left out"] * 2 + [""] * 2
+    assert str(made[4][0]).startswith("@@ -1,500000 +1,500000 @@\n-3\n")
 
 
 def test_five_thousand_revisions_are_compared_in_seconds() -> None:
@@ -430,6 +431,6 @@ def test_five_thousand_revisions_are_compared_in_seconds() -> None:
         lines[n % 300] = f"line {n} again\n"
         revisions.append(revision("".join(lines).encode()))
     begun = time.monotonic()
-    made = changes(revisions, lambda _: None)
+    made = _diffs(revisions, lambda _: None)
     assert time.monotonic() - begun < 30
-    assert made[-1]["diff"].count("\n") == 9
+    assert str(made[-1][0]).count("\n") == 9

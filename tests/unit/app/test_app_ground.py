@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.app import jobs as jobs_module
-from daemon.app.ground import MEANINGS
+from daemon.app.targets import MEANINGS
 from daemon.embed.builtin import Builtin
 from daemon.errors import IndexBroken, ModelUnavailable, SourceBusy
 from daemon.model import Target
@@ -35,8 +35,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 
     def jobs(**more: Any) -> Jobs:
         made.append(Jobs(tmp_path, [{"path": PROJECT, **more}]))
-        made[-1].engine.take(everything=True, patient=False)
-        made[-1].engine.on_taken = made[-1].loop.taken
+        made[-1].engine.scan(everything=True, patient=False)
+        made[-1].engine.on_scanned = made[-1].loop.taken
         return made[-1]
 
     yield jobs
@@ -143,7 +143,7 @@ def test_snapshots(house: Jobs, tmp_path: Path) -> None:
     for path in spilled:  # the first leaves the queue with something in it
         path.write_text("a long output\n")
         os.utime(path, (1_700_000_000, 1_700_000_000))
-        house.engine.take(everything=False)
+        house.engine.scan(everything=False)
         assert runs(house) == 1
     assert_best(house, tmp_path)
 
@@ -154,9 +154,9 @@ def test_sources(house: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     embed(house)
     with monkeypatch.context() as patch:
-        patch.setattr(house.engine, "_take_from", locked)
+        patch.setattr(house.engine, "_scan_source", locked)
         run(house)
-    house.engine.take(everything=False)
+    house.engine.scan(everything=False)
     assert runs(house) == 1
     assert_best(house, tmp_path)
 

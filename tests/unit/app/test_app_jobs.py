@@ -13,7 +13,8 @@ import pytest
 
 from daemon import config
 from daemon.app import targets
-from daemon.app.engine import Engine, Interrupted
+from daemon.app.engine import Engine
+from daemon.app.indexing import Interrupted
 from daemon.app.jobs import JobLoop, concerns
 from daemon.ingest import ScanResult
 from daemon.model import Target
@@ -21,6 +22,7 @@ from daemon.requests import Requests
 from tests.e2e.talk import PROJECT, Talk
 from tests.support.processes.daemon_process import until
 from tests.support.servers.fake_ollama import DIGEST, FakeOllama
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore
 
 
@@ -60,7 +62,7 @@ class Jobs:
             "chat": {"provider": "none"},
             "targets": sections,
         } | more
-        self.engine = Engine(msgspec.convert(tables, config.Config))
+        self.engine = PlainService(Engine(msgspec.convert(tables, config.Config)))
         self.requests = Requests(self.engine.config.requests_dir, quiet_seconds=0)
         self.ready = threading.Event()
         self.ready.set()
@@ -89,7 +91,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Jobs]]:
 
     def jobs(*sections: dict[str, Any], **more: Any) -> Jobs:
         made.append(Jobs(tmp_path, list(sections), **more))
-        made[-1].engine.take(everything=True, patient=False)
+        made[-1].engine.scan(everything=True, patient=False)
         return made[-1]
 
     yield jobs
@@ -180,7 +182,7 @@ def test_of_several_paths_a_bad_one_does_not_stop_the_others(make: Callable[...,
     jobs.runs()
     bad, good = result(jobs, "done", "both.txt")["result"]["results"]
     assert bad["target"] == "/home/dev/never"
-    assert (bad["error"]["type"], bad["error"]["exit_code"]) == ("NotRecorded", 4)
+    assert (bad["error"]["type"], bad["error"]["exitCode"]) == ("NotRecorded", 4)
     assert "no session touched it" in bad["error"]["message"]
     assert (good["target"], "error" in good) == (PROJECT, False)
     assert jobs.loop.failed_jobs == 1
@@ -226,7 +228,7 @@ def test_a_target_that_fails_says_so_in_the_status_and_is_well_again_after_a_goo
     jobs.runs()
     (row,) = jobs.engine.status()["targets"]
     assert row["state"].startswith(f"failed: {out}")
-    assert row["last_run"] >= before["time"]
+    assert row["lastRun"] >= before["time"]
     assert jobs.last(PROJECT)["result"] == before["result"]
     assert jobs.loop.failed_jobs == 1
     out.unlink()

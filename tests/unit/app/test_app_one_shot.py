@@ -15,6 +15,7 @@ from daemon.app import one_shot
 from daemon.app.one_shot import OneShot
 from daemon.errors import BadInput, ModelUnavailable, Retry
 from daemon.model import Json, Vector
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
 from tests.unit.ingest.test_ingest_upkeep import Hashed
 
@@ -46,13 +47,15 @@ def data(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def _alone(data: Path, model: Hashed | None = None, progress: Callable[[Json], None] = print) -> Iterator[OneShot]:
+def _alone(data: Path, model: Hashed | None = None, progress: Callable[[Json], None] = print) -> Iterator[PlainService]:
     tables: dict[str, Any] = {
         "opencode": {"data_dir": str(data)},
         "archive": {"dir": str(data.parent / "archive")},
     }
     chosen = model or Hashed()
-    with OneShot(msgspec.convert(tables, config.Config), progress, embedder=lambda: (chosen, "a test")) as engine:
+    with PlainService(
+        OneShot(msgspec.convert(tables, config.Config), progress, embedder=lambda: (chosen, "a test"))
+    ) as engine:
         yield engine
 
 

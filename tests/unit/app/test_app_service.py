@@ -15,11 +15,10 @@ import msgspec
 import pytest
 
 from daemon import config
-from daemon.app import feeding
-from daemon.app.daemon import Daemon
+from daemon.app import loops as feeding
+from daemon.app.daemon import Considerate, Daemon
 from daemon.app.engine import Engine
-from daemon.app.feeding import Considerate, EmbedLoop, IntakeLoop, WordsLoop
-from daemon.app.loop import Beat
+from daemon.app.loops import Beat, EmbedLoop, IntakeLoop, WordsLoop
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, ConfigError, IndexBroken, OutputRefused, Retry
@@ -209,7 +208,7 @@ def test_words_are_read_for_near_spellings_when_nothing_has_come_in_for_a_while(
 def test_who_looks_only_once_does_not_read_words_for_later(follow: Callable[..., Following]) -> None:
     follows = follow()
     follows.say("a", "lantern")
-    follows.engine.take(everything=True)
+    follows.engine.scan(everything=True)
     index = follows.engine.upkeep.lexical
     assert isinstance(index, Lexical)
     assert (follows.finds("lantern"), index._vocabulary) == (True, None)
@@ -221,12 +220,12 @@ def test_an_index_whose_words_cannot_be_read_is_reported_once_and_made_anew(
     monkeypatch.setattr(feeding, "_QUIET_S", 0.0)
     follows = follow()
     follows.say("a", "lantern")
-    follows.engine.take(everything=True)
+    follows.engine.scan(everything=True)
     upkeep = follows.engine.upkeep
     whole = upkeep.lexical
     upkeep.lexical = FailingLexical(IndexBroken("the word index is torn"))  # type: ignore[assignment]  # a stand-in
     follows.words.turn()
-    assert [error["message"] for error in follows.engine.errors] == ["the word index is torn"]
+    assert [error.message for error in follows.engine.errors] == ["the word index is torn"]
     upkeep.lexical = whole  # rebuilding closes it first
 
     until(lambda: follows.words.turn() and follows.finds("lantern"))
@@ -257,7 +256,7 @@ def test_an_event_during_a_look_leads_to_another_look_at_once(
         has_read.set()  # the sources have been read, this look is not over
         assert has_said.wait(20)
 
-    follows.engine.on_taken = hold
+    follows.engine.on_scanned = hold
     follows.start()
     assert has_read.wait(20)
 
@@ -274,7 +273,7 @@ def test_many_events_before_a_look_lead_to_one_look(
     monkeypatch.setattr(feeding, "_TICK_S", 3600.0)
     follows = follow()
     looks: list[bool] = []
-    follows.engine.on_taken = lambda _: looks.append(True)
+    follows.engine.on_scanned = lambda _: looks.append(True)
     for number in range(50):
         follows.loop.hint(follows.say(f"{number:02d}", f"lantern{number:02d}"))
 
@@ -292,10 +291,10 @@ def test_it_is_calm_when_nothing_waits_to_be_looked_at(follow: Callable[..., Fol
     path = follows.say("a", "lantern")
     follows.loop.hint(path)
     calm.append(follows.loop.calm.is_set())
-    follows.engine.on_taken = lambda _: follows.loop.hint(path)
+    follows.engine.on_scanned = lambda _: follows.loop.hint(path)
     follows.loop.turn()
     calm.append(follows.loop.calm.is_set())
-    follows.engine.on_taken = lambda _: None
+    follows.engine.on_scanned = lambda _: None
     follows.loop.turn()
     calm.append(follows.loop.calm.is_set())
     follows.words.turn()

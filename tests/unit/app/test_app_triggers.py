@@ -38,7 +38,7 @@ class House:
     def runs(self) -> int:
         """How often the target runs until there is nothing to do, after a look at the source."""
         time.sleep(2 * SLACK_NS / 1e9)  # what is so new that its stamp may not tell is looked at twice
-        self.jobs.engine.take(everything=True, patient=False)
+        self.jobs.engine.scan(everything=True, patient=False)
         number = 0
         for _ in range(4):
             before = self.jobs.last(str(self.project))
@@ -62,8 +62,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     made.talk.write(f"{made.project}/notes.txt", "Notes\n")
     made.jobs = Jobs(tmp_path, [{"path": str(made.project)}])
     engine = made.jobs.engine
-    engine.on_taken = made.jobs.loop.taken
-    engine.take(everything=True, patient=False)
+    engine.on_scanned = made.jobs.loop.taken
+    engine.scan(everything=True, patient=False)
     while engine.archive.waiting("semantic") or engine.upkeep.semantic is None:
         engine.drain_semantic()
     made.settle()

@@ -57,6 +57,41 @@ def _tool(status: str, **state: Any) -> dict[str, Any]:
         ("a finished call's facts are corrected", _tool("completed", metadata={"preview": "a long one"}), _tool("completed", metadata={"preview": "b"}), True, True),
         ("a list of files is shortened", {"type": "patch", "files": ["/a", "/b"]}, {"type": "patch", "files": ["/b"]}, True, True),
         ("a list of files is emptied", {"type": "patch", "files": ["/a", "/b"]}, {"type": "patch", "files": []}, False, False),
+        ("a list of files is gone", {"type": "patch", "files": ["/a", "/b"]}, {"type": "patch"}, False, False),
+        ("an entry of a list is blanked", {"files": ["/a", "/b"]}, {"files": ["/a", ""]}, False, False),
+        ("a list becomes its first entry", {"files": ["/a", "/b"]}, {"files": "/a"}, True, True),
+        ("a text becomes a list", {"content": "a"}, {"content": [{"text": "b"}]}, True, True),
+        ("a text begins", {"text": ""}, {"text": "Hel"}, True, False),
+        ("a text grows while another goes", {"text": "Hel", "note": "n"}, {"text": "Hello"}, True, True),
+        ("a text is trimmed while another is blanked", {"text": "  code\n", "note": "n"}, {"text": "  code", "note": ""}, False, False),
+        ("a text moves to another field and is trimmed", {"text": "Hi \n"}, {"content": "Hi"}, True, False),
+        ("a record without times is final, as one that has ended", {"text": "one", "time": {"start": 1, "end": 2}}, {"text": "two"}, True, True),
+        ("a record that has ended is final, as one without times", {"text": "two"}, {"text": "one", "time": {"start": 1, "end": 2}}, True, True),
+        ("a message that was complete is read while it is written", {"error": "a", "time": {"created": 1, "completed": 2}}, {"error": "b", "time": {"created": 1}}, False, True),
+        ("a call that runs is read as pending", _tool("running", input={"command": "ls"}), _tool("pending", input={"command": "ls -l"}), False, True),
+        ("a call that runs is read as streaming", _tool("running", input={"command": "ls"}), _tool("streaming", input={"command": "ls -l"}), False, True),
+        ("a pending call is streamed", _tool("pending", input={"command": "l"}), _tool("streaming", input={"command": "ls"}), True, False),
+        ("a streamed call is pending again", _tool("streaming", input={"command": "l"}), _tool("pending", input={"command": "ls"}), True, False),
+        ("a call that failed is completed", _tool("error", error="busy"), _tool("completed", output="a"), True, True),
+        ("a completed call has failed", _tool("completed", output="a"), _tool("error", error="busy"), True, True),
+        ("a status that we do not know is not a final one", _tool("completed", output="a"), _tool("paused", output="b"), False, True),
+        ("a status that we do not know is more than pending", _tool("pending", input={"command": "ls"}), _tool("paused", input={}), True, True),
+        ("a call ends without its preview", _tool("running", metadata={"output": "begin"}), _tool("completed", metadata={}), True, True),
+        ("a running call's facts are replaced", _tool("running", metadata={"a": "x"}), _tool("running", metadata={"b": "y"}), True, True),
+        ("a finished call's facts go and its output comes", _tool("completed", metadata={"a": "x"}, output=""), _tool("completed", metadata={}, output="y"), True, True),
+        ("a fact grows while another is stripped", _tool("completed", metadata={"before": "b", "diff": "x"}), _tool("completed", metadata={"diff": "xy"}), False, True),
+        ("an attachment is replaced by its name", _tool("completed", attachments=[{"url": "data:,x"}]), _tool("completed", attachments=[{"filename": "x.png"}]), False, True),
+        ("facts beside the state take another form", {**_tool("completed"), "metadata": {"before": "b"}}, {**_tool("completed"), "metadata": {"patch": "@@"}}, False, True),
+        ("an output among the facts is cut to its head", _tool("completed", metadata={"output": "a\nb\nc"}), _tool("completed", metadata={"output": "a"}), False, False),
+        ("an output is cut, its lines are indented", _tool("completed", output="  a \nb\n" + "c" * 40), _tool("completed", output="  a\n[the rest is cut]"), False, True),
+        ("an output is cut, the notice begins with an ellipsis", _tool("completed", output="a\nb\nc\n" + "d" * 40), _tool("completed", output="a\n… 3 lines more\nb"), False, True),
+        ("an output is cut, the notice ends with an ellipsis", _tool("completed", output="a\nb\nc\n" + "d" * 40), _tool("completed", output="a\n3 lines more...\nb"), False, True),
+        ("a line of an output becomes as long a one in brackets", _tool("completed", output="ab\ncdefg"), _tool("completed", output="ab\n[xyz]"), True, True),
+        ("an output gives way to a notice in round brackets", _tool("completed", output="x" * 50), _tool("completed", output="(removed)"), False, True),
+        ("an output gives way to one line with an ellipsis", _tool("completed", output="x" * 50), _tool("completed", output="Waiting..."), True, True),
+        ("an output gives way to a line that begins with brackets", _tool("completed", output="x" * 50), _tool("completed", output="[ok] 3 passed"), True, True),
+        ("an input becomes a text with an ellipsis", _tool("completed", input={"content": "x\ny"}), _tool("completed", input={"content": "Waiting..."}), True, True),
+        ("an input becomes two lines in brackets", _tool("completed", input={"content": "x\ny"}), _tool("completed", input={"content": "[one\ntwo]"}), True, True),
     ],
 )  # fmt: skip
 def test_the_newest_version_is_current_unless_it_only_lost_something(
@@ -106,11 +141,24 @@ def test_the_newest_diffs_of_a_turn_win_however_little_they_say() -> None:
     assert merge.choose_message(old, {"id": "m", "role": "user", "summary": {"diffs": []}}) == (True, True)
     assert merge.choose_message(old, {"id": "m", "role": "user"}) == (False, False)
     assert merge.choose_message({"id": "m", "role": "user"}, old) == (True, False)
+    prompt = {"id": "m", "role": "user", "agent": "build"}
+    assert merge.choose_message(prompt, prompt | {"summary": {"diffs": []}}) == (True, False)
+
+
+def test_leaves_are_the_texts_of_a_record_and_all_of_a_calls_input() -> None:
+    call = _tool("completed", input={"offset": 1, "all": False, "note": None, "status": "s", "text": " "}, output="o")
+    assert list(merge.leaves(call)) == ["bash", "1", "false", "s", "o"]
+    names = ("id", "sessionID", "messageID", "parentID", "callID", "type", "status", "role", "raw")
+    assert list(merge.leaves(dict.fromkeys(names, "x") | {"text": "t", "files": ["a", "b"], "size": 3})) == [
+        "t",
+        "a",
+        "b",
+    ]
 
 
 def test_a_record_made_up_for_a_lost_message_never_replaces_the_real_one() -> None:
     real = {"id": "m", "role": "user", "time": {"created": 1}, "agent": "build"}
-    made_up = {"id": "m", "role": "user", "time": {"created": 1, "completed": 1}, "orphan": True}
+    made_up = {"id": "m", "role": "user", "time": {"created": 1, "completed": 1}, "title": "lost", "orphan": True}
     assert merge.choose_message(real, made_up) == (False, False)
     assert merge.choose_message(made_up, real) == (True, False)
 

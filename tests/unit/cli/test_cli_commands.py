@@ -51,7 +51,7 @@ def found(*results: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_search_and_recall_are_one_command(cli: Cli) -> None:
-    cli.service.recall_answer = found(RESULT)
+    cli.service.answers["recall"] = found(RESULT)
     options = ("rate", "limit", "--results", "3", "--match", "literal")
     first, second = cli("search", *options), cli("recall", *options)
     assert (first.returncode, first.stdout) == (0, second.stdout)
@@ -84,7 +84,7 @@ def test_status_fits_80_columns_and_shows_every_figure(cli: Cli) -> None:
 @pytest.mark.parametrize("gone", [*STATUS, "everything"])
 def test_status_of_an_older_or_newer_daemon_is_shown_as_far_as_it_goes(cli: Cli, gone: str) -> None:
     full = {**STATUS, "weather": {"sunny": True}}
-    cli.service.status_answer = {} if gone == "everything" else {k: v for k, v in full.items() if k != gone}
+    cli.service.answers["status"] = {} if gone == "everything" else {k: v for k, v in full.items() if k != gone}
     assert cli("status").returncode == 0
 
 
@@ -107,7 +107,7 @@ def test_index_reports_what_it_did_and_progress_as_plain_lines(cli: Cli) -> None
 def test_index_that_could_not_read_does_not_say_that_all_is_well(
     cli: Cli, answer: dict[str, Any], code: int, says: str
 ) -> None:
-    cli.service.index = lambda progress: answer
+    cli.service.answers["index"] = answer
     done = cli("index")
     assert (done.returncode, done.stdout[: len(says)]) == (code, says)
     assert ("db: locked" in done.stderr) is ("warnings" in answer)
@@ -116,8 +116,8 @@ def test_index_that_could_not_read_does_not_say_that_all_is_well(
 
 def test_status_shows_the_newest_records_that_were_set_aside_each_on_one_line(cli: Cli) -> None:
     entries = [{"place": f"message msg_{n}", "reason": f"{HOSTILE} not JSON " * 9, "time": 9 - n} for n in range(7)]
-    source = {**STATUS["sources"][0], "set_aside": entries}
-    cli.service.status_answer = {**STATUS, "sources": [source]}
+    source = {**STATUS["sources"][0], "setAside": entries}
+    cli.service.answers["status"] = {**STATUS, "sources": [source]}
     lines = [line for line in cli("status").stdout.splitlines() if "message msg_" in line]
     assert [line.split(":")[0].strip() for line in lines] == [f"message msg_{n}" for n in range(5)]
     assert all(line.startswith(" " * 14) and len(line) <= 80 and line.endswith("…") for line in lines)
@@ -126,7 +126,7 @@ def test_status_shows_the_newest_records_that_were_set_aside_each_on_one_line(cl
 
 def test_one_is_said_in_the_singular(cli: Cli) -> None:
     archive = {"sessions": 1, "messages": 1, "parts": 1}
-    cli.service.status_answer = {**STATUS, "archive": archive, "index": {"lexical": {"state": "ok", "count": 1}}}
+    cli.service.answers["status"] = {**STATUS, "archive": archive, "index": {"lexical": {"state": "ok", "count": 1}}}
     shown = cli("status").stdout
     assert "1 session, 1 message, 1 part\n" in shown
     assert "ok, 1 entry\n" in shown
@@ -221,9 +221,9 @@ HOSTILE = "a\x1b]0;owned\x07b\x1b[31mred\x9b1m\x08\x7f\u202ec\ud800"
 def test_no_control_character_of_a_transcript_reaches_a_terminal(cli: Cli, words: list[str]) -> None:
     """T2: the only escape sequences are our own bold and faint, and with NO_COLOR there are none."""
     hostile = dict.fromkeys(("sessionTitle", "snippet", "role", "toolName"), HOSTILE) | {"matchedTerms": [HOSTILE]}
-    cli.service.recall_answer = found(RESULT | hostile)
+    cli.service.answers["recall"] = found(RESULT | hostile)
     error = {"time": 1, "where": HOSTILE, "message": HOSTILE}
-    cli.service.status_answer = {**STATUS, "version": HOSTILE, "errors": [error]}
+    cli.service.answers["status"] = {**STATUS, "version": HOSTILE, "errors": [error]}
     control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
     assert not control.search(cli.on_terminal(*words))
     coloured = cli.on_terminal(*words, NO_COLOR="-")
@@ -239,20 +239,20 @@ def test_hostile_progress_does_not_reach_the_terminal_either(cli: Cli) -> None:
 
 
 def test_hostile_text_in_json_is_escaped_and_complete(cli: Cli) -> None:
-    cli.service.recall_answer = found(RESULT | {"snippet": HOSTILE})
+    cli.service.answers["recall"] = found(RESULT | {"snippet": HOSTILE})
     out = cli("search", "x", "--json").stdout
     assert out.isascii()
     assert json.loads(out)["results"][0]["snippet"] == HOSTILE
 
 
 def test_matched_terms_are_bold_on_a_terminal_only(cli: Cli) -> None:
-    cli.service.recall_answer = found(RESULT)
+    cli.service.answers["recall"] = found(RESULT)
     assert "\x1b[1mBucket\x1b[0m" in cli.on_terminal("search", "bucket", NO_COLOR="-")
     assert "\x1b" not in cli("search", "bucket", NO_COLOR="").stdout
 
 
 def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
-    cli.service.recall_answer = found(*[RESULT | {"snippet": "word " * 2000}] * 200)
+    cli.service.answers["recall"] = found(*[RESULT | {"snippet": "word " * 2000}] * 200)
     command = f"{sys.executable} -m daemon.cli search x | head -1"
     done = subprocess.run(
         ["bash", "-c", command], env=cli.env(), capture_output=True, text=True, check=False, timeout=60
@@ -283,7 +283,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, words: list[str]) -> No
 
 
 def test_an_encoding_without_the_letters_is_no_crash(cli: Cli) -> None:
-    cli.service.recall_answer = found(RESULT | {"sessionTitle": "日本語 ☃"})
+    cli.service.answers["recall"] = found(RESULT | {"sessionTitle": "日本語 ☃"})
     done = cli("search", "x", PYTHONIOENCODING="koi8-r")
     assert done.returncode == 0
     assert "\\u65e5" in done.stdout

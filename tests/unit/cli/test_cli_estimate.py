@@ -35,4 +35,4 @@ def test_an_estimate_names_each_kind_and_writes_nothing(cli: Cli) -> None:
 
 def test_an_estimate_in_json_has_every_figure(cli: Cli) -> None:
     told = json.loads(cli("/home/ada/shop", "--estimate", "--json").stdout)
-    assert (told["questions"]["asked"], told["later"], told["most_calls"]) == (7, 3, 280)
+    assert (told["questions"]["asked"], told["later"], told["mostCalls"]) == (7, 3, 280)

@@ -45,18 +45,18 @@ def bytes_of(cli: Cli, *words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def encoded(data: bytes, **more: Any) -> dict[str, Any]:
-    return {**CONTENT, "content_base64": base64.b64encode(data).decode(), **more}
+    return {**CONTENT, "contentBase64": base64.b64encode(data).decode(), **more}
 
 
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def test_files_in_json_is_a_list_with_exactly_the_promised_names(cli: Cli) -> None:
-    cli.service.files_answer["files"] = [FILE | {"new": "thing"}]
+def test_files_in_json_has_exactly_the_promised_names(cli: Cli) -> None:
+    cli.service.answers["files"]["files"] = [FILE | {"new": "thing"}]
     done = cli("files", "/home/ada/shop", "--json", "--at", "2026-05-31", "--lost")
     assert (done.returncode, cli.service.calls) == (0, [("files", "/home/ada/shop", "2026-05-31", True)])
-    assert json.loads(done.stdout) == [FILE]
-    assert list(FILE) == ["path", "grade", "evidence", "sha256", "size", "deleted", "disk", "last_change", "note"]
+    assert json.loads(done.stdout) == {"path": "/", "known": True, "files": [FILE], "hints": [], "warnings": []}
+    assert list(FILE) == ["path", "grade", "evidence", "sha256", "size", "deleted", "disk", "lastChange", "note"]
 
 
 def test_files_is_about_this_folder_when_none_is_named(cli: Cli) -> None:
@@ -66,12 +66,12 @@ def test_files_is_about_this_folder_when_none_is_named(cli: Cli) -> None:
 
 
 def test_files_shows_a_table_by_folder_and_a_total(cli: Cli) -> None:
-    cli.service.files_answer["files"] = [
+    cli.service.answers["files"]["files"] = [
         file("cart.py"),
         file("old.py", deleted=True, disk="identical", grade="verified", size=None),
         file("src/a.py", disk="identical", grade="stale", size=12),
     ]
-    cli.service.files_answer |= {"hints": ["perhaps it was moved"], "warnings": ["db: locked"]}
+    cli.service.answers["files"] |= {"hints": ["perhaps it was moved"], "warnings": ["db: locked"]}
     done = cli("files", "/home/ada/shop")
     lines = done.stdout.splitlines()
     assert lines[0] == "/home/ada/shop"
@@ -85,7 +85,7 @@ def test_files_shows_a_table_by_folder_and_a_total(cli: Cli) -> None:
 
 
 def test_files_lost_keeps_the_services_order_and_names_the_way_back(cli: Cli) -> None:
-    cli.service.files_answer["files"] = [file("z.py", grade="verified"), file("a.py"), file("b.py", grade="lost")]
+    cli.service.answers["files"]["files"] = [file("z.py", grade="verified"), file("a.py"), file("b.py", grade="lost")]
     lines = cli("files", "/home/ada/shop", "--lost").stdout.splitlines()
     assert [line.split("/")[-1] for line in lines if line.startswith("  ")] == ["z.py", "a.py", "b.py"]
     assert [line.split(" ")[0] for line in lines[:-2] if not line.startswith(" ")] == ["verified", "proven", "lost"]
@@ -93,7 +93,7 @@ def test_files_lost_keeps_the_services_order_and_names_the_way_back(cli: Cli) ->
 
 
 def test_files_lost_of_deleted_ones_says_that_restore_must_be_told(cli: Cli) -> None:
-    cli.service.files_answer["files"] = [file("a.py", deleted=True, disk="identical")]
+    cli.service.answers["files"]["files"] = [file("a.py", deleted=True, disk="identical")]
     assert cli("files", "/x", "--lost").stdout.splitlines()[-1].endswith("--to NEW-FOLDER --deleted")
 
 
@@ -102,15 +102,16 @@ UNKNOWN = "/x: no session touched it or anything beneath it"
 
 @pytest.mark.parametrize("words", [[], ["--lost"]])
 def test_of_an_unknown_path_the_services_word_is_given_and_it_ends_with_4(cli: Cli, words: list[str]) -> None:
-    cli.service.files_answer |= {"files": [], "known": False, "warnings": [UNKNOWN]}
+    cli.service.answers["files"] |= {"files": [], "known": False, "warnings": [UNKNOWN]}
     for more in ([], ["--json"]):
         done = cli("files", "/x", *words, *more)
-        assert (done.returncode, done.stdout) == (4, "[]\n" if more else "")
+        assert done.returncode == 4
+        assert json.loads(done.stdout)["files"] == [] if more else done.stdout == ""
         assert UNKNOWN in done.stderr
 
 
 def test_nothing_lost_is_said_of_a_known_path_alone(cli: Cli) -> None:
-    cli.service.files_answer |= {"files": [], "known": True}
+    cli.service.answers["files"] |= {"files": [], "known": True}
     done = cli("files", "/x", "--lost")
     assert (done.returncode, done.stdout) == (
         0,
@@ -130,9 +131,9 @@ def test_grades_are_coloured_on_a_terminal_only(cli: Cli) -> None:
 def test_history_shows_each_revision_with_session_tool_grade_and_evidence(cli: Cli) -> None:
     later = REVISION | {
         "time": 1_780_000_060_000, "tool": "bash", "operation": "delete", "deleted": True, "size": None,
-        "outside_change": True, "moved_from": "/home/ada/old.py", "note": "a note", "session_title": "Clean\nup",
+        "outsideChange": True, "movedFrom": "/home/ada/old.py", "note": "a note", "sessionTitle": "Clean\nup",
     }  # fmt: skip
-    cli.service.history_answer |= {"revisions": [REVISION, later], "deleted": True}
+    cli.service.answers["history"] |= {"revisions": [REVISION, later], "deleted": True}
     done = cli("history", "/home/ada/shop/cart.py")
     assert (done.returncode, cli.service.calls) == (0, [("history", "/home/ada/shop/cart.py", False, False)])
     lines = done.stdout.splitlines()
@@ -145,28 +146,28 @@ def test_history_shows_each_revision_with_session_tool_grade_and_evidence(cli: C
 
 
 def test_history_in_json_is_the_services_answer(cli: Cli) -> None:
-    assert json.loads(cli("history", "/x", "--json", "--diff", "--lines").stdout) == cli.service.history_answer
+    assert json.loads(cli("history", "/x", "--json", "--diff", "--lines").stdout) == cli.service.answers["history"]
     assert cli.service.calls == [("history", "/x", True, True)]
 
 
 def test_a_diff_has_the_colours_of_diffs_on_a_terminal_only(cli: Cli) -> None:
     diff = "@@ -1 +1 @@\n-old\x1b[5m\n+new\r\n same\n"
-    cli.service.history_answer["revisions"] = [REVISION | {"diff": diff, "diff_note": ""}]
+    cli.service.answers["history"]["revisions"] = [REVISION | {"diff": diff, "diffNote": ""}]
     assert "@@ -1 +1 @@\n-old␛[5m\n+new^M\n same\n" in cli("history", "/x", "--diff").stdout
     coloured = cli.on_terminal("history", "/x", "--diff", NO_COLOR="-")
     assert "\x1b[36m@@ -1 +1 @@\x1b[0m\r\n\x1b[31m-old␛[5m\x1b[0m\r\n\x1b[32m+new^M\x1b[0m" in coloured
 
 
 def test_history_by_lines_names_the_message_of_each(cli: Cli) -> None:
-    line = {"text": "x\t= 1", "message_id": "msg_9", "session_id": "ses_1", "time": 1_780_000_000_000, "tool": "edit"}
-    cli.service.history_answer["lines"] = [line, line | {"text": "", "message_id": ""}]
+    line = {"text": "x\t= 1", "messageID": "msg_9", "sessionID": "ses_1", "time": 1_780_000_000_000, "tool": "edit"}
+    cli.service.answers["history"]["lines"] = [line, line | {"text": "", "messageID": ""}]
     first, second = cli("history", "/x", "--lines").stdout.splitlines()
     assert re.fullmatch(r"2026-05-28 \d\d:26  msg_9      1  x\t= 1", first)
     assert second.rstrip().endswith("-      2")
 
 
 def test_a_file_that_no_session_touched_ends_with_4(cli: Cli) -> None:
-    cli.service.history_answer |= {"revisions": [], "warnings": [UNKNOWN]}
+    cli.service.answers["history"] |= {"revisions": [], "warnings": [UNKNOWN]}
     done = cli("history", "/x")
     assert (done.returncode, done.stdout) == (4, "")
     assert UNKNOWN in done.stderr
@@ -177,7 +178,7 @@ def test_a_file_that_no_session_touched_ends_with_4(cli: Cli) -> None:
 
 @pytest.mark.parametrize("data", [b"a\r\nb", b"\xef\xbb\xbfx\n", bytes(range(256)), b"", b"\x1b[31m\n"])
 def test_show_prints_exactly_the_bytes_into_a_pipe(cli: Cli, data: bytes) -> None:
-    cli.service.content_answer = encoded(data)
+    cli.service.answers["content"] = encoded(data)
     for words in (["--raw"], []):
         done = bytes_of(cli, "show", "/x", *words)
         assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
@@ -185,21 +186,21 @@ def test_show_prints_exactly_the_bytes_into_a_pipe(cli: Cli, data: bytes) -> Non
 
 
 def test_show_on_a_terminal_lets_no_control_character_through(cli: Cli) -> None:
-    cli.service.content_answer = encoded("a\x1b]0;owned\x07\x9b1m\n".encode())
+    cli.service.answers["content"] = encoded("a\x1b]0;owned\x07\x9b1m\n".encode())
     assert cli.on_terminal("show", "/x") == "a␛]0;owned␇⟨U+009B⟩1m\r\n"
-    cli.service.content_answer = encoded(b"\x89PNG\0")
+    cli.service.answers["content"] = encoded(b"\x89PNG\0")
     assert "--raw > FILE" in cli.on_terminal("show", "/x")
 
 
 def test_show_says_when_secrets_are_hidden(cli: Cli) -> None:
-    cli.service.content_answer = encoded(b"x", redacted=True)
+    cli.service.answers["content"] = encoded(b"x", redacted=True)
     done = cli("show", "/x")
     assert (done.returncode, done.stdout) == (0, "x")
     assert "--raw prints the file's exact bytes" in done.stderr
 
 
 def test_show_of_what_is_not_proven_says_why_and_ends_with_3(cli: Cli) -> None:
-    cli.service.content_answer = encoded(b"x", proven=False, grade="stale", note="sed -i may have changed it")
+    cli.service.answers["content"] = encoded(b"x", proven=False, grade="stale", note="sed -i may have changed it")
     done = cli("show", "/x", "--at", "2026-05-31")
     assert (done.returncode, done.stdout) == (3, "x")
     assert done.stderr == "reconstitute: not proven (stale): sed -i may have changed it\n"
@@ -219,7 +220,7 @@ LAST = {"time": 1_780_000_000_000, "grade": "proven", "size": 3, "sha256": "ab" 
     ],
 )
 def test_show_of_what_there_is_not_says_so_and_ends_with_4(cli: Cli, more: dict[str, Any], says: str) -> None:
-    cli.service.content_answer = {**CONTENT, "content_base64": None, "proven": False, **more}
+    cli.service.answers["content"] = {**CONTENT, "contentBase64": None, "proven": False, **more}
     done = cli("show", "/x")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
     assert says in done.stderr
@@ -231,14 +232,14 @@ def test_show_of_what_there_is_not_says_so_and_ends_with_4(cli: Cli, more: dict[
 
 def test_restore_writes_the_files_and_says_in_json_what_and_what_not(cli: Cli) -> None:
     skipped = [{"path": "/home/ada/shop/b.py", "reason": "stale: sed -i"}]
-    cli.service.contents = [content_of("a.py", b"a\r\n"), content_of("s/tool", b"", executable=True)]
-    cli.service.skipped = skipped
+    cli.service.parts["restore"] = [content_of("a.py", b"a\r\n"), content_of("s/tool", b"", executable=True)]
+    cli.service.answers["restore"]["skipped"] = skipped
     done = cli(
         "restore", "/home/ada/shop", "--to", "back", "--at", "2026-05-31", "--deleted", "--grade", "stale", "--json"
     )
     assert cli.service.calls == [("restore", "/home/ada/shop", "2026-05-31", True, "stale")]
     answer = json.loads(done.stdout)
-    assert set(answer) == {"written", "skipped"}
+    assert set(answer) == {"path", "written", "skipped", "warnings"}
     assert answer["skipped"] == skipped
     assert answer["written"][0] == {
         "path": "/home/ada/shop/a.py",
@@ -253,13 +254,13 @@ def test_restore_writes_the_files_and_says_in_json_what_and_what_not(cli: Cli) -
 
 
 def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
-    cli.service.contents = [content_of("a.py"), content_of("b.py", grade="verified")]
+    cli.service.parts["restore"] = [content_of("a.py"), content_of("b.py", grade="verified")]
     done = cli("restore", "/home/ada/shop", "--to", "back")
     assert done.returncode == 0
     assert done.stdout == f"Wrote 2 files (1 verified, 1 proven), 12 B, into {cli.home}/back.\n"
-    cli.service.contents = []
-    cli.service.skipped = [{"path": f"/f{n}", "reason": f"lost: unknown {n}"} for n in range(30)]
-    cli.service.skipped += [
+    cli.service.parts["restore"] = []
+    cli.service.answers["restore"]["skipped"] = [{"path": f"/f{n}", "reason": f"lost: unknown {n}"} for n in range(30)]
+    cli.service.answers["restore"]["skipped"] += [
         {"path": f"/d{n}", "reason": "deleted; --deleted restores what it held before"} for n in range(9)
     ]
     done = cli("restore", "/home/ada/shop", "--to", "back2")
@@ -269,7 +270,7 @@ def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
     assert "/d" not in done.stderr
     assert "and 10 more left out" in done.stderr
     assert not (cli.home / "back2").exists()
-    cli.service.skipped = []
+    cli.service.answers["restore"]["skipped"] = []
     assert cli("restore", "/home/ada/shop", "--to", "back2").returncode == 4
 
 
@@ -285,12 +286,19 @@ def test_restore_for_people_counts_and_lists_what_is_left_out(cli: Cli) -> None:
 def test_the_exit_code_of_restore_tells_whether_all_of_it_is_there_and_proven(
     cli: Cli, skipped: list[dict[str, str]], grade: str, code: int
 ) -> None:
-    cli.service.contents, cli.service.skipped = [content_of("a", grade=grade)], skipped
+    cli.service.parts["restore"] = [content_of("a", grade=grade)]
+    only_deleted = sum(entry["reason"].startswith("deleted") for entry in skipped)
+    cli.service.answers["restore"] |= {"skipped": skipped, "deleted": only_deleted}
     assert cli("restore", "/home/ada/shop", "--to", "back").returncode == code
 
 
 def test_a_clash_and_a_name_that_climbs_are_left_out_with_the_reason(cli: Cli) -> None:
-    cli.service.contents = [content_of("a"), content_of("a/b"), content_of("../evil"), content_of(".git/config")]
+    cli.service.parts["restore"] = [
+        content_of("a"),
+        content_of("a/b"),
+        content_of("../evil"),
+        content_of(".git/config"),
+    ]
     answer = json.loads(cli("restore", "/home/ada/shop", "--to", "back", "--json").stdout)
     assert [entry["path"].removeprefix("/home/ada/shop/") for entry in answer["skipped"]] == [
         "a/b",
@@ -336,7 +344,7 @@ def test_an_error_of_the_service_comes_through_and_nothing_is_made(cli: Cli) -> 
 
 def test_ten_thousand_contents_and_a_large_one_arrive_over_the_socket(cli: Cli) -> None:
     big = os.urandom(1 << 20) * 8
-    cli.service.contents = [
+    cli.service.parts["restore"] = [
         *(content_of(f"d{n % 50}/{n}", f"{n}\n".encode()) for n in range(10_000)),
         content_of("big", big),
     ]
@@ -350,10 +358,10 @@ def test_ten_thousand_contents_and_a_large_one_arrive_over_the_socket(cli: Cli) 
 
 
 def test_alias_adds_lists_and_removes(cli: Cli) -> None:
-    cli.service.aliases = [{"old": "/home/ada/shop", "new": "/home/ada/web\nshop"}]
+    cli.service.answers["alias"]["aliases"] = [{"old": "/home/ada/shop", "new": "/home/ada/web\nshop"}]
     assert cli("alias", "shop", "/home/ada/web").stdout == "/home/ada/shop is now /home/ada/web\\nshop\n"
-    assert json.loads(cli("alias", "--list", "--json").stdout) == cli.service.aliases
-    cli.service.aliases = []
+    assert json.loads(cli("alias", "--list", "--json").stdout) == cli.service.answers["alias"]
+    cli.service.answers["alias"]["aliases"] = []
     assert cli("alias", "shop", "--remove").stdout == "No folder has another name.\n"
     shop = f"{cli.home}/shop"
     assert cli.service.calls == [
@@ -391,16 +399,16 @@ def test_every_command_has_examples_in_its_help(cli: Cli, name: str) -> None:
 def test_no_control_character_of_a_record_reaches_a_terminal_and_a_name_stays_in_its_line(
     cli: Cli, words: list[str]
 ) -> None:
-    cli.service.files_answer |= {
-        "files": [file(HOSTILE, grade=HOSTILE, disk=HOSTILE, size=HOSTILE)], "hints": [HOSTILE], "warnings": [HOSTILE],
+    cli.service.answers["files"] |= {
+        "files": [file(HOSTILE, grade=HOSTILE, disk=HOSTILE)], "hints": [HOSTILE], "warnings": [HOSTILE],
     }  # fmt: skip
     revision = {key: HOSTILE if isinstance(value, str) else value for key, value in REVISION.items()}
-    cli.service.history_answer |= {
+    cli.service.answers["history"] |= {
         "path": HOSTILE, "grade": HOSTILE, "warnings": [HOSTILE],
-        "revisions": [revision | {"moved_from": HOSTILE, "evidence": [HOSTILE], "diff": HOSTILE, "diff_note": HOSTILE}],
-        "lines": [{"text": HOSTILE, "message_id": HOSTILE, "time": 1}],
+        "revisions": [revision | {"movedFrom": HOSTILE, "evidence": [HOSTILE], "diff": HOSTILE, "diffNote": HOSTILE}],
+        "lines": [{"text": HOSTILE, "messageID": HOSTILE, "time": 1}],
     }  # fmt: skip
-    cli.service.aliases = [{"old": HOSTILE, "new": HOSTILE}]
+    cli.service.answers["alias"]["aliases"] = [{"old": HOSTILE, "new": HOSTILE}]
     control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
     assert not control.search(cli.on_terminal(*words))
     coloured = cli.on_terminal(*words, NO_COLOR="-")
@@ -408,17 +416,17 @@ def test_no_control_character_of_a_record_reaches_a_terminal_and_a_name_stays_in
 
 
 def test_hostile_reasons_and_names_of_restore_do_not_reach_the_terminal(cli: Cli) -> None:
-    cli.service.contents = [content_of("x\x1b[31m\n")]
-    cli.service.skipped = [{"path": HOSTILE, "reason": HOSTILE}]
+    cli.service.parts["restore"] = [content_of("x\x1b[31m\n")]
+    cli.service.answers["restore"]["skipped"] = [{"path": HOSTILE, "reason": HOSTILE}]
     done = cli("restore", "/home/ada/shop", "--to", "b\x1back")
     assert "\x1b" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("gone", [*FILE])
 def test_an_answer_of_an_older_or_newer_daemon_is_shown_as_far_as_it_goes(cli: Cli, gone: str) -> None:
-    cli.service.files_answer = {"files": [{key: value for key, value in FILE.items() if key != gone}]}
+    cli.service.answers["files"] = {"files": [{key: value for key, value in FILE.items() if key != gone}]}
     assert cli("files").returncode == 0
-    assert list(json.loads(cli("files", "--json").stdout)[0]) == list(FILE)
+    assert list(json.loads(cli("files", "--json").stdout)["files"][0]) == list(FILE)
 
 
 def test_a_daemon_that_breaks_off_is_an_error_that_says_what_is_there(cli: Cli, service: ScriptedService) -> None:
@@ -426,16 +434,16 @@ def test_a_daemon_that_breaks_off_is_an_error_that_says_what_is_there(cli: Cli, 
         "RECONSTITUTE_ARCHIVE_DIR": str(cli.home / "archive"),
         "RECONSTITUTE_OPENCODE_DIR": str(cli.home / "none"),
     }
-    service.contents = [content_of("a")]
+    service.parts["restore"] = [content_of("a")]
     code = f"""
 import sys
 from daemon.control.client import Client
 from daemon.errors import DaemonUnreachable
-whole = Client.restore
+whole = Client.call
 def broken(self, *words, **more):
     whole(self, *words, **more)
     raise DaemonUnreachable("the daemon broke off")
-Client.restore = broken
+Client.call = broken
 from daemon.cli import main
 sys.exit(main(["restore", "/home/ada/shop", "--to", {str(cli.home / "to")!r}]))
 """

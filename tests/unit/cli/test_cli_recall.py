@@ -66,7 +66,7 @@ def answered(**more: Any) -> dict[str, Any]:
 
 
 def test_a_result_shows_title_role_time_kind_place_ids_and_snippet(cli: Cli) -> None:
-    cli.service.recall_answer = answered()
+    cli.service.answers["recall"] = answered()
     done = cli("recall", "rate", "limit")
     assert (done.returncode, done.stderr) == (0, "")
     assert cli.service.calls == [("recall", "recall", {"query": "rate limit"}, str(cli.home))]
@@ -80,7 +80,7 @@ def test_a_result_shows_title_role_time_kind_place_ids_and_snippet(cli: Cli) -> 
 
 
 def test_the_words_that_matched_stand_out_on_a_terminal(cli: Cli) -> None:
-    cli.service.recall_answer = answered()
+    cli.service.answers["recall"] = answered()
     shown = cli.on_terminal("recall", "bucket", NO_COLOR="")
     assert "\x1b[1mbucket\x1b[0m = \x1b[1mBucket\x1b[0m(per_minute)" in shown
     assert "\x1b[2J" not in shown
@@ -97,14 +97,14 @@ def test_the_words_that_matched_stand_out_on_a_terminal(cli: Cli) -> None:
     ],
 )
 def test_what_is_special_about_a_result_is_said(cli: Cli, more: dict[str, Any], says: list[str]) -> None:
-    cli.service.recall_answer = answered(results=[RESULT | more])
+    cli.service.answers["recall"] = answered(results=[RESULT | more])
     shown = cli("recall", "x").stdout
     assert [words for words in says if words not in shown] == []
 
 
 @pytest.mark.parametrize(("near", "labelled"), [([], False), ([["bukcet", "bucket"]], True)])
 def test_only_what_is_near_is_labelled_so(cli: Cli, near: list[list[str]], labelled: bool) -> None:
-    cli.service.recall_answer = answered(results=[RESULT | {"matchMode": "fuzzy", "near": near}])
+    cli.service.answers["recall"] = answered(results=[RESULT | {"matchMode": "fuzzy", "near": near}])
     assert ("near match" in cli("recall", "bucket", "--match", "fuzzy").stdout) is labelled
 
 
@@ -122,19 +122,19 @@ def test_a_query_that_looks_like_an_option_is_told_how_to_be_asked(cli: Cli, com
     done = cli(command, "--max-shard-count")
     assert (done.returncode, cli.service.calls, done.stderr.count("\n")) == (64, [], 1)
     assert f"{command} -- --max-shard-count" in done.stderr
-    cli.service.recall_answer = answered()
+    cli.service.answers["recall"] = answered()
     cli("recall", "--", "--max-shard-count")
     assert cli.service.calls[-1][2] == {"query": "--max-shard-count"}
 
 
 def test_an_expansion_shown_before_is_named(cli: Cli) -> None:
     entry = {"resultIndex": 1, "mode": "context", "messages": [], "shownBefore": [{"messageID": "m", "resultIndex": 0}]}
-    cli.service.recall_answer = answered(expanded=[entry])
+    cli.service.answers["recall"] = answered(expanded=[entry])
     assert "in part shown above, with result 1" in cli("recall", "x").stdout
 
 
 def test_little_is_found_with_what_else_could_be_tried_and_warnings_on_stderr(cli: Cli) -> None:
-    cli.service.recall_answer = answered(
+    cli.service.answers["recall"] = answered(
         results=[],
         warnings=["3 archived messages still waiting"],
         suggestions=[{"reason": "spelt nearly so: 'bucket'", "action": "ask for 'bucket'", "example": {}}],
@@ -156,12 +156,12 @@ def test_expansions_are_shown_below_the_results(cli: Cli) -> None:
         {"resultIndex": 0, "mode": "message", "message": ITEM},
         {"resultIndex": 0, "mode": "context", "messages": [ITEM]},
     ):
-        cli.service.recall_answer = answered(expanded=[entry])
+        cli.service.answers["recall"] = answered(expanded=[entry])
         assert (
             "Result 1 in full\n\nassistant · 2026-05-28 20:26 · build · m · msg_1\n    I look."
             in cli("recall", "x").stdout
         )
-    cli.service.recall_answer = answered(expanded=[{"resultIndex": 0, "mode": "messages", "messages": [chat]}])
+    cli.service.answers["recall"] = answered(expanded=[{"resultIndex": 0, "mode": "messages", "messages": [chat]}])
     assert "tool (bash)\n    a.py" in cli("recall", "x").stdout
 
 
@@ -195,7 +195,7 @@ def test_every_option_of_recall_sends_its_argument_and_nothing_else_is_sent(cli:
         "--expand-budget-chars=900", "--expand-budget-tokens=0", "--sessions=9",
     ]  # fmt: skip
     assert {word.partition("=")[0] for word in given} == set(options_of("recall").values()) - {"--json"}
-    cli.service.recall_answer = answered()
+    cli.service.answers["recall"] = answered()
     assert cli("recall", "x", *given).returncode == 0
     [(_, call, sent, here)] = cli.service.calls
     assert (call, here) == ("recall", str(cli.home))
@@ -235,7 +235,7 @@ def test_the_other_commands_send_what_was_written(cli: Cli, words: list[str], ca
         for name, value in sent.items()
     }
     assert cli.service.calls == [("recall", call, sent, str(cli.home))]
-    assert json.loads(done.stdout) == cli.service.recall_answer
+    assert json.loads(done.stdout) == cli.service.answers["recall"]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_the_other_commands_send_what_was_written(cli: Cli, words: list[str], ca
     ],
 )  # fmt: skip
 def test_their_answers_are_good_to_read(cli: Cli, words: list[str], answer: dict[str, Any], lines: list[str]) -> None:
-    cli.service.recall_answer = {"ok": True, "warnings": ["odd"], **answer}
+    cli.service.answers["recall"] = {"ok": True, "warnings": ["odd"], **answer}
     done = cli(*words)
     assert (done.returncode, done.stderr) == (0, "reconstitute: odd\n")
     assert [line for line in lines if line not in done.stdout.splitlines()] == [], done.stdout
@@ -322,7 +322,7 @@ def test_their_answers_are_good_to_read(cli: Cli, words: list[str], answer: dict
     ],
 )
 def test_nothing_found_ends_with_4_also_in_json(cli: Cli, words: list[str], answer: dict[str, Any]) -> None:
-    cli.service.recall_answer = {"ok": True, "warnings": [], **answer}
+    cli.service.answers["recall"] = {"ok": True, "warnings": [], **answer}
     assert [cli(*words).returncode, cli(*words, "--json").returncode] == [4, 4]
 
 
@@ -369,7 +369,7 @@ CHANGE = {"type": "file", "time": 1_780_000_000_000, "messageID": "msg_2", "path
     ],
 )
 def test_a_change_is_said_once(cli: Cli, text: str, rest: list[str]) -> None:
-    cli.service.recall_answer = {"ok": True, "warnings": [], "entries": [CHANGE | {"text": text}]}
+    cli.service.answers["recall"] = {"ok": True, "warnings": [], "entries": [CHANGE | {"text": text}]}
     shown = cli("recall-timeline").stdout.splitlines()
     assert shown == ["  2026-05-28 20:26  file     write /s/src/a.py", "    msg_2", *rest]
 
@@ -411,7 +411,7 @@ def test_a_title_is_shortened_to_the_columns_there_are(text: str, room: int, sho
 
 def test_a_snippet_of_wide_characters_fits_the_terminal(cli: Cli) -> None:
     wide = "検索の結果を端末の幅に合わせて折り返す" * 6
-    cli.service.recall_answer = answered(results=[RESULT | {"snippet": wide, "sessionTitle": wide}])
+    cli.service.answers["recall"] = answered(results=[RESULT | {"snippet": wide, "sessionTitle": wide}])
     shown = cli("recall", "x").stdout.splitlines()
     assert max(map(terminal.columns, shown)) <= 80
     assert "".join(line.strip() for line in shown[2:-1]) == wide

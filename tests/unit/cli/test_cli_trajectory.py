@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from daemon.app.calls.runs import AnswerCalls
+from daemon.app.calls.runs import RunCalls
 from daemon.archive import Archive
 from daemon.cli.settings import NOTHING
-from daemon.cli.subcommands.trajectory import command
+from daemon.cli.subcommands.path import trajectory as command
 from daemon.model import OllamaMessage
 from daemon.reconstitute.agent.trajectory import Trajectory
 
@@ -37,13 +38,13 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 @pytest.fixture
 def asked(archive: Archive) -> Asked:
-    calls = AnswerCalls()
+    calls: Any = SimpleNamespace()
     calls.archive = archive
 
     class Service:
         @staticmethod
-        def ask(question: Any) -> Any:
-            return question(calls)
+        def ask(request: Any) -> Any:
+            return RunCalls.trajectories(calls, request)
 
     def ask(*arguments: str) -> Result:
         done = CliRunner().invoke(command, list(arguments), obj=Service, standalone_mode=False)
@@ -62,10 +63,10 @@ def put(archive: Archive, target: str, started: int) -> Trajectory:
 def test_a_list_has_no_messages_and_one_of_them_has_all_without_secrets(archive: Archive, asked: Asked):
     put(archive, SHOP, BEGAN).end("the question was answered")
     put(archive, TILL, BEGAN + 5).end("the question was answered")
-    listed = json.loads(asked("--json").stdout)
+    listed = json.loads(asked("--json").stdout)["trajectories"]
     assert [each["target"] for each in listed] == [SHOP, TILL]
     assert all(set(each) == KEYS for each in listed)
-    (one,) = json.loads(asked("--started", str(BEGAN), "--json").stdout)
+    (one,) = json.loads(asked("--started", str(BEGAN), "--json").stdout)["trajectories"]
     assert set(one) == KEYS | {"messages"}
     assert [message["role"] for message in one["messages"]] == ["system", "user"]
     shown = asked("--last").stdout
@@ -89,7 +90,7 @@ def test_where_nothing_was_asked_it_is_said_where_something_was(archive: Archive
     assert f"no question about {EMPTY} was put to a model; there are trajectories of {SHOP}" in none.stderr
 
 
-@pytest.mark.parametrize(("more", "stdout"), [((), ""), (("--json",), "[]\n")])
+@pytest.mark.parametrize(("more", "stdout"), [((), ""), (("--json",), '{\n  "trajectories": []\n}\n')])
 def test_a_trajectory_that_is_not_there_ends_with_4_and_says_so(
     archive: Archive, asked: Asked, more: tuple[str, ...], stdout: str
 ):

@@ -19,6 +19,7 @@ from daemon.control import client as client_module
 from daemon.control.calls import FileContent
 from daemon.control.client import Client
 from daemon.errors import BadRequest, DaemonUnreachable, ReconstituteError
+from tests.support.servers.plain_service import PlainService
 from tests.support.servers.scripted_service import ScriptedService, content_of, serving
 
 
@@ -28,9 +29,9 @@ def service() -> ScriptedService:
 
 
 @pytest.fixture
-def client(service: ScriptedService, tmp_path: Path) -> Iterator[Client]:
+def client(service: ScriptedService, tmp_path: Path) -> Iterator[PlainService]:
     with serving(service, tmp_path / "r" / "s"):
-        yield Client(tmp_path / "r" / "s")
+        yield PlainService(Client(tmp_path / "r" / "s"))
 
 
 def every_error() -> list[type[ReconstituteError]]:
@@ -56,10 +57,10 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
     return thread
 
 
-def test_the_answers_are_the_services(client: Client, service: ScriptedService) -> None:
+def test_the_answers_are_the_services(client: PlainService, service: ScriptedService) -> None:
     progress: list[Any] = []
-    assert client.status() == service.status_answer
-    assert client.recall("recall", {"query": "rate limit"}) == service.recall_answer
+    assert client.status() == service.answer("status")
+    assert client.recall("recall", {"query": "rate limit"}) == service.answers["recall"]
     assert client.index(progress.append)["embedded"] == 5
     assert progress == [{"phase": "scan", "done": n, "total": 3} for n in (1, 2, 3)]
     run = client.reconstitute("/p", questions=["Why?"], at="2026-06-01", output="/o", progress=progress.append)
@@ -69,11 +70,12 @@ def test_the_answers_are_the_services(client: Client, service: ScriptedService) 
 
 @pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
 def test_every_error_is_raised_as_the_type_it_was(
-    client: Client, service: ScriptedService, kind: type[ReconstituteError]
+    client: PlainService, service: ScriptedService, kind: type[ReconstituteError]
 ) -> None:
     service.failure = kind("thing: cause; fix")
     asks = (
         client.status,
+        lambda: client.files("/x"),
         lambda: client.index(print),
         lambda: client.recall("recall", {}),
         lambda: client.export({}, take=lambda _: None),
@@ -85,16 +87,21 @@ def test_every_error_is_raised_as_the_type_it_was(
         assert str(caught.value) == "thing: cause; fix"
 
 
-def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: Client, service: ScriptedService) -> None:
+def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: PlainService, service: ScriptedService) -> None:
     class UnheardError(ReconstituteError):
         exit_code = 99
 
     service.failure = UnheardError("thing: cause; fix")
     # Known here only because the class is defined in this process; the wire has name, message and code.
-    error = client_module._error({"error": {"type": "Unheard", "message": "thing: cause; fix", "exit_code": 99}})
+    error = client_module._error({"error": {"type": "Unheard", "message": "thing: cause; fix", "exitCode": 99}})
     assert (type(error), str(error), error.exit_code) == (ReconstituteError, "thing: cause; fix", 99)
     with pytest.raises(UnheardError):
         client.status()
+
+
+def test_a_request_that_makes_no_sense_is_bad_request(client: PlainService) -> None:
+    with pytest.raises(BadRequest, match="it takes path, at, lost"):
+        client.files(3)
 
 
 def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Path) -> None:
@@ -103,7 +110,7 @@ def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Pat
         dead.bind(str(stale))
     for path in (tmp_path / "none", stale, tmp_path / ("x" * 200)):
         with pytest.raises(DaemonUnreachable, match="no daemon answers there"):
-            Client(path).status()
+            PlainService(Client(path)).status()
 
 
 @pytest.mark.parametrize(
@@ -120,12 +127,12 @@ def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Pat
 def test_whatever_else_answers_there_is_unreachable(tmp_path: Path, answer: bytes) -> None:
     thread = answering(tmp_path / "s", answer)
     with pytest.raises(DaemonUnreachable):
-        Client(tmp_path / "s").index(print)
+        PlainService(Client(tmp_path / "s")).index(print)
     thread.join(5)
 
 
 def test_a_silent_daemon_is_unreachable_after_the_allowed_silence(
-    client: Client, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
+    client: PlainService, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_module, "SILENCE_SECONDS", 0.2)
     service.gate.clear()
@@ -140,7 +147,7 @@ def test_proxies_of_the_environment_are_not_asked(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving(service, tmp_path / "r" / "s"):
-        assert Client(tmp_path / "r" / "s").status() == service.status_answer
+        assert PlainService(Client(tmp_path / "r" / "s")).status() == service.answer("status")
 
 
 DAEMON = """
@@ -171,20 +178,20 @@ def test_a_daemon_killed_during_a_call_is_unreachable_not_an_empty_answer(tmp_pa
                 os.kill(daemon.pid, signal.SIGKILL)
 
         with pytest.raises(DaemonUnreachable, match=r"broke off|ended before"):
-            Client(path).index(kill)
+            PlainService(Client(path)).index(kill)
 
 
-def test_the_calls_about_files_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
+def test_the_calls_about_files_are_answered_by_the_service(client: PlainService, service: ScriptedService) -> None:
     taken: list[FileContent] = []
     steps: list[dict[str, Any]] = []
-    service.contents = [content_of("a\n\ud800", bytes(range(256)), executable=True), content_of("b", b"")]
-    service.skipped = [{"path": "/x/c", "reason": "lost: x"}]
-    assert client.files("/x", at="2026-05-31", lost=True) == service.files_answer
-    assert client.history("/x", diff=True, lines=True) == service.history_answer
-    assert client.content("/x", at="2026-05-31", raw=True) == service.content_answer
+    service.parts["restore"] = [content_of("a\n\ud800", bytes(range(256)), executable=True), content_of("b", b"")]
+    service.answers["restore"]["skipped"] = [{"path": "/x/c", "reason": "lost: x"}]
+    assert client.files("/x", at="2026-05-31", lost=True) == service.answer("files")
+    assert client.history("/x", diff=True, lines=True) == service.answer("history")
+    assert client.content("/x", at="2026-05-31", raw=True) == service.answer("content")
     answer = client.restore("/x", deleted=True, grade="stale", take=taken.append, progress=steps.append)
-    assert client.alias("/a", "/b") == {"aliases": []}
-    assert (taken, answer["skipped"]) == (service.contents, service.skipped)
+    assert client.alias("/a", "/b") == {"aliases": [], "warnings": []}
+    assert (taken, answer["skipped"]) == (service.parts["restore"], [{"path": "/x/c", "reason": "lost: x"}])
     assert [step["done"] for step in steps] == [1, 2, 3]
     assert service.calls == [
         ("files", "/x", "2026-05-31", True),
@@ -195,32 +202,34 @@ def test_the_calls_about_files_are_answered_by_the_service(client: Client, servi
     ]
 
 
-def test_what_the_taker_of_contents_raises_comes_out(client: Client, service: ScriptedService) -> None:
+def test_what_the_taker_of_contents_raises_comes_out(client: PlainService, service: ScriptedService) -> None:
     def full(_: FileContent) -> None:
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
         client.restore("/x", take=full)
-    assert client.status() == service.status_answer
+    assert client.status() == service.answer("status")
 
 
-def test_the_recall_calls_and_exports_are_answered_by_the_service(client: Client, service: ScriptedService) -> None:
+def test_the_recall_calls_and_exports_are_answered_by_the_service(
+    client: PlainService, service: ScriptedService
+) -> None:
     steps: list[dict[str, Any]] = []
     pieces: list[str] = []
-    service.recall_answer = {"ok": True, "results": [{"path": "/a\udcff \u2028 日本"}], "warnings": []}
-    service.pieces = ["", "{}\n", "\udcff\n\n", "x" * 600_000, *map(str, range(1000))]
+    service.answers["recall"] = {"ok": True, "results": [{"path": "/a\udcff \u2028 日本"}], "warnings": []}
+    service.parts["export"] = ["", "{}\n", "\udcff\n\n", "x" * 600_000, *map(str, range(1000))]
     asked = {"query": "\ud800 größer", "kinds": ["prompt"], "explain": True}
-    assert client.recall("recall", asked, here="/home/\udcff") == service.recall_answer
+    assert client.recall("recall", asked, here="/home/\udcff") == service.answers["recall"]
     answer = client.export({"format": "jsonl"}, take=pieces.append, progress=steps.append)
-    assert pieces == service.pieces
-    assert answer["sessions"] == len(pieces)
+    assert pieces == service.parts["export"]
+    assert answer == service.answer("export")
     assert [step["done"] for step in steps] == [1, 2, 3]
     assert service.calls == [("recall", "recall", asked, "/home/\udcff"), ("export", {"format": "jsonl"})]
 
 
 @pytest.mark.parametrize("call", ["", "re/call", "../status", "re call", "r\r\nx: y", "\ud800", "recall?x=1", "é"])
 def test_a_call_of_any_name_reaches_the_service_or_is_a_bad_request(
-    client: Client, service: ScriptedService, call: str
+    client: PlainService, service: ScriptedService, call: str
 ) -> None:
     try:
         client.recall(call, {})
@@ -231,16 +240,16 @@ def test_a_call_of_any_name_reaches_the_service_or_is_a_bad_request(
         assert service.calls == [("recall", call.replace("\ud800", "?"), {}, "")]
 
 
-def test_what_the_taker_of_an_export_raises_comes_out(client: Client, service: ScriptedService) -> None:
+def test_what_the_taker_of_an_export_raises_comes_out(client: PlainService, service: ScriptedService) -> None:
     def full(_: str) -> None:
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
         client.export({}, take=full)
-    assert client.status() == service.status_answer
+    assert client.status() == service.answer("status")
 
 
-def test_a_call_costs_one_connection_and_leaves_none_open(client: Client, service: ScriptedService) -> None:
+def test_a_call_costs_one_connection_and_leaves_none_open(client: PlainService, service: ScriptedService) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         client.recall("recall", {})
@@ -251,7 +260,7 @@ def test_a_call_costs_one_connection_and_leaves_none_open(client: Client, servic
     assert len(os.listdir("/proc/self/fd")) < before + 20
 
 
-def test_a_refusal_is_heard_also_when_it_comes_before_the_question_is_sent(client: Client) -> None:
+def test_a_refusal_is_heard_also_when_it_comes_before_the_question_is_sent(client: PlainService) -> None:
     with pytest.raises(BadRequest, match="larger than"):
         client.recall("recall", {"query": "x" * (8 << 20)})
     for _ in range(50):

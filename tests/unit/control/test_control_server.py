@@ -11,7 +11,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -99,14 +99,14 @@ def start_alone(path: Path, service: Any = None) -> None:
 
 
 def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, service: ScriptedService) -> None:
-    assert call(served, "GET", "/status") == (200, [service.status_answer])
+    assert call(served, "GET", "/status") == (200, [service.answer("status")])
     status, lines = call(served, "POST", "/index")
     assert (status, lines[-1]["result"]["changed"]) == (200, 3)
     status, lines = call(served, "POST", "/reconstitute", b'{"path": "/home/ada/shop", "questions": ["Why?"]}')
     assert lines[0] == {"phase": "scan", "done": 1, "total": 3}
     assert lines[-1]["result"]["pages"] == 4
     body = b'{"arguments": {"query": "x", "results": "7"}, "here": "/home/ada"}'
-    assert call(served, "POST", "/recall/recall_files", body) == (200, [service.recall_answer])
+    assert call(served, "POST", "/recall/recall_files", body) == (200, [service.answers["recall"]])
     status, lines = call(served, "POST", "/export", b'{"arguments": {"format": "jsonl"}}')
     assert (status, [line for line in lines if "phase" not in line][:-1]) == (200, [{"text": "{}\n"}])
     assert lines[-1]["result"]["sessions"] == 1
@@ -122,16 +122,19 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
 @pytest.mark.parametrize(
     ("method", "where", "body", "status", "says"),
     [
-        ("GET", "/", b"", 404, "GET /status, POST /recall/{call}"),
+        ("GET", "/", b"", 404, "GET /status, POST /recall"),
         ("GET", "/statuss", b"", 404, "not a call"),
         ("DELETE", "/status", b"", 405, "not a call"),
+        ("GET", "/files", b"", 405, "not a call"),
         ("POST", "/search", b"{}", 404, "not a call"),
-        ("POST", "/estimate", b"", 400, "path"),
-        ("POST", "/estimate", b"{", 400, "/estimate"),
-        ("POST", "/estimate", b"[]", 400, "object"),
-        ("POST", "/estimate", b'{"path": 3}', 400, "`$.path`"),
-        ("POST", "/estimate", b'{"path": "\xff"}', 400, "/estimate"),
-        ("POST", "/estimate", b"[" * 100_000, 400, "/estimate"),
+        ("POST", "/content", b"", 400, "path"),
+        ("POST", "/files", b"{", 400, "/files"),
+        ("POST", "/files", b"[]", 400, "object"),
+        ("POST", "/files", b'{"path": 3}', 400, "`$.path`"),
+        ("POST", "/history", b'{"path": "/x", "line": 3}', 400, "did you mean lines?"),
+        ("POST", "/trajectories", b'{"started": "3"}', 400, "`$.started`"),
+        ("POST", "/files", b'{"path": "\xff"}', 400, "/files"),
+        ("POST", "/files", b"[" * 100_000, 400, "/files"),
         ("POST", "/index", b'{"path": "x"}', 400, "it takes no fields"),
         ("POST", "/reconstitute", b"{}", 400, "path"),
         ("GET", "/recall/recall", b"", 405, "not a call"),
@@ -142,7 +145,8 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
         ("POST", "/recall/recall", b'{"argument": {}}', 400, "did you mean arguments?"),
         ("POST", "/export", b'{"arguments": 3}', 400, "`$.arguments`"),
         ("POST", "/reconstitute", b'{"path": "/x", "questions": "Why?"}', 400, "questions"),
-        ("POST", "/estimate", b'{"path": "' + b"x" * (1 << 20) + b'"}', 413, "1048576 bytes"),
+        ("POST", "/files", b'{"path": "' + b"x" * (1 << 20) + b'"}', 413, "1048576 bytes"),
+        ("POST", "/recall/recall", b'{"call": "recall_get"}', 400, "it takes arguments, here"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_refused_with_the_reason(
@@ -151,8 +155,8 @@ def test_a_call_that_makes_no_sense_is_refused_with_the_reason(
     got, [answer] = call(served, method, where, body)
     assert got == status
     assert set(answer) == {"error"}
-    assert set(answer["error"]) == {"type", "message", "exit_code"}
-    assert (answer["error"]["type"], answer["error"]["exit_code"]) == ("BadRequest", 64)
+    assert set(answer["error"]) == {"type", "message", "exitCode"}
+    assert (answer["error"]["type"], answer["error"]["exitCode"]) == ("BadRequest", 64)
     assert says in answer["error"]["message"]
 
 
@@ -168,7 +172,7 @@ def test_an_error_of_ours_travels_with_type_message_and_exit_code(
     served: Path, service: ScriptedService, failure: Any, status: int
 ) -> None:
     service.failure = failure
-    expected = {"type": type(failure).__name__, "message": str(failure), "exit_code": failure.exit_code}
+    expected = {"type": type(failure).__name__, "message": str(failure), "exitCode": failure.exit_code}
     assert call(served, "GET", "/status") == (status, [{"error": expected}])
     assert call(served, "POST", "/index")[1] == [{"error": expected}]
 
@@ -181,14 +185,14 @@ def test_an_error_does_not_repeat_the_secret_that_the_caller_sent(served: Path, 
     bodies = [
         ("GET", "/status", b""),
         ("POST", "/index", b""),
-        ("POST", "/estimate", json.dumps({"path": "x", SECRET: 1}).encode()),
+        ("POST", "/files", json.dumps({"path": "/x", SECRET: 1}).encode()),
         ("POST", f"/{SECRET}", b""),
     ]
     for method, where, sent in bodies:
         _, [answer] = call(served, method, where, sent)
         assert SECRET not in json.dumps(answer)
         assert "[REDACTED:github:" in answer["error"]["message"]
-        assert answer["error"]["exit_code"] in {64, service.failure.exit_code}
+        assert answer["error"]["exitCode"] in {64, service.failure.exit_code}
 
 
 def test_a_fault_of_ours_is_answered_without_its_text_and_logged(
@@ -206,13 +210,13 @@ def test_a_fault_of_ours_is_answered_without_its_text_and_logged(
 
 
 def test_an_answer_that_is_not_json_data_is_a_fault_not_silence(served: Path, service: ScriptedService) -> None:
-    service.status_answer = {"when": object()}
-    assert call(served, "GET", "/status")[1][0]["error"]["type"] == "ReconstituteError"
+    service.answers["recall"] = {"when": object()}
+    assert call(served, "POST", "/recall/recall")[1][0]["error"]["type"] == "ReconstituteError"
 
 
 def test_a_lone_surrogate_in_an_answer_arrives(served: Path, service: ScriptedService) -> None:
-    service.status_answer = {"title": "broken \ud800 text"}
-    assert call(served, "GET", "/status") == (200, [{"title": "broken \ud800 text"}])
+    service.answers["recall"] = {"title": "broken \ud800 text", "a\ud800": 1}
+    assert call(served, "POST", "/recall/recall") == (200, [service.answers["recall"]])
 
 
 def test_status_answers_while_long_calls_run(served: Path, service: ScriptedService) -> None:
@@ -261,22 +265,21 @@ def test_a_caller_that_hangs_up_does_not_stop_the_work_or_the_server(served: Pat
 
 def test_more_progress_than_is_read_is_left_out_but_the_result_is_not(path: Path) -> None:
     class Chatty(ScriptedService):
-        def index(self, progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        def work(self, _request: Any, progress: Any, _take: Any) -> None:
             for done in range(20_000):
                 progress({"phase": "embed" * 20, "done": done, "total": None})
-            return {"changed": 1}
 
     with serving(Chatty(), path), connect(path) as caller:
         caller.sendall(b"POST /index HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")
         time.sleep(0.5)
-        assert drain(caller).partition(b"\r\n\r\n")[2].rstrip().endswith(b'{"result":{"changed":1}}\n\r\n0')
+        assert drain(caller).partition(b"\r\n\r\n")[2].rstrip().endswith(b'"warnings":[]}}\n\r\n0')
 
 
 def test_a_sender_that_says_nothing_is_hung_up_on(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "READ_SECONDS", 0.2)
-    for beginning in (b"", b"GET /sta", b"POST /index HTTP/1.1\r\nhost: x\r\n"):
+    for beginning in (b"", b"GET /sta", b"POST /files HTTP/1.1\r\nhost: x\r\n"):
         assert raw(served, beginning) == b""
-    assert b" 408 " in raw(served, b'POST /index HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"que')
+    assert b" 408 " in raw(served, b'POST /files HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"pat')
 
 
 def test_more_connections_than_allowed_are_refused_as_busy_and_later_served(
@@ -481,12 +484,12 @@ def test_each_call_about_files_reaches_the_service(
 
 
 def test_contents_are_sent_before_the_result_and_whole(served: Path, service: ScriptedService) -> None:
-    service.contents = [content_of("a", bytes(range(256))), content_of("b", b"", partial=True)]
+    service.parts["restore"] = [content_of("a", bytes(range(256))), content_of("b", b"", partial=True)]
     _, lines = call(served, "POST", "/restore", b'{"path": "/x"}')
     sent = [line["content"] for line in lines if "content" in line]
     assert [base64.b64decode(content["data"]) for content in sent] == [bytes(range(256)), b""]
     assert set(sent[0]) == {"path", "relative", "grade", "sha256", "data", "partial", "deleted", "executable"}
-    assert lines[-1]["result"]["files"] == 2
+    assert lines[-1]["result"] == service.answer("restore")
 
 
 @pytest.mark.parametrize(
@@ -515,7 +518,7 @@ class _Endless(ScriptedService):
         self.sent = 0
         self.ended = threading.Event()
 
-    def restore(self, path: str, *, take: Callable[[Any], None], **_: Any) -> dict[str, Any]:
+    def work(self, _request: Any, _progress: Any, take: Any) -> None:
         content = content_of("a", b"x" * 100_000)
         try:
             while self.sent < 100_000:
@@ -523,7 +526,6 @@ class _Endless(ScriptedService):
                 self.sent += 1
         finally:
             self.ended.set()
-        return {}
 
 
 def test_contents_wait_for_a_slow_reader_and_stop_when_it_hangs_up(path: Path) -> None:

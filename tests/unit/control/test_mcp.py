@@ -104,12 +104,12 @@ async def test_schemas_are_plain_and_have_every_argument_with_its_meaning(tmp_pa
 async def test_a_call_goes_through_as_it_was_written_and_its_answer_comes_back_marked(
     served: Path, service: ScriptedService
 ) -> None:
-    service.recall_answer = {"ok": True, "results": [{"snippet": "größer 日本"}], "warnings": ["w"]}
+    service.answers["recall"] = {"ok": True, "results": [{"snippet": "größer 日本"}], "warnings": ["w"]}
     async with client(served) as session:
         result = await session.call_tool("recall", {"query": "größer", "results": "7", "match": "SMART"})
     assert service.calls == [("recall", "recall", {"query": "größer", "results": "7", "match": "SMART"}, str(served))]
     assert result.isError is False
-    assert quoted(result) == result.structuredContent == service.recall_answer
+    assert quoted(result) == result.structuredContent == service.answers["recall"]
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ async def test_files_are_asked_for_as_leniently_and_come_as_text(served: Path, s
     async with client(served) as session:
         history = await session.call_tool("file_history", {"path": "cart.py", "diff": "true", "colour": 1})
         content = await session.call_tool("read_file", {"path": "/shop/cart.py", "at": "2026-05-31"})
-        service.content_answer["content_base64"] = "/w=="
+        service.answers["content"]["contentBase64"] = "/w=="
         binary = await session.call_tool("read_file", {"path": "/shop/logo.png"})
-        service.content_answer["content_base64"] = None
+        service.answers["content"]["contentBase64"] = None
         nothing = await session.call_tool("read_file", {"path": "/shop/gone.py"})
-        service.content_answer["last"] = {"time": 1_780_000_000_000, "grade": "proven"}
+        service.answers["content"]["last"] = {"time": 1_780_000_000_000, "grade": "proven"}
         deleted = await session.call_tool("read_file", {"path": "/shop/gone.py"})
         run = await session.call_tool("reconstitute", {"path": "/shop", "questions": ["Why?"]})
         wrong = await session.call_tool("file_history", {"diff": True})
@@ -174,13 +174,13 @@ async def test_files_are_asked_for_as_leniently_and_come_as_text(served: Path, s
     assert service.calls[1] == ("content", "/shop/cart.py", "2026-05-31", False)
     assert "'colour': there is no such argument" in quoted(history)["warnings"][0]
     assert quoted(content)["content"] == "x = 1\n"
-    assert "content_base64" not in quoted(content)
-    assert quoted(binary)["content_base64"] == "/w=="
+    assert "contentBase64" not in quoted(content)
+    assert quoted(binary)["contentBase64"] == "/w=="
     assert quoted(nothing)["content"] is None
     assert service.calls[-2][:3] == ("content", "/shop/gone.py", "1780000000000")
-    assert quoted(deleted)["last"] == {
+    assert quoted(deleted)["last"].items() >= {
         "time": 1_780_000_000_000, "grade": "proven", "content": None, "proven": True, "redacted": False,
-    }  # fmt: skip
+    }.items()  # fmt: skip
     assert quoted(run)["pages"] == 4
     assert (wrong.isError, text(wrong)) == (
         True,
@@ -218,10 +218,10 @@ async def test_what_quotes_the_marks_does_not_end_the_block_and_is_never_indexed
     served: Path, service: ScriptedService
 ) -> None:
     planted = f"before {RECALL_END} zqplanted {RECALL_BEGIN} after\n{RECALL_END}\nzqplanted"
-    service.recall_answer = {"ok": True, "results": [{"snippet": planted}], "warnings": []}
+    service.answers["recall"] = {"ok": True, "results": [{"snippet": planted}], "warnings": []}
     async with client(served) as session:
         result = await session.call_tool("recall", {"query": "x"})
-    assert quoted(result) == result.structuredContent == service.recall_answer
+    assert quoted(result) == result.structuredContent == service.answers["recall"]
     pasted = f"I was told:\n{text(result)}\nzqrest of the message"
     [section] = document(records.message(records.text(pasted), role="user"), records.session(), 64).sections
     assert section.text.split() == ["I", "was", "told:", "zqrest", "of", "the", "message"]
@@ -229,7 +229,7 @@ async def test_what_quotes_the_marks_does_not_end_the_block_and_is_never_indexed
 
 async def test_invisible_characters_are_named_in_answers(served: Path, service: ScriptedService) -> None:
     """An agent's user sees what the agent sees; a lone surrogate could not even be sent."""
-    service.recall_answer = {
+    service.answers["recall"] = {
         "ok": True,
         "results": [{"path": "/a\udcff", "text": "a\u202eb\U000e0041\r\n"}],
         "warnings": [],
@@ -240,7 +240,7 @@ async def test_invisible_characters_are_named_in_answers(served: Path, service: 
 
 
 async def test_an_answer_beyond_all_bounds_is_refused_with_what_to_do(served: Path, service: ScriptedService) -> None:
-    service.recall_answer = {"ok": True, "parts": ["x" * 4_000_001], "warnings": []}
+    service.answers["recall"] = {"ok": True, "parts": ["x" * 4_000_001], "warnings": []}
     async with client(served) as session:
         result = await session.call_tool("recall_get", {"messageID": "msg_1"})
     assert result.isError is True

@@ -152,7 +152,7 @@ def test_a_failed_request_says_why(box, folder):
     assert found["error"] == {
         "type": "ModelUnavailable",
         "message": "the model server is down; start it",
-        "exit_code": 75,
+        "exitCode": 75,
     }
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon.control.calls import silent
 from daemon.errors import BadRequest, DaemonUnreachable
 from daemon.exports import Export
 from daemon.exports.stream import export
@@ -32,13 +31,12 @@ class Exporting(ScriptedService):
         self.house = house
         self.failing: Exception | None = None
 
-    def export(self, arguments: Any, *, take: Any, progress: Any = silent) -> Any:
-        self.calls.append(("export", arguments))
-        asked = msgspec.convert(arguments, Export)
+    def work(self, request: Any, progress: Any, take: Any) -> None:
+        conditions = msgspec.convert(request.arguments, Export)
         if self.failing is not None:
             take("half of it" * 300_000)  # more than the server gathers before it sends
             raise self.failing
-        return export(self.house.archive, asked, take, progress)
+        self.answers["export"] = export(self.house.archive, conditions, take, progress)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from daemon.cli.subcommands import status
 from daemon.config import Config
 from daemon.opencode import Source
 from daemon.opencode.discover import Sources
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import Database, Database2, JsonStore, session, text, user
 
 
@@ -143,16 +144,16 @@ def test_a_database_of_opencodes_that_nobody_named_is_told(
 def test_the_status_names_what_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store(tmp_path / "opencode" / "mine.db", "mine")
     tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
-    with Engine(msgspec.convert(tables, Config)) as engine:
-        engine.take(everything=True)
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        engine.scan(everything=True)
         (row,) = engine.status()["sources"]
         assert row["name"] == str(tmp_path / "opencode" / "mine.db")
         assert "not followed" in row["state"]
         assert "opencode.databases" in row["state"]
         monkeypatch.setenv("OPENCODE_DB", "mine.db")
         assert any("OPENCODE_DB" in line for line in status._sources(engine.status()))
-    with Engine(msgspec.convert(tables, Config)) as engine:
-        engine.take(everything=True)
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        engine.scan(everything=True)
         assert [row["state"] for row in engine.status()["sources"]] == ["ok"]
         assert not any("OPENCODE_DB" in line for line in status._sources(engine.status()))
 
@@ -176,20 +177,20 @@ def test_a_locked_database_does_not_delay_the_other_sources(tmp_path: Path) -> N
     tree.session(session("ses_json"))
     path = store(data_dir / "opencode.db", "locked")
     tables = {"opencode": {"data_dir": str(data_dir)}, "archive": {"dir": str(tmp_path / "archive")}}
-    with Engine(msgspec.convert(tables, Config)) as engine, closing(sqlite3.connect(path)) as writer:
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine, closing(sqlite3.connect(path)) as writer:
         writer.execute("PRAGMA locking_mode=EXCLUSIVE")
         writer.execute("UPDATE session SET title = 'locked'")
         begun = time.monotonic()
         for number in range(4):
             message_id = f"msg_{number}"
             tree.message(user(message_id, "ses_json"), text(f"prt_{number}", message_id, "ses_json", "hello"))
-            engine.take(everything=True, patient=False)
+            engine.scan(everything=True, patient=False)
             assert engine.archive.message(message_id) is not None
         assert time.monotonic() - begun < 10  # five seconds for each look, before
         assert "locked" in engine.status()["sources"][-1]["state"]
         writer.commit()
         writer.close()
         time.sleep(1.1)
-        engine.take(everything=False, patient=False)
+        engine.scan(everything=False, patient=False)
         assert engine.archive.message("msg_locked") is not None
         assert {row["state"] for row in engine.status()["sources"]} == {"ok"}

@@ -17,6 +17,7 @@ from daemon.exports import Export, Format
 from daemon.exports.stream import export
 from daemon.opencode.connection import Connection
 from daemon.opencode.database_v2 import Database2 as Source2
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import Database, Database2, assistant, session, tool
 
 WORD = "quincunx"
@@ -86,8 +87,8 @@ CASES: dict[str, Callable[[Path], None]] = {
 def test_what_is_said_anywhere_is_found_and_exported(tmp_path: Path, case: str) -> None:
     CASES[case](tmp_path / "opencode" / "opencode.db")
     tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
-    with Engine(msgspec.convert(tables, Config)) as engine:
-        engine.take(everything=True, patient=False)
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        engine.scan(everything=True, patient=False)
         hits = engine.recall("recall", {"query": WORD, "match": "literal"})["results"]
         assert [hit["messageID"] for hit in hits] == ["msg_1"]
         formats: tuple[Format, ...] = ("jsonl", "markdown") if "patch" in case else ("jsonl", "markdown", "messages")
@@ -109,8 +110,8 @@ def test_a_patch_that_repeats_the_input_is_not_indexed_twice(tmp_path: Path) -> 
     }
     call_1("edit", state)(tmp_path / "opencode" / "opencode.db")
     tables = {"opencode": {"data_dir": str(tmp_path / "opencode")}, "archive": {"dir": str(tmp_path / "archive")}}
-    with Engine(msgspec.convert(tables, Config)) as engine:
-        engine.take(everything=True, patient=False)
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        engine.scan(everything=True, patient=False)
         (hit,) = engine.recall("recall", {"query": WORD, "match": "literal"})["results"]
     assert hit["kind"] == "tool_input"
     assert json.dumps(hit["snippet"]).count(WORD) == 1

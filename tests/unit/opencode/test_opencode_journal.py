@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
@@ -15,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.archive import Archive
-from daemon.opencode import RevertMark
+from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
+from daemon.opencode.journal import Journal, Left
 from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
 from tests.support.stores.intake import intake_of
@@ -315,6 +317,121 @@ def test_damage_before_and_after_a_message_is_no_problem_of_it(database: Databas
     assert source.read_message("ses_1", "msg_1").problems == ()
 
 
+# -- the journal alone: what it lists, what it reads, what it says of damage ---------------------------------------
+
+
+@pytest.fixture
+def journal(database: Database) -> Iterator[Journal]:
+    connection = Connection(database.path)
+    yield Journal(connection, limit=2000)
+    connection.close()
+
+
+def test_a_removed_message_is_listed_with_its_events_and_the_time_of_its_removal(
+    database: Database, journal: Journal
+) -> None:
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 100)
+    database.event("ses_1", "message.part.updated.1", {"part": text("prt_1", "msg_1", "ses_1", "a")}, T0 + 200)
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 300)
+    database.event("ses_1", "message.part.updated.1", {"part": text("prt_1", "msg_1", "ses_1", "ab")}, T0 + 400)
+    database.event("ses_1", "message.updated.1", {"info": user("msg_2", "ses_1")}, T0 + 500)
+    assert journal.left("ses_1", {}) == {}  # nothing was followed yet
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {"msg_2": ()}) == {"msg_1": Left([("prt_1", "event 3"), ("", "event 2")], T0 + 300)}
+    database.event("ses_1", "message.removed.1", {"messageID": "msg_1"}, T0 + 600)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {"msg_2": ()}) == {"msg_1": Left([("prt_1", "event 3"), ("", "event 2")], T0 + 600)}
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0 + 700)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {"msg_1": (), "msg_2": ()}) == {}
+
+
+def test_a_removed_call_is_listed_with_its_event_and_the_time_of_its_removal(
+    database: Database, journal: Journal
+) -> None:
+    for number, (id_, state) in enumerate([("prt_1", WRITTEN), ("prt_2", RUNNING), ("prt_3", WRITTEN)]):
+        part = tool(id_, "msg_1", "ses_1", "write", state)
+        database.event("ses_1", "message.part.updated.1", {"part": part}, T0 + number)
+    for number, part_id in enumerate(["prt_1", "prt_2", "prt_unknown"]):
+        ids = {"messageID": "msg_1", "partID": part_id}
+        database.event("ses_1", "message.part.removed.1", ids, T0 + 100 + number)
+    journal.follow("ses_1")
+    assert journal.left("ses_1", {"msg_1": {"prt_3"}}) == {"msg_1": Left([("prt_1", "event 0")], T0 + 100)}
+    assert journal.left("ses_1", {"msg_1": {"prt_1", "prt_3"}}) == {}
+    parts = journal.parts("ses_1", "msg_1", {"prt_3"}, [], calls_only=True)
+    assert [(part.id, part.message_id, part.session_id) for part in parts] == [("prt_1", "msg_1", "ses_1")]
+    assert journal.parts("ses_1", "msg_other", (), [], calls_only=True) == []
+
+
+@pytest.mark.parametrize(("age", "is_removed"), [(9_999, False), (10_000, True)])
+def test_a_message_without_a_row_may_still_get_one_for_ten_seconds(
+    database: Database, age: int, is_removed: bool
+) -> None:
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1")}, T0)
+    journal = Journal(Connection(database.path), limit=2000, clock=lambda: (T0 + age) / 1000)
+    journal.follow("ses_1")
+    assert (list(journal.left("ses_1", {})) == ["msg_1"]) is is_removed
+
+
+def test_ids_that_a_recorded_part_lacks_are_those_of_its_place(database: Database, journal: Journal) -> None:
+    part = tool("prt_1", "msg_1", "", "write", WRITTEN)
+    database.event("ses_1", "message.part.updated.1", {"part": part})
+    database.event("ses_1", "message.part.updated.1", {"part": {"id": "prt_1", "type": "tool"}})  # of no message
+    (read,) = journal.parts("ses_1", "msg_1", (), [], calls_only=False)
+    assert (read.message_id, read.session_id, read.data["state"]) == ("msg_1", "ses_1", WRITTEN)
+    assert journal.parts("ses_1", "msg_1", {"prt_1"}, [], calls_only=False) == []
+
+
+def test_a_record_that_has_changed_since_it_was_listed_is_a_problem_with_its_place(
+    database: Database, journal: Journal
+) -> None:
+    database.journaled(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "good"))
+    problems: list[Problem] = []
+    assert journal.message("ses_1", "msg_unknown", problems) is None
+    assert json.loads(journal.message("ses_1", "msg_1", problems) or b"")["id"] == "msg_1"
+    assert len(journal.parts("ses_1", "msg_1", (), problems, calls_only=False)) == 1
+    assert problems == []
+    place = f"{database.path}: event"
+    for change, reasons in (
+        ("UPDATE event SET data = '{}'", ["no record under 'info'", "no record under 'part'"]),
+        ("DELETE FROM event", ["gone since it was listed", "gone since it was listed"]),
+    ):
+        database.execute(change)
+        assert journal.message("ses_1", "msg_1", problems) is None
+        assert journal.parts("ses_1", "msg_1", (), problems, calls_only=False) == []
+        assert problems == [
+            Problem(f"{place} {seq} of ses_1", f"{place} {seq} of ses_1: {reason}")
+            for seq, reason in enumerate(reasons)
+        ]
+        problems.clear()
+
+
+def test_a_database_without_a_journal_has_no_removed_records(database: Database, journal: Journal) -> None:
+    assert journal.message("ses_1", "msg_1", []) is None
+    assert journal.parts("ses_1", "msg_1", (), [], calls_only=False) == []
+    assert journal.left("ses_1", {}) == {}
+
+
+def test_damage_is_told_with_place_reason_size_and_hash(database: Database, journal: Journal) -> None:
+    outside = database.event("ses_1", "message.part.updated.1", "{")
+    database.event("ses_1", "message.updated.1", {"info": user("msg_1", "ses_1", T0)}, T0)
+    at_the_limit = database.event("ses_1", "message.part.updated.1", "{" * 2000)
+    too_large = database.event("ses_1", "message.part.updated.1", json.dumps({"part": "x" * 2000}))
+    last = database.event("ses_1", "message.updated.1", "{")
+    problems: list[Problem] = []
+    assert journal.parts("ses_1", "msg_1", (), problems, calls_only=False) == []
+    assert [problem.place.split(" (")[0] for problem in problems] == [
+        f"{database.path}: event {seq} of ses_1" for seq in (last, at_the_limit, too_large)
+    ]
+    assert outside not in (last, at_the_limit, too_large)
+    reasons = ["not JSON", "not JSON", "2012 bytes, more than limits.record_mb allows"]
+    assert [problem.reason for problem in problems] == [
+        f"{problem.place}: {reason}" for problem, reason in zip(problems, reasons, strict=True)
+    ]
+    hashes = [hashlib.sha256(b"{").hexdigest(), hashlib.sha256(b"{" * 2000).hexdigest(), ""]
+    assert [(problem.size, problem.sha256) for problem in problems] == list(zip((1, 2000, 2012), hashes, strict=True))
+
+
 # -- cost ----------------------------------------------------------------------------------------------------------
 
 
@@ -492,6 +609,23 @@ def test_a_revert_that_goes_further_back_is_a_second_one(database: Database, sou
         RevertMark(T0, "msg_2", "prt_5", "tree", False, "…"),
         RevertMark(T0 + 2, "msg_1", "", "tree", False, "…"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("message_id", "after", "undone"), [("msg_1", 4_999, False), ("msg_1", 5_000, True), ("msg_2", 10, True)]
+)
+@pytest.mark.parametrize("kind", ["message.removed.1", "message.part.removed.1"])
+def test_a_cleared_revert_is_final_only_if_its_message_goes_within_five_seconds(
+    database: Database, source: DatabaseSource, kind: str, message_id: str, after: int, undone: bool
+) -> None:
+    """OpenCode clears the session's revert and removes the messages in one go; a later removal has another cause."""
+    database.event("ses_1", "session.updated.1", reverted("msg_1", "prt_2"), T0)
+    database.event("ses_1", "session.updated.1", reverted(""), T0 + 1_000)
+    ids = {"sessionID": "ses_1", "messageID": message_id, "partID": "prt_2"}
+    database.event("ses_1", kind, ids, T0 + 1_000 + after)
+    pending = RevertMark(T0, "msg_1", "prt_2", "tree", is_undone=False, diff="…")
+    taken_back = RevertMark(T0 + 1_000, "msg_1", "prt_2", "tree", is_undone=True)
+    assert source.reverts("ses_1") == [pending, *([taken_back] if undone else [])]
 
 
 def test_without_a_journal_the_pending_revert_is_told_by_the_session(

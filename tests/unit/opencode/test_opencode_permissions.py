@@ -15,6 +15,7 @@ from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.opencode.watch import Watch
 from tests.support.processes.daemon_process import until
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, assistant, session, text, tool, user
 
 NOBODY = 65534
@@ -54,12 +55,12 @@ def test_what_was_closed_is_read_when_its_permissions_change(place: Path, closed
     if path.is_file() and mode:
         mode = 0o200
     tables = {"opencode": {"data_dir": str(place / "opencode")}, "archive": {"dir": str(place / "archive")}}
-    with Engine(msgspec.convert(tables, Config)) as engine:
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
         path.chmod(mode)
         for _ in range(3):
-            engine.take(everything=False, words=False)
+            engine.scan(everything=False, words=False)
         path.chmod(usual)
-        engine.take(everything=False, words=False)
+        engine.scan(everything=False, words=False)
         message, kept = engine.archive.message("msg_1"), engine.archive.session("ses_1")
         assert message is not None
         assert [part.data["text"] for part in message.parts] == ["hello"]
@@ -102,9 +103,9 @@ def test_a_long_output_waits_until_it_may_be_read(place: Path, closed: str) -> N
     store.message(assistant("msg_1", "ses_1"), tool("prt_1", "msg_1", "ses_1", "bash", state))
     (place / "opencode" / closed).chmod(0)
     tables = {"opencode": {"data_dir": str(place / "opencode")}, "archive": {"dir": str(place / "archive")}}
-    with Engine(msgspec.convert(tables, Config)) as engine:
-        engine.take(everything=True, patient=False, words=False)
+    with PlainService(Engine(msgspec.convert(tables, Config))) as engine:
+        engine.scan(everything=True, patient=False, words=False)
         assert engine.archive.objects.spill(str(path)) is None
         (place / "opencode" / closed).chmod(0o700)
-        engine.take(everything=False, patient=False, words=False)
+        engine.scan(everything=False, patient=False, words=False)
         assert engine.archive.objects.spill(str(path)) is not None

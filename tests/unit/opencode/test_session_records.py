@@ -19,6 +19,7 @@ from daemon.exports import Export, Format
 from daemon.exports.stream import export
 from daemon.model import Session
 from daemon.opencode_ids import OWN_SESSION_TITLE
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, user
 
 EVENTS = """
@@ -32,9 +33,9 @@ CREATE TABLE todo (session_id text NOT NULL, content text NOT NULL, status text 
 SWITCHES = ("agent-switched", "model-switched", "something-of-the-next-version")
 
 
-def opened(root: Path) -> Engine:
+def opened(root: Path) -> PlainService:
     tables = {"opencode": {"data_dir": str(root / "opencode")}, "archive": {"dir": str(root / "archive")}}
-    return Engine(msgspec.convert(tables, Config))
+    return PlainService(Engine(msgspec.convert(tables, Config)))
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_events_never_become_messages_nor_deleted_ones(tmp_path: Path, database:
             if change:
                 database.execute(change)
             for _ in range(2):
-                engine.take(everything=True, patient=False)
+                engine.scan(everything=True, patient=False)
             assert engine.archive.message_ids("ses_1") == ["msg_ses_1_a", "msg_ses_1_b"]
             assert not any(map(engine.archive.is_deleted, engine.archive.all_message_ids()))
             assert [event["type"] for event in engine.archive.beside.events("ses_1")] == list(SWITCHES)
@@ -86,17 +87,17 @@ def test_an_event_that_comes_before_its_session_is_kept_once_the_session_is_ther
     database.execute(EVENTS)
     database.execute("INSERT INTO session_message VALUES ('evt_1','ses_1','idle',1,1,'{}')")
     with opened(tmp_path) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert list(engine.archive.sessions()) == []
         talk(database)
-        engine.take(everything=False, patient=False)
+        engine.scan(everything=False, patient=False)
         assert {event["id"] for event in engine.archive.beside.events("ses_1")} >= {"evt_1", "evt_ses_1_0"}
 
 
 def test_events_of_our_own_sessions_are_left_out_as_they_are(tmp_path: Path, database: Database) -> None:
     talk(database, title=OWN_SESSION_TITLE)
     with opened(tmp_path) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert list(engine.archive.sessions()) == []
         assert engine.archive.beside.events("ses_1") == []
 
@@ -131,7 +132,7 @@ def test_an_archive_of_0_1_loses_its_phantoms_and_keeps_what_they_said(
         batch.session(Session("ses_of_phantoms_alone", "", "", "", 0, 0, b"{}"), "db2:old", 3)
         archive.commit(batch)
     with opened(tmp_path) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert list(engine.archive.all_message_ids()) == ["msg_ses_1_a", "msg_ses_1_b"]
         assert engine.archive.message_ids("ses_1") == ["msg_ses_1_a", "msg_ses_1_b"]
         assert [one.id for one in engine.archive.sessions()] == ["ses_1"]
@@ -171,11 +172,11 @@ def test_a_todo_list_of_a_database_is_kept_in_its_last_state(tmp_path: Path, dat
     with opened(tmp_path) as engine:
         for updated, items in enumerate((ITEMS, ITEMS[::-1], [], ITEMS[:1])):
             put(database, items, T0 + updated)
-            engine.take(everything=False, patient=False)
+            engine.scan(everything=False, patient=False)
             assert plain(engine.archive.beside.todos("ses_1")) == items
         database.execute("DELETE FROM session")
         database.execute("DELETE FROM todo")
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert plain(engine.archive.beside.todos("ses_1")) == ITEMS[:1]
 
 
@@ -190,15 +191,15 @@ def test_a_todo_list_of_the_json_tree_is_kept_and_exported(tmp_path: Path) -> No
     store.message(user("msg_1", "ses_1"), text("prt_1", "msg_1", "ses_1", "Plant tulips."))
     path = store.raw("todo/ses_1.json", json.dumps(ITEMS[:1]))
     with opened(tmp_path) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert engine.archive.beside.todos("ses_1") == ITEMS[:1]
         path.write_text(json.dumps(ITEMS))
         for source in engine.sources.current():
             source.hint(str(path))
-        engine.take(everything=False, patient=False)
+        engine.scan(everything=False, patient=False)
         assert engine.archive.beside.todos("ses_1") == ITEMS
         path.unlink()
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert engine.archive.beside.todos("ses_1") == ITEMS
         assert json.loads(exported(engine.archive, "jsonl"))["todos"] == ITEMS
         document = exported(engine.archive, "markdown")
@@ -212,11 +213,11 @@ def test_a_todo_list_that_is_no_list_is_set_aside_until_it_is_one(tmp_path: Path
     path = store.raw("todo/ses_1.json", "5")
     with opened(tmp_path) as engine:
         os.utime(path, (1, 1))
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         (entry,) = engine.archive.quarantined().values()
         assert "todo/ses_1.json" in entry["reason"]
         path.write_text("[]")
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert engine.archive.quarantined() == {}
 
 
@@ -228,10 +229,10 @@ def test_a_todo_list_is_the_one_of_the_store_that_changed_last(tmp_path: Path, d
     database.execute(TODOS)
     talk_without_events(database)
     with opened(tmp_path) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert engine.archive.beside.todos("ses_1") == ITEMS, "a database that never had one says nothing"
         put(database, ITEMS[1:], 10 * T0)
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         assert plain(engine.archive.beside.todos("ses_1")) == ITEMS[1:]
 
 
@@ -241,11 +242,11 @@ def test_what_is_being_written_beside_no_message_is_looked_at_again(tmp_path: Pa
     store.session(session("ses_2"))
     store.message(user("msg_2", "ses_2"))
     with opened(tmp_path) as engine:
-        engine.take(everything=True)
+        engine.scan(everything=True)
         assert engine.is_waiting
         record.write_text(json.dumps(session("ses_1")))
         listed.write_text(json.dumps(ITEMS))
-        engine.take(everything=False)
+        engine.scan(everything=False)
         assert not engine.is_waiting
         assert {one.id for one in engine.archive.sessions()} == {"ses_1", "ses_2"}
         assert engine.archive.beside.todos("ses_2") == ITEMS

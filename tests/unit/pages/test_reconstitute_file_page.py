@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.cli.subcommands.restore import command as restore
+from daemon.cli.subcommands.restore import restore
 from daemon.files import Files, Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk

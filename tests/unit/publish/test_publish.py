@@ -352,6 +352,30 @@ def test_an_edit_made_between_a_crash_and_the_completion_is_kept(tmp_path):
     assert recover(tmp_path / "nowhere") == 0
 
 
+@pytest.mark.parametrize("next_tree", [TREE, "home/u/other"])
+@pytest.mark.parametrize(("steps", "completed"), [(-5, False), (-2, False), (-1, True), (2, True)])
+def test_the_next_publishing_completes_or_discards_what_a_crash_left(tmp_path, next_tree, steps, completed):
+    """Whichever tree comes next: what was committed becomes the new tree, what was only staged never was."""
+    left = [_steps(tmp_path).index("publish.committed") + steps]
+
+    def crash(point: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    publish(out, TREE, OLD)
+    with pytest.raises(KeyboardInterrupt):
+        publish(out, TREE, NEW, step=crash)
+    assert (out / ".reconstitute.next").exists()
+    result = publish(out, next_tree, NEW if next_tree == TREE else [Page("README.md", "other")])
+    expected = NEW if completed or next_tree == TREE else OLD
+    assert files(out / TREE) == {page.path: page.content for page in expected}
+    if next_tree == TREE:
+        assert sorted(result.written) == ([] if completed else ["README.md", "src/deep/b.md"])
+    assert not (out / ".reconstitute.next").exists()
+
+
 def test_a_damaged_intent_is_named(tmp_path):
     publish(tmp_path, TREE, OLD)
     staging = tmp_path / ".reconstitute.next" / "0123456789abcdef"

@@ -15,6 +15,7 @@ from daemon.redact import known, redact, redact_value
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.support.secrets.outputs import WAYS, Framed, Planted
 from tests.support.secrets.renderings import texts
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore
 from tests.unit.ingest.test_ingest_upkeep import Hashed
 
@@ -22,14 +23,14 @@ VALUE = "vq7Rm2xZ" + "k9Lp"
 """Nothing in it tells that it is a secret but the name it once had."""
 
 
-def opened(root: Path, **tables: object) -> Engine:
+def opened(root: Path, **tables: object) -> PlainService:
     made = {"opencode": {"data_dir": str(root / "oc")}, "archive": {"dir": str(root / "a")}, **tables}
     made |= {"output": {"dir": str(root / "pages")}, "chat": {"provider": "none"}}
-    return Engine(msgspec.convert(made, config.Config), embedder=lambda: (Hashed(), "a test"))
+    return PlainService(Engine(msgspec.convert(made, config.Config), embedder=lambda: (Hashed(), "a test")))
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Planted]]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PlainService, Planted]]:
     """The value stands bare in all messages but the last, which alone gives it a name."""
     root = tmp_path_factory.mktemp("known")
     store = JsonStore(root / "oc")
@@ -50,12 +51,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Pla
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in {"names", "log"}])
-def test_a_value_that_had_a_name_once_is_hidden_in_its_session(way: str, told: tuple[Engine, Planted]) -> None:
+def test_a_value_that_had_a_name_once_is_hidden_in_its_session(way: str, told: tuple[PlainService, Planted]) -> None:
     engine, planted = told
     assert [text for text in texts(WAYS[way](engine, planted)) if VALUE in text and "/1/" not in text] == []
 
 
-def test_a_value_of_one_session_is_a_word_in_another(told: tuple[Engine, Planted]) -> None:
+def test_a_value_of_one_session_is_a_word_in_another(told: tuple[PlainService, Planted]) -> None:
     engine, _ = told
     assert [hit["sessionID"] for hit in engine.recall("recall", {"query": VALUE, "match": "literal"})["results"]] == [
         "ses_0001"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from daemon.app.engine import Engine
 from daemon.redact import known, redact, redact_value
 from tests.support.secrets.canaries import SECRETS
 from tests.support.secrets.look_alikes import look_alikes
 from tests.support.secrets.outputs import WAYS, Planted, each_frame, engine
 from tests.support.secrets.renderings import FRAMES, seen
+from tests.support.servers.plain_service import PlainService
 
 
 @pytest.fixture(autouse=True)
@@ -45,13 +45,13 @@ def test_a_frame_shows_its_canaries_where_nothing_is_redacted(frame: str) -> Non
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, list[Planted]]]:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PlainService, list[Planted]]]:
     with engine(tmp_path_factory.mktemp("ways"), each_frame()) as made:
         yield made
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_frame_can_be_read_by_a_way_out(way: str, planted: tuple[Engine, list[Planted]]) -> None:
+def test_no_frame_can_be_read_by_a_way_out(way: str, planted: tuple[PlainService, list[Planted]]) -> None:
     opened, sessions = planted
     leaks = {(one.kind, one.frame): found for one in sessions if (found := seen(one.framed, WAYS[way](opened, one)))}
     assert leaks == {}

@@ -21,6 +21,7 @@ from tests.recovery.calls import APP
 from tests.recovery.case import Case
 from tests.recovery.forms import trimmed
 from tests.recovery.story import Story
+from tests.support.servers.plain_service import PlainService
 
 ON = Settings(is_on=True)
 
@@ -80,13 +81,13 @@ def test_a_configuration_is_read_as_json_with_comments(text: str, settings: Sett
 WRITTEN = {"id": "w", "shows": "", "events": [{"write": "a.py", "content": "x=1\n"}], "expect": []}
 
 
-def _engine(tmp_path: Path, name: str = "archive") -> Engine:
+def _engine(tmp_path: Path, name: str = "archive") -> PlainService:
     places = OpenCode(data_dir=str(tmp_path / "data")), ArchiveSection(dir=str(tmp_path / name))
-    return Engine(Config(opencode=places[0], archive=places[1]))
+    return PlainService(Engine(Config(opencode=places[0], archive=places[1])))
 
 
-def _grades(engine: Engine) -> tuple[str, str]:
-    engine.take(everything=True, patient=False)
+def _grades(engine: PlainService) -> tuple[str, str]:
+    engine.scan(everything=True, patient=False)
     [row] = [row for row in engine.recorded.rows("/") if row.path == f"{APP}/a.py"]
     return row.grade, str(engine.recorded.history(f"{APP}/a.py").grade)
 

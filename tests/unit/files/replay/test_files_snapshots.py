@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -282,17 +283,41 @@ def test_what_was_not_captured_is_known_all_the_same_when_its_id_is_that_of_the_
     assert told(last(A, [write(1, A, "one\n"), snapshot(2, tree, "/w")], objects)) == ("verified", b"one\n")
 
 
+def _pointer(content: bytes) -> bytes:
+    """What git stores in place of a file that Git LFS keeps."""
+    digest = hashlib.sha256(content).hexdigest()
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n".encode()
+
+
 def test_a_pointer_to_large_file_storage_is_not_the_file() -> None:
-    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
-    assert Story().tree(1, {"a": pointer}).of() == ("lost", None)
+    story = Story().tree(1, {"a": _pointer(b"large")})
+    assert story.of() == ("lost", None)
+    assert last(A, story.edits, story.objects).blob == ""  # no hash of the file itself is known
     assert Story().tree(1, {"a": b"text that says: version https://git-lfs.github.com/spec/"}).of()[0] == "proven"
 
 
-def test_a_tree_that_holds_a_pointer_for_a_known_file_takes_nothing_from_it() -> None:
+@pytest.mark.parametrize(("size", "expected"), [(1023, "lost"), (1024, "proven")])
+def test_a_pointer_has_less_than_1024_bytes(size: int, expected: str) -> None:
+    content = _pointer(b"large").ljust(size, b"x")
+    assert Story().tree(1, {"a": content}).of()[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("pointed_to", "expected", "outside"),
+    [(b"one\n", ("verified", b"one\n"), [False]), (b"two\n", ("lost", None), [False, True])],
+)
+def test_a_pointer_confirms_the_content_whose_hash_it_names(
+    pointed_to: bytes, expected: tuple[str, bytes | None], outside: list[bool]
+) -> None:
     """Git stores the pointer, the file itself has its bytes: that the tree differs is how it always is."""
-    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
-    assert Story().then(ONE).tree(3, {"a": pointer}).of()[1] in (b"one\n", None)
-    assert Story().then(ONE).tree(3, {"a": pointer}).of()[1] != pointer
+    story = Story().then(read(1, A, "one\n")).tree(3, {"a": _pointer(pointed_to)})
+    assert story.of() == expected
+    assert story.outside() == outside
+
+
+def test_a_pointer_says_nothing_of_a_file_that_is_not_certain() -> None:
+    story = Story().then(ONE, unclear(2.5, A)).tree(3, {"a": _pointer(b"one\n")})
+    assert story.of() == ("lost", None)
 
 
 def test_line_ends_that_git_was_told_to_normalise_are_no_change() -> None:

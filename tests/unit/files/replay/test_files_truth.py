@@ -24,7 +24,7 @@ def histories(any_sample: Sample, tmp_path: Path) -> dict[str, FileHistory]:
         "embedding": {"provider": "builtin"},
     }
     with Engine(msgspec.convert(tables, config.Config)) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         # Contents of snapshots are read from the archive when they are asked for: all of them while it is open.
         found = {history.path: history for history in Files(engine.archive).histories("/")}
         for history in found.values():

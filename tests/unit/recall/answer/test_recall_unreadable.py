@@ -16,6 +16,7 @@ from daemon.app.one_shot import OneShot
 from daemon.model import Json
 from daemon.recall.catalog import KeptAside
 from daemon.recall.query.request import Recall as Asked
+from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import JsonStore, session, text, user
 from tests.support.stores.recorded_sessions import Recorded, recorded
 
@@ -61,7 +62,7 @@ def test_a_message_with_a_broken_part_is_told_by_coverage_and_by_a_warning(tmp_p
         "archive": {"dir": str(tmp_path / "archive")},
         "embedding": {"provider": "builtin"},
     }
-    with OneShot(msgspec.convert(tables, config.Config)) as engine:
+    with PlainService(OneShot(msgspec.convert(tables, config.Config))) as engine:
         answer = engine.recall("recall", {"query": "tapir"})
         assert answer["coverage"]["loadErrorCount"] == 1
         assert answer["coverage"]["loadErrors"][0]["record"] == "message msg_1"

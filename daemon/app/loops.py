@@ -11,17 +11,14 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from daemon import log
-from daemon.app.engine import Engine, Interrupted
-from daemon.app.loop import Beat
-from daemon.app.unindexed import MOST
-from daemon.embed.builtin import Builtin
-from daemon.errors import BadInput, IndexBroken, Retry, Skip, Stop
+from daemon.app.engine import Engine
+from daemon.app.indexing import NEWEST, Interrupted
+from daemon.errors import IndexBroken, Retry, Skip, Stop
 from daemon.filesystem.disk_space import is_full
 from daemon.index import LexicalIndex
-from daemon.model import Vector
 from daemon.redact import known
 
 _LOG = log.get("loops")
@@ -47,17 +44,38 @@ _QUIET_S = 3.0
 _REST_SHARE = 20.0
 """The rest after a piece of work that may wait, as a multiple of the time it took."""
 
-_GIVE_WAY_S = 0.5
-"""How long embedding waits for what is coming in, at each of its small steps: it gets on, whatever comes in."""
-
-_TEXTS_AT_ONCE = 4
-
 _BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
 _FULL_S = (1.0, 2.0, 5.0)
 """From one look whether there is room on the disk to the next."""
 
 MODEL_S = 900.0
 """A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
+
+
+class Beat:
+    """One loop's sign of life. Idle is healthy; busy is healthy until the time it asked for is over."""
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._deadline: float | None = None
+
+    def busy(self, allowed_s: float = 120.0) -> None:
+        """Progress: the next sign comes within `allowed_s` seconds."""
+        with self._lock:
+            self._deadline = self._clock() + allowed_s
+
+    def idle(self) -> None:
+        """Nothing to do."""
+        with self._lock:
+            self._deadline = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the promised sign is not overdue."""
+        with self._lock:
+            return self._deadline is None or self._clock() <= self._deadline
 
 
 class Loop(ABC):
@@ -187,7 +205,7 @@ class IntakeLoop(Loop):
         begun, used = time.monotonic(), time.thread_time()
         if everything:
             self._last_full = begun
-        taken = self._engine.take(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
+        taken = self._engine.scan(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
         if taken.changed or taken.removed or everything:
             _LOG.info(
                 "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
@@ -232,7 +250,7 @@ class IntakeLoop(Loop):
 
 class WordsLoop(Loop):
     """Feeds the lexical index. Its commits take their time, so they come after each other with a rest between: what
-    they do not have yet is searched over them (app.unindexed).
+    they do not have yet is searched over them (app.indexing).
     """
 
     def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
@@ -248,7 +266,7 @@ class WordsLoop(Loop):
             self._last_indexed = time.monotonic()
             self.on_indexed()
         waiting = self._engine.archive.waiting("lexical")
-        if waiting > MOST:
+        if waiting > NEWEST:
             return 0.0
         if not waiting and time.monotonic() - self._last_indexed >= _QUIET_S:
             self._read_words()
@@ -341,44 +359,3 @@ class EmbedLoop(Loop):
     def failed(self, error: Exception) -> None:
         if not isinstance(error, IndexBroken):  # the engine has reported that one
             self._engine.report("embedding", error)
-
-
-class Considerate:
-    """An Embedder on this machine's processor that gives way between a few texts.
-
-    One text alone is a question that somebody waits for: it goes first.
-    """
-
-    def __init__(self, embedder: Builtin, calm: threading.Event) -> None:
-        """`calm`: set while there is nothing to give way to."""
-        self._embedder = embedder
-        self.load = embedder.load
-        self._calm = calm
-
-    @property
-    def fingerprint(self) -> str:
-        """See Embedder."""
-        return self._embedder.fingerprint
-
-    @property
-    def dims(self) -> int:
-        """See Embedder."""
-        return self._embedder.dims
-
-    @property
-    def name(self) -> str:
-        """See Embedder."""
-        return self._embedder.name
-
-    def close(self) -> None:
-        """See Embedder."""
-        self._embedder.close()
-
-    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
-        """See Embedder."""
-        found: list[Vector | BadInput] = []
-        for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            if len(texts) > 1:
-                self._calm.wait(_GIVE_WAY_S)
-            found += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
-        return found
