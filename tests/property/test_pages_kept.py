@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from daemon.model import Page
 from daemon.publish import MANIFEST, Published, publish, recover
-from daemon.publish.notes import CLOSE, OPEN, own_notes, signature
+from daemon.publish.edits import CLOSE, OPEN, own_notes, signature
 
 TREE = "u/app"
 KEYS = ("ses_1", "ses_2", "ses_3")

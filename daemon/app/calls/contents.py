@@ -18,7 +18,7 @@ from daemon.control.calls import FileContent, Progress, Take
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.grade import Grade
-from daemon.reconstitute.moment import parse_moment
+from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
 PARTIAL = ".partial"

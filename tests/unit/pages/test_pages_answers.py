@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from daemon import markdown
 from daemon.reconstitute.answer import OUTDATED, unchecked
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.statements import NOT_FOUND, WAITS
 from daemon.reconstitute.passages import NOTHING
 from tests.support.pages.markup import PAYLOADS, kinds, links, parse, words
