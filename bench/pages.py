@@ -30,7 +30,7 @@ from daemon.config.sections import ArchiveSection  # noqa: E402
 from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Target  # noqa: E402
-from daemon.reconstitute.pages.render import Renderer  # noqa: E402
+from daemon.reconstitute.pages import Renderer  # noqa: E402
 from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402 - found by the line above
 from tests.support.stores.make_opencode import Database, assistant, session, text, tool, user  # noqa: E402
 

@@ -20,7 +20,7 @@ from daemon.errors import ConfigError, Retry
 
 _BACKLOG = 64
 _DRAIN_S = 3.0
-Say = Callable[[str], None]
+Print = Callable[[str], None]
 
 
 class Adapter:
@@ -89,7 +89,7 @@ class Adapter:
         self._opencode.sweep()
 
 
-def serve(config: Config, say: Say, warn: Say) -> int:
+def serve(config: Config, say: Print, warn: Print) -> int:
     """Serve until SIGINT or SIGTERM; the answer is the exit code. A second signal ends it at once.
 
     Raises:
@@ -98,7 +98,7 @@ def serve(config: Config, say: Say, warn: Say) -> int:
     return asyncio.run(_serve(config, say, warn))
 
 
-async def _serve(config: Config, say: Say, warn: Say) -> int:
+async def _serve(config: Config, say: Print, warn: Print) -> int:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     adapter = Adapter(config)
 
@@ -125,7 +125,7 @@ async def _serve(config: Config, say: Say, warn: Say) -> int:
     return 0
 
 
-def _tell(config: Config, adapter: Adapter, say: Say, warn: Say) -> None:
+def _tell(config: Config, adapter: Adapter, say: Print, warn: Print) -> None:
     try:
         adapter.sweep()
         models = [model.id for model in adapter.catalog.all()]

@@ -101,7 +101,7 @@ class Engine(Scanning, RunCalls, ContentCalls):
             config.archive_dir / "index",
             chroma=config.index.chroma,
             choose=embedder,
-            say=lambda what, message: _LOG.info("index", what=what, message=message),
+            on_event=lambda what, message: _LOG.info("index", what=what, message=message),
             indexed_kb=config.limits.indexed_kb,
             embedded_kb=config.limits.embedded_kb,
             batch=config.embedding.batch,

@@ -199,8 +199,8 @@ class Archive(OwnRecords):
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that are not the current version and say something of their own."""
         name = keys.escape(message_id)
-        found = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
-        return found + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
+        messages = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
+        return messages + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
 
     def session_versions(self, session_id: str) -> list[bytes]:
         """Raw session records that said something which the current one no longer says."""
@@ -250,12 +250,12 @@ class Archive(OwnRecords):
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""
-        found = []
+        entries = []
         for key, value in self._store.scan(f"out:{stage}:".encode()):
-            found.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
-            if len(found) >= limit:
+            entries.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
+            if len(entries) >= limit:
                 break
-        return found
+        return entries
 
     def done(self, entries: Sequence[tuple[str, bytes, bytes]]) -> None:
         """Take entries out of the outbox, but not those whose message has changed again meanwhile."""
@@ -315,11 +315,11 @@ class Archive(OwnRecords):
 
     def unknown_types(self) -> dict[str, int]:
         """Part types that no version of ours knew when they were read: type -> number of messages."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for key in self._store.keys(b"unk:"):
             type_ = keys.unescape(key.decode().split(":")[1])
-            found[type_] = found.get(type_, 0) + 1
-        return found
+            counts[type_] = counts.get(type_, 0) + 1
+        return counts
 
     # -- figures -------------------------------------------------------------------------------------------------
 

@@ -118,13 +118,13 @@ def _replaces(old: Json, new: Json) -> bool:
 def _is_reduced(old: Json, new: Json) -> bool:
     """Whether `new` is `old` with something blanked or pruned, and says nothing else."""
     is_compacted = _compacted(new) and not _compacted(old)
-    found = list(_differences(old, new, (), is_compacted=is_compacted))
-    if not any(kind == "dropped" for kind, _ in found):
+    differences = list(_differences(old, new, (), is_compacted=is_compacted))
+    if not any(kind == "dropped" for kind, _ in differences):
         return False
     is_finished_call = "state" in old and settledness(old) == settledness(new) == _SETTLED["completed"]
     return all(
         kind == "dropped" or (kind == "added" and is_finished_call and any(path[: len(e)] == e for e in _EXTRAS))
-        for kind, path in found
+        for kind, path in differences
     )
 
 

@@ -52,14 +52,14 @@ class Name:
 
 def names(files: FileRecords, path: str) -> list[Name]:
     """The absolute path; what it, or a folder above it, was called before; the folders that became a part of it."""
-    found = [Name(path, path)]
+    known = [Name(path, path)]
     aliases = sorted(files.aliases().items())
-    for name in found:  # grows: what was called otherwise may have been called otherwise before
-        if len(found) < _MOST_ALIASES:
-            _add(found, _told(aliases, name))
-        if len(found) < MOST_NAMES and _is_within(path, name.now):
-            _add(found, _moved_from(files, name))
-    return found
+    for name in known:  # grows: what was called otherwise may have been called otherwise before
+        if len(known) < _MOST_ALIASES:
+            _add(known, _told(aliases, name))
+        if len(known) < MOST_NAMES and _is_within(path, name.now):
+            _add(known, _moved_from(files, name))
+    return known
 
 
 def touches(files: FileRecords, known: Iterable[Name]) -> Iterator[tuple[FileEdit, str]]:
@@ -77,12 +77,12 @@ def touches(files: FileRecords, known: Iterable[Name]) -> Iterator[tuple[FileEdi
                     yield edit, now + end[len(root) :] or "/"
 
 
-def _add(found: list[Name], more: Iterable[Name]) -> None:
-    known = {name.old for name in found}
+def _add(names: list[Name], more: Iterable[Name]) -> None:
+    known = {name.old for name in names}
     for name in more:
         if name.old not in known:
             known.add(name.old)
-            found.append(name)
+            names.append(name)
 
 
 def _told(aliases: Iterable[tuple[str, str]], name: Name) -> Iterator[Name]:

@@ -33,9 +33,9 @@ class SessionRecords:
 
     def events(self, session_id: str) -> list[Json]:
         """The session's events in order of time, then id: ``{id, sessionID, type, time, data}``, `data` as recorded."""
-        found = [records.load_object(raw) for _, raw in self._store.scan(keys.session_event(session_id))]
+        events = [records.load_object(raw) for _, raw in self._store.scan(keys.session_event(session_id))]
         return sorted(
-            found, key=lambda one: (records.integer(records.table(one.get("time")).get("created")), one["id"])
+            events, key=lambda one: (records.integer(records.table(one.get("time")).get("created")), one["id"])
         )
 
     def put_event(self, batch: Batch, session_id: str, event_id: str, raw: bytes) -> None:
@@ -87,14 +87,14 @@ class KnownSecrets:
 
     def of(self, session_id: str) -> dict[str, str]:
         """What was recognised in a session so far."""
-        found = self._cached.get(session_id)
-        if found is None:
+        secrets = self._cached.get(session_id)
+        if secrets is None:
             raw = self._store.get(keys.session_secrets(session_id))
-            found = {} if raw is None else records.load_object(raw)
+            secrets = {} if raw is None else records.load_object(raw)
             if len(self._cached) >= _MOST_SESSIONS:
                 self._cached.clear()
-            self._cached[session_id] = found
-        return found
+            self._cached[session_id] = secrets
+        return secrets
 
     def add(self, session_id: str, values: Mapping[str, str]) -> None:
         """Keep more of them; the session's messages that hold one are indexed again."""

@@ -19,10 +19,10 @@ from typing import NamedTuple, NoReturn
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, OnText, Reply
 from daemon.chat.actions import Actions
-from daemon.chat.ollama_reply import Received
+from daemon.chat.ollama_reply import StreamedReply
 from daemon.chat.tokens import REPLY_ROOM, Size, of_chat
 from daemon.model import Json, OllamaMessage
-from daemon.ollama_server import OllamaServer, Refused, Shown
+from daemon.ollama_server import ModelInfo, OllamaServer, Refused
 from daemon.records import clean
 
 VERSION = 1
@@ -54,7 +54,7 @@ class ToolsRefused(ModelUnavailable):
 
 class _Known(NamedTuple):
     digest: str
-    shown: Shown
+    shown: ModelInfo
 
 
 class OllamaChat:
@@ -159,12 +159,12 @@ class OllamaChat:
             body["think"] = self._think
         return body
 
-    def _receive(self, body: Json, on_text: OnText | None) -> Received:
-        received = Received()
+    def _receive(self, body: Json, on_text: OnText | None) -> StreamedReply:
+        received = StreamedReply()
         try:
             with closing(self._server.chat(body)) as lines:
                 for line in lines:
-                    received.take(line, on_text)
+                    received.feed(line, on_text)
         except Refused as error:
             self._judge(error)
         return received
@@ -184,7 +184,7 @@ class OllamaChat:
             raise ModelUnavailable(f"{self._url}: answers, but not as Ollama does: {reason}; check chat.url") from None
         raise ModelUnavailable(f"{self._url}: {self._model} failed: {error}; see Ollama's log") from None
 
-    def _check_read(self, body: Json, received: Received, size: Size, context: int) -> None:
+    def _check_read(self, body: Json, received: StreamedReply, size: Size, context: int) -> None:
         """O3. Raises ContextLost where the server cannot have read all messages, or forgot some while answering."""
         count = received.prompt_tokens
         if count is None:

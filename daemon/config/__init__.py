@@ -172,11 +172,11 @@ def _reject_patterns(config: Config, path: Path) -> None:
     for key, patterns in (("extra", config.redact.extra), ("allow", config.redact.allow)):
         for number, pattern in enumerate(patterns):
             try:
-                found = regex.compile(pattern)
+                compiled = regex.compile(pattern)
             except regex.error as error:
                 reason = f"{pattern!r} is no regular expression: {error}; mend it, or leave it out"
                 raise ConfigError(f"{path}: redact.{key}[{number}]: {reason}") from None
-            if found.fullmatch(""):
+            if compiled.fullmatch(""):
                 reason = f"{pattern!r} matches the empty text; make it match at least one character"
                 raise ConfigError(f"{path}: redact.{key}[{number}]: {reason}")
 

@@ -184,9 +184,9 @@ class Root:
         """
         *folders, name = inside(rel)
         with suppress(FileNotFoundError), self._folder(tuple(folders), rel) as folder:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             self._step("fsio.remove")
-            (os.rmdir if stat.S_ISDIR(found.st_mode) else os.unlink)(name, dir_fd=folder)
+            (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(name, dir_fd=folder)
             self._settle(folder, tuple(folders))
 
     def rename(self, old: str, new: str) -> None:
@@ -229,8 +229,8 @@ class Root:
 
     def free_bytes(self) -> int:
         """Bytes this user may still write on the root's filesystem."""
-        found = os.fstatvfs(self._fd)
-        return found.f_bavail * found.f_frsize
+        status = os.fstatvfs(self._fd)
+        return status.f_bavail * status.f_frsize
 
     @contextmanager
     def _folder(self, names: tuple[str, ...], rel: str, *, create: bool = False) -> Iterator[int]:
@@ -326,10 +326,10 @@ def make_private_dir(path: Path) -> None:
         )
         raise OutputRefused(f"{path}: {reason or error.strerror}; name a directory of your own") from error
     try:
-        found = os.fstat(fd)
-        if found.st_uid != os.geteuid():
-            raise OutputRefused(f"{path}: belongs to user id {found.st_uid}, not to you; name a directory of your own")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        status = os.fstat(fd)
+        if status.st_uid != os.geteuid():
+            raise OutputRefused(f"{path}: belongs to user id {status.st_uid}, not to you; name a directory of your own")
+        if stat.S_IMODE(status.st_mode) & 0o077:
             os.fchmod(fd, 0o700)
     finally:
         os.close(fd)

@@ -62,7 +62,7 @@ class _OutOfTimeError(Exception):
 
 
 @dataclass(slots=True)
-class _Visit:
+class _TreeWalk:
     """One tree on the way down: what of it is still to be looked at, and what was left out beneath it."""
 
     id: str
@@ -98,7 +98,7 @@ class Capture:
         self._figures = Captured()
         self._place = 0, 0
         self._deadline = 0.0
-        self._tell: Progress = _silence
+        self._progress: Progress = _silence
         self._gone = ""
         self._begin()
 
@@ -128,8 +128,8 @@ class Capture:
     def run(self, budget_s: float, progress: Progress | None = None) -> Captured:
         """Work the queue off, the oldest first, for about so many seconds; what is left waits for the next run.
 
-        `progress` is told (entries done, of how many) after each entry and each commit of a long one; it may raise, as
-        may anything: what was committed stays and is not read again.
+        `progress` is called with (entries done, of how many) after each entry and each commit of a long one. It may
+        raise, as may anything: what was committed stays and is not read again.
 
         Raises:
             DiskFull: the disk is nearly full; nothing more was captured.
@@ -143,13 +143,13 @@ class Capture:
         self._snapshots.refresh()
         self._begin()
         self._deadline = time.monotonic() + budget_s
-        self._tell = progress or _silence
+        self._progress = progress or _silence
         self._gone = f"gone:{int(self._clock())}"
         try:
             for number, (name, value) in enumerate(queue):
                 self._place = number, len(queue)
                 self._work(name, value)
-                self._tell(number + 1, len(queue))
+                self._progress(number + 1, len(queue))
                 self._pause()
         except _OutOfTimeError:
             pass
@@ -179,7 +179,7 @@ class Capture:
         """
         if self._pending_bytes >= _COMMIT_BYTES or len(self._batch) >= _COMMIT_KEYS:
             self._commit()
-            self._tell(*self._place)
+            self._progress(*self._place)
         figures = self._figures
         if time.monotonic() >= self._deadline and figures.trees + figures.files + figures.left_out:
             raise _OutOfTimeError
@@ -203,7 +203,7 @@ class Capture:
             found = self._snapshots.read(object_id, self._most)
             if not found.kind:
                 return False
-        kind, _ = self._take(object_id)
+        kind, _ = self._keep(object_id)
         if kind == TREE:
             self._descend(object_id)
         return True
@@ -216,34 +216,34 @@ class Capture:
 
     def _descend(self, root: str) -> None:
         """All beneath a tree that is kept itself. A tree is settled after all that it holds, so it can be skipped."""
-        way = [self._visit(root)]
+        way = [self._walk(root)]
         while way:
-            visit = way[-1]
-            mode, id_ = next(visit.rest, (-1, ""))
+            walk = way[-1]
+            mode, id_ = next(walk.rest, (-1, ""))
             if mode < 0:
-                self._objects.settle(self._batch, visit.id, " ".join(sorted(visit.remarks)))
+                self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
                 way.pop()
                 if way:
-                    way[-1].remarks |= visit.remarks
+                    way[-1].remarks |= walk.remarks
             elif mode == FOLDER:
                 remark = self._settled_remark(self._batch, id_)
                 if remark is not None:
-                    visit.remarks.update(remark.split())
+                    walk.remarks.update(remark.split())
                     continue
-                kind, remark = self._take(id_)
+                kind, remark = self._keep(id_)
                 if kind == TREE:
-                    way.append(self._visit(id_))
+                    way.append(self._walk(id_))
                 elif remark:
-                    visit.remarks.add(remark)
+                    walk.remarks.add(remark)
             elif mode != SUBMODULE and not self._has(id_):
-                _, remark = self._take(id_)
-                visit.remarks.update(remark.split())
+                _, remark = self._keep(id_)
+                walk.remarks.update(remark.split())
 
-    def _visit(self, tree_id: str) -> _Visit:
+    def _walk(self, tree_id: str) -> _TreeWalk:
         entries = self._objects.entries(self._batch, tree_id)
-        return _Visit(tree_id, iter(list(entries.values())))
+        return _TreeWalk(tree_id, iter(list(entries.values())))
 
-    def _take(self, object_id: str) -> tuple[str, str]:
+    def _keep(self, object_id: str) -> tuple[str, str]:
         """Put one object into the batch: (its kind, "") or ("", remark that says why not)."""
         if self._objects.kind(self._batch, object_id) == TREE:
             return TREE, ""

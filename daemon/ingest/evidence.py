@@ -114,8 +114,8 @@ class Evidence:
         written = 0
         try:
             # A session belongs to one data directory; in a copy of it, the file that was written last counts.
-            told = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
-            diffs, written = max(told, key=lambda one: one[1])
+            listings = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
+            diffs, written = max(listings, key=lambda one: one[1])
         except SourceBusy:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
@@ -126,8 +126,8 @@ class Evidence:
             return False
         extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         root = self._root(session.id, peek) if diffs else ""
-        found = session_diff_edits(session, diffs, written, root=root)
-        is_new = batch.session_extra(session.id, extra, found)
+        edits = session_diff_edits(session, diffs, written, root=root)
+        is_new = batch.session_extra(session.id, extra, edits)
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
         self._capture.want(batch, trees)
         return is_new
@@ -157,19 +157,19 @@ class Evidence:
         self._configured[directory] = now
         name = f"formatters {directory}"
         known = configuration.from_json(self._archive.note(name))
-        found = known | configuration.on_disk(directory)
-        if found != known:
-            batch.put(keys.note(name), configuration.to_json(found).encode())
+        settings = known | configuration.on_disk(directory)
+        if settings != known:
+            batch.put(keys.note(name), configuration.to_json(settings).encode())
             batch.outdate(directory or "/")
 
     def of_projects(self, source: Source) -> None:
         """Which folders belong to one project, for telling renamed and cloned ones."""
         try:
-            found = source.projects()
+            projects = source.projects()
         except (BadRecord, SourceBusy):
             return  # asked again at the next scan; nothing but a hint depends on it
         wanted = ("id", "worktree", "sandboxes", "directories")
-        text = records.dumps([{name: one.get(name) for name in wanted} for one in found]).decode()
+        text = records.dumps([{name: one.get(name) for name in wanted} for one in projects]).decode()
         if self._archive.note(f"projects {source.name}") != text:
             self._archive.set_note(f"projects {source.name}", text)
 
@@ -185,8 +185,8 @@ class Evidence:
             message = self._archive.message(message_id)
             if message is not None:
                 session = self._archive.session(message.session_id)
-                found = self.of_message(batch, message, session, partial(self._archive.messages, message.session_id))
-                batch.renew_edits(message_id, found)
+                edits = self.of_message(batch, message, session, partial(self._archive.messages, message.session_id))
+                batch.renew_edits(message_id, edits)
             if number % _AT_ONCE == 0 or number == len(order):
                 self._archive.commit(batch)
                 batch = self._archive.batch()
@@ -209,16 +209,16 @@ def _remembered(source: Source, session: Session, old: list[Json], new: list[Jso
     """
     if any(mark["is_exact"] for mark in new):
         return new
-    found: list[Json] = []
+    marks: list[Json] = []
     for mark in old:
         if mark.get("is_exact", True):
             continue
         if "ended" not in mark and not any(_is_same(mark, one) for one in new):
             is_final = not _is_there(source, session.id, mark)
-            found.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
+            marks.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
         else:
-            found.append(mark)
-    return found + [mark for mark in new if not any("ended" not in one and _is_same(mark, one) for one in found)]
+            marks.append(mark)
+    return marks + [mark for mark in new if not any("ended" not in one and _is_same(mark, one) for one in marks)]
 
 
 def _is_same(mark: Json, other: Json) -> bool:

@@ -29,7 +29,7 @@ from daemon.transcript.chunks import chunks
 _SAMPLE = 50
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
-Say = Callable[[str, str], None]
+OnEvent = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
 
 
@@ -72,7 +72,7 @@ class Upkeep:
         *,
         chroma: str,
         choose: Callable[[], tuple[Embedder, str]],
-        say: Say,
+        on_event: OnEvent,
         indexed_kb: int,
         embedded_kb: int,
         batch: int,
@@ -81,7 +81,7 @@ class Upkeep:
         self._directory = directory
         self._chroma = chroma
         self._choose = choose
-        self._say = say
+        self._on_event = on_event
         self._kb = (indexed_kb, embedded_kb)
         self._batch = batch
         self._opening = threading.Lock()
@@ -105,7 +105,7 @@ class Upkeep:
         try:
             index = Lexical(place)
         except IndexBroken as error:
-            self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+            self._on_event("lexical index", f"{error}; parked, rebuilding from the archive")
             health.park(place)
             index = Lexical(place)
         self._claim("lexical", place)
@@ -123,7 +123,7 @@ class Upkeep:
         """
         if self._is_closed:
             raise error
-        self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+        self._on_event("lexical index", f"{error}; parked, rebuilding from the archive")
         self.lexical.close()
         health.park(self._directory / "lexical")
         self.lexical = self._open_lexical()
@@ -136,7 +136,7 @@ class Upkeep:
         with self._choosing:  # a question may come before the index is open
             if self._embedder is None:
                 self._embedder, self.choice = self._choose()
-                self._say("embedder", self.choice)
+                self._on_event("embedder", self.choice)
             return self._embedder
 
     @property
@@ -207,7 +207,7 @@ class Upkeep:
         try:
             health.healthy(place, index_fingerprint(embedder), embedder.dims, self._sample(embedder))
         except IndexBroken as error:
-            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             health.park(place)
 
     def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
@@ -261,7 +261,7 @@ class Upkeep:
         with self._opening:
             if self._is_closed:
                 raise error
-            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             self.semantic_state = f"rebuilding: {error}"
             if self._semantic is not None:
                 self._semantic.close()
@@ -290,7 +290,7 @@ class Upkeep:
         waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
         self._archive.set_note("redaction", fingerprint())
         if waiting:
-            self._say("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
+            self._on_event("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
 
     # -- belonging together --------------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ class Upkeep:
         self._archive.set_note(f"{stage} index", name)
         durable.atomic_write(note, name.encode())
         if waiting:
-            self._say(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
+            self._on_event(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
 
     def state(self) -> Json:
         """For the status: both indexes, in plain words."""

@@ -154,11 +154,11 @@ class Others:
         known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
         for path in paths:
             try:
-                found = path.lstat()
+                status = path.lstat()
             except OSError:
                 continue  # gone since it was listed
-            if stat.S_ISREG(found.st_mode):
-                stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if stat.S_ISREG(status.st_mode):
+                stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
                 before = self._known.get(path)
                 known[path] = before if before and before[0] == stamp else (stamp, _is_opencodes(path))
         self._known = known

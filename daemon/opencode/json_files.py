@@ -101,10 +101,10 @@ def session_diffs(
     if "/" in session_id or "\0" in session_id:
         raise BadRecord(f"session {session_id!r}: not an id that OpenCode makes; its diff is not looked for")
     try:
-        told = path.lstat()
+        status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return [], 0
     except OSError as error:
         raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
     _, listed = load(path, record_mb << 20, clock, records.load_objects)
-    return listed, told.st_mtime_ns // 1_000_000
+    return listed, status.st_mtime_ns // 1_000_000

@@ -107,15 +107,15 @@ class JsonTree:
             folders = list(_entries(self.storage / "message"))
         except BadRecord as error:
             raise SourceMissing(f"{error}; nothing is concluded from that") from None
-        found = {session_id: _stamp(entry) for session_id, entry in files.items()}
+        stamps = {session_id: _stamp(entry) for session_id, entry in files.items()}
         for entry in folders:
-            if entry.name not in found and _holds_something(entry.path):
-                found[entry.name] = "none"
+            if entry.name not in stamps and _holds_something(entry.path):
+                stamps[entry.name] = "none"
         self._files = {session_id: entry.path for session_id, entry in files.items()}
         self._find_orphans(folders)
         for session_id in self._orphans:
-            found.setdefault(session_id, "none")
-        return found
+            stamps.setdefault(session_id, "none")
+        return stamps
 
     def _session_files(self) -> dict[str, os.DirEntry[str]]:
         files: dict[str, os.DirEntry[str]] = {}
@@ -283,7 +283,7 @@ class JsonTree:
 
     def projects(self) -> list[Json]:
         """See Source."""
-        found: list[Json] = []
+        projects: list[Json] = []
         for entry in sorted(_entries(self.storage / "project"), key=lambda e: e.name):
             if not entry.name.endswith(".json"):
                 continue
@@ -291,10 +291,10 @@ class JsonTree:
             try:
                 raw, data = self._parse(Path(entry.path))
             except (BadRecord, SourceBusy) as error:
-                found.append(unreadable_project(project_id, str(error)))
+                projects.append(unreadable_project(project_id, str(error)))
                 continue
-            found.append(project_record({"id": project_id} | data, records.table(data.get("time")), raw))
-        return found
+            projects.append(project_record({"id": project_id} | data, records.table(data.get("time")), raw))
+        return projects
 
     def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Sequence[Part]:
         folder = self.storage / "part" / message_id

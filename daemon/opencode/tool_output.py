@@ -48,6 +48,6 @@ def _read(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:
     finally:
         os.close(directory)
     with file:
-        found = os.fstat(file.fileno())
-        raw = file.read(most + 1) if found.st_size <= most else b""
-    return (raw if found.st_size <= most and len(raw) <= most else None), found.st_mtime_ns // 1_000_000
+        status = os.fstat(file.fileno())
+        raw = file.read(most + 1) if status.st_size <= most else b""
+    return (raw if status.st_size <= most and len(raw) <= most else None), status.st_mtime_ns // 1_000_000

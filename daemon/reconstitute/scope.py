@@ -11,12 +11,17 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from daemon import records
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.errors import Retry, Skip
+from daemon.exports import Export
+from daemon.exports.content import Said
+from daemon.exports.sessions import opened
 from daemon.files import FileHistory
 from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
@@ -26,6 +31,7 @@ from daemon.recall.search import Recall
 from daemon.reconstitute.facts.session import file_changes, finish, page_size, read_session, turns
 from daemon.reconstitute.facts.session.reverts import with_kept
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
+from daemon.redact import fingerprint, known
 from daemon.transcript.document import readable
 
 MOST_MESSAGES = 10_000
@@ -221,3 +227,32 @@ def _fingerprint(archive: Archive, found: Sequence[SessionFacts]) -> str:
             state = archive.state(message_id) or {}
             total.update(f"{message_id}\0{state.get('hash')}\0{state.get('deleted')}\n".encode())
     return total.hexdigest()
+
+
+class Conversations:
+    """What was said in `sessions`."""
+
+    def __init__(self, archive: Archive, sessions: Sequence[SessionFacts]) -> None:
+        self._archive = archive
+        self._secrets: dict[str, str] = {}
+        for one in sessions:
+            self._secrets |= archive.secrets.of(one.id)
+        self._hidden = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
+
+    def digest(self, message_ids: Sequence[str]) -> str:
+        """Changes whenever what `said` answers may change, but for the time at which a deletion was noticed."""
+        states = [self._archive.state(one) or {} for one in message_ids]
+        told = [
+            [one, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
+            for one, state in zip(message_ids, states, strict=True)
+        ]
+        return records.digest(self._hidden.encode(), records.dumps(told))
+
+    def hiding(self) -> AbstractContextManager[None]:
+        """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""
+        return known.only(self._secrets)
+
+    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[Said]:
+        """These messages of a session, in this order; one that the archive does not have is passed over."""
+        session = opened(self._archive, Export(session=session_id, results="full"), session_id)
+        return replace(session, only=message_ids).said()

@@ -36,15 +36,15 @@ class Span:
 
 def find(text: str, *, deep: bool = True) -> list[Span]:
     """The secrets of `text`, in order and apart. `deep` looks into runs of base64, too."""
-    found = _plain(text, deep=deep)
+    spans = _plain(text, deep=deep)
     inner = peeled(text)
     whole = text if inner is None else inner.text
     if inner is not None:
-        found += _traced(inner, _plain(inner.text, deep=deep))
+        spans += _traced(inner, _plain(inner.text, deep=deep))
     outer = unwrapped(whole)
     if outer is not None:
-        found += _traced(composed(outer, inner), _plain(outer.text, deep=deep))
-    return _apart(text, found) if found else found
+        spans += _traced(composed(outer, inner), _plain(outer.text, deep=deep))
+    return _apart(text, spans) if spans else spans
 
 
 def _encoded(text: str) -> Iterator[tuple[int, int]]:
@@ -54,15 +54,15 @@ def _encoded(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _plain(text: str, *, deep: bool) -> list[Span]:
-    found = [Span(start, end, kind, text[start:end]) for start, end, kind in _spans(text)]
-    found += [
+    spans = [Span(start, end, kind, text[start:end]) for start, end, kind in _spans(text)]
+    spans += [
         Span(start, end, kind, text[start:end], is_sure=False)
         for start, end, kind in _cut(text)
-        if not any(start < span.end and span.start < end for span in found)
+        if not any(start < span.end and span.start < end for span in spans)
     ]
     if deep:
-        found += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
-    return [span for span in found if not known.is_allowed(span.secret)]
+        spans += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
+    return [span for span in spans if not known.is_allowed(span.secret)]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:

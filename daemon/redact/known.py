@@ -51,12 +51,12 @@ def only(values: Mapping[str, str]) -> Iterator[None]:
         _VALUES.reset(token)
 
 
-def note(found: Iterable[tuple[str, str]]) -> None:
+def note(secrets: Iterable[tuple[str, str]]) -> None:
     """Remember what was recognised, for whoever asked for it with `noting`."""
     noted = _NOTED.get()
     if noted is None:
         return
-    for secret, kind in found:
+    for secret, kind in secrets:
         lines = [secret] if "\n" not in secret else [line.strip() for line in secret.split("\n") if len(line) > _LINE]
         noted.update({line: kind for line in lines if is_distinct(line)})
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from daemon.publish.notes import CLOSE
+from daemon.publish.edits import CLOSE
 from tests.e2e.talk import PROJECT, Talk, words
 from tests.support.processes.daemon_process import Daemon, until
 from tests.support.stores.make_opencode import JsonStore, session

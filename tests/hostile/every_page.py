@@ -13,13 +13,11 @@ from typing import Any
 
 from daemon.model import FileEdit, Operation, Session
 from daemon.reconstitute.answer import Record
-from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts.session_values import Citation, Todo
 from daemon.reconstitute.facts.values import Entry, Facts, Need, Purpose, key
-from daemon.reconstitute.pages import changes
+from daemon.reconstitute.pages import Renderer, changes
 from daemon.reconstitute.pages.index import index
-from daemon.reconstitute.pages.render import Renderer
-from daemon.reconstitute.scope import Scope
+from daemon.reconstitute.scope import Conversations, Scope
 from tests.support.pages import rich_facts
 from tests.support.pages.page_material import AT, ROOT, file, hostile, source, statement
 from tests.support.pages.session_tree import hostile_session

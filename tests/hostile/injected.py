@@ -19,7 +19,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.context.token_budget import LEFT_OUT
+from daemon.reconstitute.agent.limits import LEFT_OUT
 from daemon.reconstitute.agent.loop import MOST_CALLS
 from tests.hostile.gullible_model import GullibleModel
 from tests.hostile.payloads import Payload, payloads

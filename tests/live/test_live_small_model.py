@@ -24,11 +24,11 @@ from daemon.chat.ollama import OllamaChat, ToolsOrActions, ToolsRefused
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.publish.notes import composed
+from daemon.publish.edits import composed
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.limits import Ended
-from daemon.reconstitute.agent.outcomes import Kept
+from daemon.reconstitute.agent.outcomes import OutcomeStore
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.questions import CODE
 from tests.e2e.talk import PROJECT, Talk
@@ -194,7 +194,7 @@ def test_a_model_without_tools_is_asked_in_words_and_its_reply_is_a_call_or_no_r
 def test_every_question_ends_within_its_limits_with_an_answer_or_a_reason(house: House, result: Json) -> None:
     assert (result["model"], result["unanswered"], result["warnings"]) == (f"{FORMED} (Ollama)", 0, [])
     assert result["model_calls"] == len(CODE) * SECTION.steps
-    kept = Kept(house.made.archive, SHOP, "")
+    kept = OutcomeStore(house.made.archive, SHOP, "")
     for question in CODE:
         outcome = kept.get(question.id)
         assert outcome is not None
@@ -204,7 +204,7 @@ def test_every_question_ends_within_its_limits_with_an_answer_or_a_reason(house:
 
 
 def test_what_it_says_stands_on_messages_that_exist_and_quotes_that_they_hold(house: House, result: Json) -> None:
-    kept = Kept(house.made.archive, SHOP, "")
+    kept = OutcomeStore(house.made.archive, SHOP, "")
     said, dropped = list[Statement](), 0
     for question in CODE:
         outcome = kept.get(question.id)

@@ -19,7 +19,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.grade import Grade
 from daemon.hints import hint
-from daemon.reconstitute.moment import parse_moment
+from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
 PARTIAL = ".partial"

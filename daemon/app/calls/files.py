@@ -22,7 +22,7 @@ from daemon.files.end_states import row_of
 from daemon.files.grade import Grade
 from daemon.files.line_diffs import unified
 from daemon.hints import hint
-from daemon.reconstitute.moment import parse_moment
+from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
 STEP: Final = 500

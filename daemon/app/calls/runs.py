@@ -19,10 +19,10 @@ from daemon.control.calls import Progress
 from daemon.errors import BadRequest
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.publish.edits import PageLook
+from daemon.publish.edits import PageChangeCheck
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.look import Look
+from daemon.reconstitute.output import ChangeCheck
 from daemon.redact import known, redact, redact_value
 
 _LOG = log.get("chat")
@@ -41,9 +41,9 @@ class RunCalls(RecallCalls, ABC):
         self._ended = threading.Condition()
         self.grounds: dict[str, Ground] = {}
         """By target: what its last run stood on."""
-        self.looks: dict[str, Look] = {}
-        """By target that is kept up to date: whether its pages may have to be made again (reconstitute.look)."""
-        self.index_look: PageLook | None = None
+        self.looks: dict[str, ChangeCheck] = {}
+        """By target that is kept up to date: whether its pages may have to be made again."""
+        self.index_look: PageChangeCheck | None = None
 
     @abstractmethod
     def go_on(self) -> None:
@@ -96,9 +96,9 @@ class RunCalls(RecallCalls, ABC):
             began = time.time_ns()
             reconstitution = self._reconstitution(who, ground)
             result = reconstitution.run(target, progress, at=at)
-            if target.refresh == "continuous" and reconstitution.look is not None:
-                self.looks[target.path] = reconstitution.look
-                self.index_look = PageLook(self.config.output_dir, "", began)
+            if target.refresh == "continuous" and reconstitution.change_check is not None:
+                self.looks[target.path] = reconstitution.change_check
+                self.index_look = PageChangeCheck(self.config.output_dir, "", began)
         if ground["pending"] and target.refresh == "once":
             missing = ", ".join(targets.missing(ground))
             result["warnings"].append(f"made without {missing}; a later run may tell more")

@@ -17,7 +17,7 @@ import httpx
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, OnText, Reply
 from daemon.chat.ollama_reply import without_thinking
-from daemon.chat.opencode.http import Wire
+from daemon.chat.opencode.http import HttpClient
 from daemon.errors import ReconstituteError
 from daemon.model import Json
 from daemon.opencode_ids import OWN_MARK
@@ -195,7 +195,7 @@ class Patience:
     attempts: int = 3
 
 
-class Following:
+class TurnFollower:
     """Takes one turn; made for it and thrown away.
 
     Args:
@@ -203,13 +203,15 @@ class Following:
         limit_s: how long the turn may take, from now.
     """
 
-    def __init__(self, wire: Wire, where: Mapping[str, Any], turn: Turn, patience: Patience, limit_s: float) -> None:
-        self._wire, self._where, self._turn, self._patience = wire, where, turn, patience
+    def __init__(
+        self, http: HttpClient, where: Mapping[str, Any], turn: Turn, patience: Patience, limit_s: float
+    ) -> None:
+        self._http, self._where, self._turn, self._patience = http, where, turn, patience
         self._limit_s = limit_s
         self._deadline = time.monotonic() + limit_s
         self._path = f"/session/{turn.session_id}"
 
-    def take(self, prompt: Json, text_: str) -> list[Json]:
+    def run(self, prompt: Json, text_: str) -> list[Json]:
         """Say `text_` with the fields of `prompt`; the assistant messages that answer it.
 
         Raises:
@@ -223,7 +225,7 @@ class Following:
                 self._turn.is_over = not self._is_busy()
             unsent = None
             if self._turn.is_deleted:
-                raise self._wire.gone(self._turn.session_id)
+                raise self._http.gone(self._turn.session_id)
             if self._turn.is_over:
                 answers = self._answers(mark)
                 if answers is not None:
@@ -239,11 +241,11 @@ class Following:
         heard = time.monotonic()
         silence_s = max(0.1, min(_SILENCE_S, self._deadline - heard))
         try:
-            with self._wire.events(self._where, silence_s) as events:
+            with self._http.events(self._where, silence_s) as events:
                 for event in events:
                     if unsent is not None:
                         path = f"{self._path}/prompt_async"
-                        self._wire.ask("POST", path, self._patience.create, query=self._where, body=unsent)
+                        self._http.ask("POST", path, self._patience.create, query=self._where, body=unsent)
                         unsent = None
                     now = time.monotonic()
                     if self._turn.feed(event):
@@ -255,9 +257,9 @@ class Following:
                         return False
         except httpx.HTTPError as error:
             if unsent is not None:
-                raise self._wire.down(error) from None
+                raise self._http.down(error) from None
         if unsent is not None:
-            raise ModelUnavailable(f"{self._wire.url}: tells no events; is this an OpenCode server?")
+            raise ModelUnavailable(f"{self._http.url}: tells no events; is this an OpenCode server?")
         self._look_at_the_clock()
         return False
 
@@ -265,7 +267,7 @@ class Following:
         """Whether to go on waiting: a server asks a failing provider again, ever more slowly and without end."""
         if time.monotonic() > self._deadline:
             raise ModelUnavailable(
-                f"{self._wire.url}: no answer within {self._limit_s:g} s; allow more time, or take a faster model"
+                f"{self._http.url}: no answer within {self._limit_s:g} s; allow more time, or take a faster model"
             )
         retry = self._turn.retry
         if retry is None:
@@ -273,10 +275,10 @@ class Following:
         until = time.monotonic() + integer(retry.get("next")) / 1000 - time.time()
         if integer(retry.get("attempt")) >= self._patience.attempts or until > self._deadline:
             reason = " ".join(text(retry.get("message")).split())[:300]
-            raise ModelUnavailable(f"{self._wire.url}: the provider keeps failing: {reason}; it is asked again later")
+            raise ModelUnavailable(f"{self._http.url}: the provider keeps failing: {reason}; it is asked again later")
 
     def _is_busy(self) -> bool:
-        states = table(self._wire.ask("GET", "/session/status", self._patience.read, query=self._where))
+        states = table(self._http.ask("GET", "/session/status", self._patience.read, query=self._where))
         return table(states.get(self._turn.session_id)).get("type") in {"busy", "retry"}
 
     def _answers(self, mark: str) -> list[Json] | None:
@@ -285,16 +287,16 @@ class Following:
         by = min(self._deadline, begun + self._patience.read)
         while True:
             is_idle = time.monotonic() - begun > _SETTLED_S and not self._is_busy()
-            listed = self._wire.ask("GET", f"{self._path}/message", self._patience.read, query=self._where)
+            listed = self._http.ask("GET", f"{self._path}/message", self._patience.read, query=self._where)
             answers = answers_to([table(m) for m in listed] if isinstance(listed, list) else [], mark)
             if self._turn.error is not None or is_finished(answers, is_idle=is_idle):
                 return answers
             if not is_idle and self._is_busy():
                 return None
             if not answers:  # 1.1 lists messages, rather than an error, for a session that is not there
-                self._wire.ask("GET", self._path, self._patience.read, query=self._where)
+                self._http.ask("GET", self._path, self._patience.read, query=self._where)
             if time.monotonic() > by:
                 raise ModelUnavailable(
-                    f"{self._wire.url}: the turn ended without an answer or a reason; see the log of that server"
+                    f"{self._http.url}: the turn ended without an answer or a reason; see the log of that server"
                 )
             time.sleep(_AGAIN_S)

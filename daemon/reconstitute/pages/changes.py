@@ -22,8 +22,7 @@ from daemon.reconstitute.facts.session_values import Ending, FileChange, Session
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.folder.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.footnotes import letters, unused
-from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.transcripts import Transcripts
+from daemon.reconstitute.pages.layout import README, Transcripts
 from daemon.redact import redact
 
 CHANGES = "CHANGES.md"

@@ -12,8 +12,8 @@ from daemon.reconstitute import questions
 from daemon.reconstitute.answer import Answer, Record, Source, Statement
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.facts.values import Facts
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.passages import NOTHING, Findings, Passage
 from daemon.reconstitute.recover import Recovered, State
 from daemon.reconstitute.scope import Scope
@@ -79,7 +79,7 @@ def material(
     """The `files`, a model's answers, quotations for every question, and `facts`: one session, unless told otherwise."""
     made = Facts((session(1),)) if facts is None else facts
     scope = Scope(ROOT, made.sessions, more.pop("touched", {}), "print")
-    asked = questions.of(Target(ROOT, own), [one.relative for one in files])
+    asked = questions.of_target(Target(ROOT, own), [one.relative for one in files])
     findings = tuple(Findings(q, tuple(said), "" if said else NOTHING) for q in asked)
     return Material(scope, tuple(files), findings, record=found or Record({}, {}), facts=made, **more)
 

@@ -29,8 +29,8 @@ from daemon.reconstitute.facts.values import (
     SetbackKind,
     Standing,
 )
+from daemon.reconstitute.pages.layout import Transcripts
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.pages.transcripts import Transcripts
 from tests.support.pages.page_material import AT, DAY, MINUTE, ROOT, file, material
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from daemon.model import Page
 from daemon.reconstitute.answer import Record, Statement
-from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts.session import page_size, read_session
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.facts.values import Facts
-from daemon.reconstitute.pages.render import Renderer
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.recover import Recovered
+from daemon.reconstitute.scope import Conversations
 from tests.support.pages.page_material import material
 from tests.support.stores.recorded_sessions import Recorded, call
 

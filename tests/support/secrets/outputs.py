@@ -25,7 +25,7 @@ from daemon.control.calls import silent
 from daemon.files import Files
 from daemon.ingest import Entries
 from daemon.publish.naming import safe_path
-from daemon.reconstitute.agent.context.messages import telling
+from daemon.reconstitute.agent.context.messages import readable_message
 from daemon.reconstitute.facts.session import file_changes, finish, read_session
 from daemon.redact import redact_value
 from tests.e2e.talk import PROJECT, Talk, words
@@ -130,7 +130,9 @@ def _documents(engine: PlainService, one: Planted) -> Any:
 
 
 def _told(engine: PlainService, one: Planted) -> Any:
-    return [found.text for message_id in one.messages if (found := telling(engine.archive, message_id)) is not None]
+    return [
+        found.text for message_id in one.messages if (found := readable_message(engine.archive, message_id)) is not None
+    ]
 
 
 def _facts(engine: PlainService, one: Planted) -> Any:

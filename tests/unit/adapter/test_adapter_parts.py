@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.adapter import history, prompts
-from daemon.adapter.exchange import Visible
+from daemon.adapter.exchange import VisibleText
 from daemon.adapter.language import language_of
 from daemon.adapter.sessions import Sessions
 from daemon.chat import ToolCall
@@ -158,27 +158,27 @@ def test_pieces_and_rest_are_the_text_without_its_thinking(thinking: str, text: 
     whole = thinking + text
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
     told: list[str] = []
-    visible = Visible(told.append)
+    visible = VisibleText(told.append)
     for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
-        visible.take(whole[start:end])
+        visible.feed(whole[start:end])
     content = text.strip()
     if not content.startswith("<"):
         assert ("".join(told) + visible.rest(content)).strip() == content
-    assert visible.told == "".join(told)
+    assert visible.sent == "".join(told)
     assert "".join(told).lstrip() == "".join(told)
 
 
 def test_without_a_listener_everything_is_left_for_the_end() -> None:
-    visible = Visible(None)
-    visible.take("some")
-    assert (visible.told, visible.rest("some text")) == ("", "some text")
+    visible = VisibleText(None)
+    visible.feed("some")
+    assert (visible.sent, visible.rest("some text")) == ("", "some text")
 
 
 def test_what_was_told_beside_the_text_is_not_told_again() -> None:
-    visible = Visible(lambda _: None)
-    visible.take("I will look. It snows.")
+    visible = VisibleText(lambda _: None)
+    visible.feed("I will look. It snows.")
     assert visible.rest("It snows.") == ""
-    assert visible.shown("It snows.") == "I will look. It snows."
+    assert visible.whole("It snows.") == "I will look. It snows."
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -11,12 +11,10 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.errors import BadRequest
-from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.ledger import Ledger, find_quote
 from daemon.reconstitute.agent.context.messages import message_block
-from daemon.reconstitute.agent.context.quotes import find
-from daemon.reconstitute.agent.naming import names
 from daemon.reconstitute.agent.tools.citations import LONGEST, MOST_STATEMENTS, Checked, Checker, check
-from daemon.reconstitute.agent.tools.paths import Paths
+from daemon.reconstitute.agent.tools.paths import Paths, names
 from daemon.transcript.replay import replay
 from tests.support.stores.records import message, session, text
 
@@ -34,7 +32,7 @@ SECRET = "ghp_" + "a1B2" * 9
 @dataclass
 class Run:
     archive: Archive
-    shown: Shown
+    shown: Ledger
     paths: Paths
 
     def check(self, draft: Any) -> Checked:
@@ -58,7 +56,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
 
 @pytest.fixture
 def run(archive: Archive) -> Run:
-    shown = Shown()
+    shown = Ledger()
     for mid in SAID:
         if mid != "msg_hidden":
             block = message_block(archive, mid, 4000)
@@ -257,7 +255,7 @@ def test_a_draft_of_anything_else_is_a_problem_and_no_error(run: Run):
 
 
 def test_statements_are_checked_against_one_ledger_only(run: Run, archive: Archive):
-    made, problems = Checker(archive, Shown(), run.paths).statement(GOOD)
+    made, problems = Checker(archive, Ledger(), run.paths).statement(GOOD)
     assert made is None
     assert "was not shown to you" in problems[0]
 
@@ -302,12 +300,12 @@ QUOTES: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("quote", "said", "expected"), QUOTES)
 def test_a_quote_stands_in_a_text_but_for_space_quotation_marks_and_gaps(quote: str, said: str, expected: str):
-    assert find(quote, [said]) == expected
+    assert find_quote(quote, [said]) == expected
 
 
 def test_a_quote_stands_in_one_piece_and_not_across_two():
-    assert find("one two three four", ["one two", "three four"]) == ""
-    assert find("one two three four", ["three four", "one two three four five"]) == "one two three four"
+    assert find_quote("one two three four", ["one two", "three four"]) == ""
+    assert find_quote("one two three four", ["three four", "one two three four five"]) == "one two three four"
 
 
 # -- paths -------------------------------------------------------------------------------------------------------------

@@ -17,11 +17,9 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.context.facts import facts_block, keys
-from daemon.reconstitute.agent.context.ledger import Shown
-from daemon.reconstitute.agent.context.prompts import prompts_block
-from daemon.reconstitute.agent.pieces import Pieces
-from daemon.reconstitute.agent.tools.toolbox import Toolbox
+from daemon.reconstitute.agent.context.facts import facts_block, keys, prompts_block
+from daemon.reconstitute.agent.context.ledger import Ledger, VerifiedNotes
+from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import (
     Aftermath,
@@ -74,7 +72,10 @@ def _scope(house: Recorded) -> Scope:
 
 def _box(house: Recorded, **more: Any) -> Toolbox:
     files = Files(house.archive)
-    return Toolbox(house.archive, house.recall(), files, _scope(house), files.histories(SHOP, None), SHOP, **more)
+    return Toolbox(
+        Evidence(Holdings(house.archive, house.recall(), files), _scope(house), files.histories(SHOP, None), SHOP),
+        **more,
+    )
 
 
 def _cited(message_id: str, quote: str = "", path: str = "") -> Citation:
@@ -99,7 +100,7 @@ FACTS = Facts(
 
 
 def test_facts_are_shown_with_their_keys_and_the_messages_they_stand_on(house: Recorded) -> None:
-    text, entries = facts_block(FACTS, Pieces(house.archive, Shown()), 5000)
+    text, entries = facts_block(FACTS, VerifiedNotes(house.archive, Ledger()), 5000)
     assert set(entries) == keys(FACTS)
     for entry in (
         *FACTS.purpose,
@@ -117,8 +118,8 @@ def test_facts_are_shown_with_their_keys_and_the_messages_they_stand_on(house: R
 
 
 def test_a_quote_holds_only_in_text_that_the_facts_really_showed(house: Recorded) -> None:
-    shown = Shown()
-    facts_block(FACTS, Pieces(house.archive, shown), 5000)
+    shown = Ledger()
+    facts_block(FACTS, VerifiedNotes(house.archive, shown), 5000)
     assert shown.find("We take SQLite instead of files", "msg_0002")[0]
     assert shown.find("AssertionError: no cart", "msg_0004")[0]
     assert not shown.find("because two processes write", "msg_0002")[0], "it stands in the message, and was not shown"
@@ -131,7 +132,7 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
     many = Facts(rules=tuple(
         Rule(f"Rule {number} says a lot. " + "word " * 90, "user", "rule", number, _cited("msg_0002")) for number in range(90)
     ), open=FACTS.open)  # fmt: skip
-    text, entries = facts_block(many, Pieces(house.archive, Shown()), most)
+    text, entries = facts_block(many, VerifiedNotes(house.archive, Ledger()), most)
     assert of_text(text).most <= most
     assert len(re.findall(r"^- \[", text, re.MULTILINE)) == len(entries)
     if entries:
@@ -142,7 +143,7 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
     long = [type(sessions[0])(sessions[0].session, "T", tuple(
         type(turn)(f"msg_{number:04d}", number, number, f"prompt {number}: " + "word " * 80, turn.ending, ()) for number in range(200)
     ), ())]  # fmt: skip
-    text = prompts_block(long, Pieces(house.archive, Shown()), most)
+    text = prompts_block(long, VerifiedNotes(house.archive, Ledger()), most)
     assert of_text(text).most <= most
     found = [int(number) for number in re.findall(r"prompt (\d+):", text)]
     if found:
@@ -155,8 +156,8 @@ def test_facts_and_prompts_keep_within_their_room(house: Recorded, most: int) ->
 @pytest.mark.parametrize("most", [150, 400, 1200, 5000])
 def test_what_files_say_of_themselves_takes_no_room_from_other_facts(house: Recorded, most: int) -> None:
     own = {f"{SHOP}/f{number:03}.py": Purpose(f"Part {number}. " + "word " * 90, "docstring") for number in range(300)}
-    without, _ = facts_block(replace(FACTS, file_purposes={}), Pieces(house.archive, Shown()), most)
-    text, entries = facts_block(replace(FACTS, file_purposes=own), Pieces(house.archive, Shown()), most)
+    without, _ = facts_block(replace(FACTS, file_purposes={}), VerifiedNotes(house.archive, Ledger()), most)
+    text, entries = facts_block(replace(FACTS, file_purposes=own), VerifiedNotes(house.archive, Ledger()), most)
     assert of_text(text).most <= most
     assert set(without.splitlines()[1:-1]) <= set(text.splitlines())
     listed = sum("Part" in entry for entry in entries.values())
@@ -165,8 +166,8 @@ def test_what_files_say_of_themselves_takes_no_room_from_other_facts(house: Reco
 
 
 def test_every_prompt_is_shown_in_order_and_can_be_quoted(house: Recorded) -> None:
-    shown = Shown()
-    text = prompts_block(_scope(house).sessions, Pieces(house.archive, shown), 2000)
+    shown = Ledger()
+    text = prompts_block(_scope(house).sessions, VerifiedNotes(house.archive, shown), 2000)
     assert (
         text.index('session ses_a "Build the shop"') < text.index("message msg_0001") < text.index("message msg_0003")
     )
@@ -183,7 +184,7 @@ def test_sessions_are_listed_and_read_from_their_start(house: Recorded) -> None:
     text = box.call("read_session", {"session_id": "ses_a"})
     assert text.index("msg_0001") < text.index("msg_0002")
     assert "Messages 1 to 2 of 2" in text
-    assert box.shown.find(DECIDED, "msg_0002")[0]
+    assert box.ledger.find(DECIDED, "msg_0002")[0]
     assert "did you mean ses_a" in box.call("read_session", {"session_id": "ses_aa"})
     assert "msg_0001" not in box.call("read_session", {"session_id": "ses_a", "offset": 1})
     small = _box(house, result_bytes=700)
@@ -200,7 +201,7 @@ def test_failed_calls_and_commands_are_listed_with_their_messages(house: Recorde
     assert "pytest -q" in both
     assert "make check" in both
     assert "app.py" not in both
-    assert box.shown.find("make check", "msg_0004")[0]
+    assert box.ledger.find("make check", "msg_0004")[0]
     assert "app.py" in box.call("list_calls", {"only": "all"})
 
 
@@ -260,8 +261,8 @@ def test_a_strike_is_kept_with_the_answers_and_dropped_with_its_entry(
                     made.archive, made.recall(), Files(made.archive), tmp_path / "out",
                     who=Who(chat, "", Agent(folders=0, summaries=0)), clock=lambda: made.clock + 60 * MINUTE,
                 )  # fmt: skip
-                original = one._asked
-                one._asked = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign]
+                original = one._ask_model
+                one._ask_model = lambda *given: asked.append(original(*given)) or asked[-1]  # type: ignore[method-assign]
                 one.run(Target(SHOP))
                 return dict(asked[0].record.struck)
 

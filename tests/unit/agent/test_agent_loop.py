@@ -17,10 +17,9 @@ from daemon.chat import ModelUnavailable
 from daemon.chat.ollama import OllamaChat
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.context.token_budget import LEFT_OUT, OPENING, fit, room, total
-from daemon.reconstitute.agent.limits import Ended, Limits, Over
+from daemon.reconstitute.agent.limits import LEFT_OUT, OPENING, Ended, Limits, Over, fit, room, total
 from daemon.reconstitute.agent.loop import ANSWER, MOST_CALLS, NOT_DONE, Loop
-from daemon.reconstitute.agent.reply_cache import Cached
+from daemon.reconstitute.agent.outcomes import CachedModel
 from daemon.reconstitute.agent.trajectory import MOST_BYTES, RUNNING, WAITING, Trajectory
 from tests.support.servers.fake_ollama import FakeOllama, Turn, call
 
@@ -86,7 +85,7 @@ def run(
     model = OllamaChat(server.url, "chat", num_ctx=num_ctx, think=think)
     saved = Trajectory(archive, TARGET, QUESTION, model.name, lambda: 1_790_000_000_000)
     ticking = {"clock": clock} if clock is not None else {}
-    loop = Loop(Cached(model, archive), tools, limits or Limits(), saved, pulse=pulse, **ticking)
+    loop = Loop(CachedModel(model, archive), tools, limits or Limits(), saved, pulse=pulse, **ticking)
     try:
         return loop.run(start or START), loop, tools
     finally:

@@ -11,9 +11,8 @@ import pytest
 from daemon.archive import Archive
 from daemon.model import Hit
 from daemon.reconstitute.agent.context.blocks import Block, Origin, clean, name, utc
-from daemon.reconstitute.agent.context.ledger import Shown
-from daemon.reconstitute.agent.context.messages import message_block, message_page, quoted
-from daemon.reconstitute.agent.hits import hit_block
+from daemon.reconstitute.agent.context.ledger import Ledger
+from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page, quoted
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
 from tests.support.stores.recorded_sessions import START, Recorded, call, recorded
 
@@ -244,7 +243,7 @@ def test_the_pages_of_a_message_are_all_of_it_in_order(house: Recorded, most: in
 
 def test_the_ledger_joins_what_was_shown_of_a_message(house: Recorded):
     mid = house.say("ses_a", "user", "The original words.")
-    shown = Shown()
+    shown = Ledger()
     origin = Origin.find(house.archive, mid)
     assert origin is not None
     shown.note(origin)
@@ -263,17 +262,17 @@ def test_the_ledger_joins_what_was_shown_of_a_message(house: Recorded):
 
 
 def test_the_ledger_knows_nothing_of_other_messages(house: Recorded):
-    shown = Shown()
+    shown = Ledger()
     assert "msg_0001" not in shown
     assert shown.pieces("msg_0001") == ()
-    assert shown.near("msg_0001") == []
+    assert shown.similar("msg_0001") == []
     with pytest.raises(KeyError):
         shown.source("msg_0001", "words")
 
 
 def test_the_hashes_change_when_a_message_that_was_shown_does(house: Recorded):
     one, other = house.say("ses_a", "user", "One."), house.say("ses_a", "user", "Other.")
-    shown = Shown()
+    shown = Ledger()
     shown.add(_block(house.archive, one))
     before = shown.hashes(house.archive)
     assert list(before) == [one]

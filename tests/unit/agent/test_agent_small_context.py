@@ -12,10 +12,9 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.context.evidence import budget
-from daemon.reconstitute.agent.context.token_budget import room
-from daemon.reconstitute.agent.limits import Ended
-from daemon.reconstitute.agent.outcomes import Kept
+from daemon.reconstitute.agent.limits import Ended, room
+from daemon.reconstitute.agent.outcomes import OutcomeStore
+from daemon.reconstitute.agent.single_question import evidence_budget
 from daemon.reconstitute.questions import CODE
 from tests.support.servers.evident_model import EvidentModel
 from tests.support.servers.fake_ollama import FakeOllama
@@ -43,13 +42,13 @@ def test_a_model_with_a_small_context_is_asked_every_question(tokens: int, tmp_p
                 who=Who(chat, "", Agent(folders=0)), clock=lambda: made.clock + 60 * MINUTE,
             )  # fmt: skip
             assert run.run(Target(SHOP))["model_calls"] >= len(CODE)
-        kept = Kept(made.archive, SHOP, "")
+        kept = OutcomeStore(made.archive, SHOP, "")
         outcomes = [kept.get(question.id) for question in CODE]
     assert [outcome.ended for outcome in outcomes if outcome is not None] == [Ended.ANSWERED] * len(CODE)
 
 
 def test_excerpts_have_more_room_in_a_larger_context_and_none_where_nothing_fits() -> None:
-    sizes = [budget(room(tokens)) for tokens in (2048, 4096, 8192, 16384, 65_536, 1_048_576)]
+    sizes = [evidence_budget(room(tokens)) for tokens in (2048, 4096, 8192, 16384, 65_536, 1_048_576)]
     assert sizes[0] == 0
     assert sizes == sorted(sizes)
     assert sizes[-1] == 20_000

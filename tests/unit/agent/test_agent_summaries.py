@@ -16,7 +16,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who, answer
-from daemon.reconstitute.agent.all_questions import Rounds
+from daemon.reconstitute.agent.all_questions import AllQuestions
 from daemon.reconstitute.answer import Record
 from tests.support.servers.evident_model import EvidentModel, Said
 from tests.support.servers.fake_ollama import FakeOllama
@@ -79,14 +79,14 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
             )  # fmt: skip
         made.index()
         house = House(made, server, tmp_path / "out")
-        ask = Rounds.ask
+        ask = AllQuestions.ask
 
-        def kept(self: Rounds, case: Any) -> Any:
+        def kept(self: AllQuestions, case: Any) -> Any:
             asked = ask(self, case)
             house.records.append(asked.record)
             return asked
 
-        monkeypatch.setattr(Rounds, "ask", kept)
+        monkeypatch.setattr(AllQuestions, "ask", kept)
         yield house
 
 

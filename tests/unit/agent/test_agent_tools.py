@@ -15,12 +15,12 @@ from daemon.errors import ArchiveCorrupt, IndexBroken, ModelUnavailable
 from daemon.files import Files
 from daemon.opencode.discover import Sources
 from daemon.reconstitute.agent.context.blocks import utc
-from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.notes import Notes
-from daemon.reconstitute.agent.outcomes import Kept, Outcome
+from daemon.reconstitute.agent.outcomes import Outcome, OutcomeStore
+from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
 from daemon.reconstitute.agent.tools.schemas import TOOLS
-from daemon.reconstitute.agent.tools.toolbox import Toolbox
 from daemon.reconstitute.answer import Answer, Source, Statement
 from daemon.reconstitute.scope import collect
 from tests.support.stores.intake import intake_of
@@ -75,11 +75,21 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         yield made
 
 
-def _box(house: Recorded, target: str = SHOP, *, recall: Any = None, moment: int | None = None, **more: Any) -> Toolbox:
+def _box(
+    house: Recorded,
+    target: str = SHOP,
+    *,
+    recall: Any = None,
+    notes: Notes | None = None,
+    moment: int | None = None,
+    ledger: Ledger | None = None,
+    **more: Any,
+) -> Toolbox:
     files = Files(house.archive)
     histories = files.histories(target, moment)
     scope = collect(house.archive, house.recall(), target, histories, moment)
-    return Toolbox(house.archive, recall or house.recall(), files, scope, histories, target, moment=moment, **more)
+    holdings = Holdings(house.archive, recall or house.recall(), files, notes)
+    return Toolbox(Evidence(holdings, scope, histories, target, moment, Ledger() if ledger is None else ledger), **more)
 
 
 @pytest.fixture
@@ -127,19 +137,19 @@ def test_every_schema_has_a_tool_that_does_it(box: Toolbox):
 def test_search_finds_in_the_sessions_of_the_folder_and_everywhere_only_when_asked(box: Toolbox):
     found = box.call("search_sessions", {"query": "cart Redis"})
     assert "message msg_0001" in found
-    assert "msg_0001" in box.shown
-    assert "keep the cart in redis" in box.shown.text("msg_0001").lower()
+    assert "msg_0001" in box.ledger
+    assert "keep the cart in redis" in box.ledger.text("msg_0001").lower()
     assert "msg_0007" not in box.call("search_sessions", {"query": "kitchen recipes Postgres"})
-    assert "msg_0007" not in box.shown
+    assert "msg_0007" not in box.ledger
     assert "message msg_0007" in box.call("search_sessions", {"query": "kitchen recipes Postgres", "everywhere": "yes"})
-    assert "msg_0007" in box.shown
+    assert "msg_0007" in box.ledger
 
 
 def test_a_session_s_title_is_shown_and_is_no_words_of_its_first_message(house: Recorded, box: Toolbox):
     found = box.call("search_sessions", {"query": "Build the shop"})
     assert "Build the shop" in found
-    assert "msg_0001" in box.shown
-    assert all("Build the shop" not in piece for piece in box.shown.pieces("msg_0001"))
+    assert "msg_0001" in box.ledger
+    assert all("Build the shop" not in piece for piece in box.ledger.pieces("msg_0001"))
     entry = {"text": "It was to be built.", "message_ids": ["msg_0001"], "quote": "Build the shop"}
     assert "does not stand" in box.call("add_note", entry)
 
@@ -187,20 +197,20 @@ def test_a_damaged_archive_is_no_observation(house: Recorded):
 def test_a_message_is_read_by_its_id(box: Toolbox, written: str):
     text = box.call("read_message", {"message_id": written})
     assert "I will write src/cart.py now" in text
-    assert "CART = redis.Redis()" in box.shown.text("msg_0002")
+    assert "CART = redis.Redis()" in box.ledger.text("msg_0002")
 
 
 def test_a_message_that_is_not_there_is_answered_with_ids_that_are(box: Toolbox):
     assert "search_sessions gives ids" in box.call("read_message", {"message_id": "msg_0099"})
     box.call("read_message", {"message_id": "msg_0001"})
     assert "ids that were shown: msg_0001" in box.call("read_message", {"message_id": "msg_0099"})
-    assert "msg_0099" not in box.shown
+    assert "msg_0099" not in box.ledger
 
 
 def test_context_is_the_messages_around_one(box: Toolbox):
     text = box.call("read_context", {"message_id": "msg_0003", "before": 1, "after": "1"})
     assert re.findall(r"^message (\S+)", text, re.MULTILINE) == ["msg_0002", "msg_0003", "msg_0004"]
-    assert list(box.shown) == ["msg_0002", "msg_0003", "msg_0004"]
+    assert list(box.ledger) == ["msg_0002", "msg_0003", "msg_0004"]
     assert SECRET not in text
 
 
@@ -218,7 +228,7 @@ def test_a_file_is_read_as_it_was_recovered(box: Toolbox):
     now = box.call("read_file", {"path": "src/cart.py"})
     assert "CART = redis.Redis(db=3)" in now
     assert "| proven | as of" in now
-    assert "msg_0003" in box.shown
+    assert "msg_0003" in box.ledger
     gone = box.call("read_file", {"path": "old.txt"})
     assert "gone soon" in gone
     assert "deleted later" in gone
@@ -273,8 +283,8 @@ def test_a_history_tells_every_revision_and_names_its_messages(box: Toolbox):
     text = box.call("file_history", {"path": "src/cart.py"})
     lines = [line for line in text.split("\n") if "| message msg_" in line]
     assert [line.rsplit(" ", 1)[-1] for line in lines] == ["msg_0003", "msg_0002"]
-    assert list(box.shown) == ["msg_0003", "msg_0002"]
-    assert box.shown.text("msg_0002") == ""  # named, and nothing of its words shown
+    assert list(box.ledger) == ["msg_0003", "msg_0002"]
+    assert box.ledger.text("msg_0002") == ""  # named, and nothing of its words shown
     assert "is a folder" in box.call("file_history", {"path": "src"})
     assert "did you mean 'src/cart.py'?" in box.call("file_history", {"path": "cart.py"})
 
@@ -284,7 +294,7 @@ def test_a_file_that_was_read_can_be_quoted_from_the_message_that_left_it(house:
     said = {"text": "The cart is the third database.", "message_ids": ["msg_0003"], "quote": "CART = redis.Redis(db=3)"}
     assert "was not shown" in box.call("add_note", said)
     box.call("read_file", {"path": "src/cart.py"})
-    assert box.shown.text("msg_0003") == ""  # the edit itself made one line of it only
+    assert box.ledger.text("msg_0003") == ""  # the edit itself made one line of it only
     assert "does not stand" in box.call("add_note", said | {"quote": "CART = redis.Redis()"})
     assert box.call("add_note", said) == "Kept."
     assert [source.path for source in box.notes[0].sources] == [f"{SHOP}/src/cart.py"]
@@ -300,7 +310,7 @@ def test_nothing_later_than_the_moment_is_shown(house: Recorded):
     assert "msg_0003" not in box.call("read_context", {"message_id": "msg_0002", "after": 5})
     assert "msg_0004" not in box.call("search_sessions", {"query": "token instructions", "everywhere": True})
     assert "old.txt" not in box.call("list_files", {})
-    assert set(box.shown) <= {"msg_0001", "msg_0002"}
+    assert set(box.ledger) <= {"msg_0001", "msg_0002"}
 
 
 def test_recorded_text_stands_in_blocks_only_and_redacted(box: Toolbox):
@@ -342,9 +352,9 @@ def notes(house: Recorded) -> Notes:
 
     recipes = Statement("Recipes belong in Postgres.", "They are many.", (source("msg_0007"), source("msg_0008")))
     menu = Statement(FORGED, "", (source("msg_0008"),), (f"{KITCHEN}/menu.md",))
-    Kept(house.archive, KITCHEN, "").put(outcome("decisions", recipes, descriptions={menu.paths[0]: menu}))
+    OutcomeStore(house.archive, KITCHEN, "").put(outcome("decisions", recipes, descriptions={menu.paths[0]: menu}))
     carts = Statement("Carts belong in Redis.", f"The token is {SECRET}.", (source("msg_0001"),))
-    Kept(house.archive, SHOP, "").put(outcome("decisions", carts))
+    OutcomeStore(house.archive, SHOP, "").put(outcome("decisions", carts))
     made = Notes(house.archive, lambda: house.vectors.notes, house.embedder)
     assert made.fill(lambda _event: None) == []
     return made
@@ -376,7 +386,7 @@ def test_a_note_is_no_source_until_its_messages_were_read(house: Recorded, notes
     box = _box(house, notes=notes)
     said = box.call("search_notes", {"query": "recipes belong in Postgres"})
     assert "msg_0007" in said
-    assert len(box.shown) == 0
+    assert len(box.ledger) == 0
     entry = {"text": "Recipes belong in Postgres.", "message_ids": ["msg_0007"], "quote": QUOTE_7}
     assert "message msg_0007 was not shown to you; call read_message with it" in box.call("add_note", entry)
     box.call("read_message", {"message_id": "msg_0007"})
@@ -667,10 +677,10 @@ def test_a_model_may_give_up(box: Toolbox):
 
 
 def test_the_opening_counts_as_shown(house: Recorded):
-    shown = Shown()
-    before = _box(house, shown=shown)
+    ledger = Ledger()
+    before = _box(house, ledger=ledger)
     before.call("read_message", {"message_id": "msg_0001"})
-    box = _box(house, shown=shown)
+    box = _box(house, ledger=ledger)
     assert box.call("answer_question", {"statements": [GOOD]}) == "Accepted: 1 statement."
 
 
@@ -718,11 +728,11 @@ def test_over_real_sessions_every_file_and_message_can_be_shown_and_quoted(any_s
                     "read_message", {"message_id": message_id}
                 )
         quoted = 0
-        for message_id in list(box.shown)[:40]:
-            words = " ".join(box.shown.text(message_id).split("\n")[0].split()[:8])
+        for message_id in list(box.ledger)[:40]:
+            words = " ".join(box.ledger.text(message_id).split("\n")[0].split()[:8])
             if len(re.findall(r"[^\W_]+", words)) >= 3:
                 entry = {"text": f"So {message_id} says.", "message_ids": [message_id], "quote": words}
                 assert box.call("add_note", entry) == "Kept."
                 quoted += 1
         assert quoted == len(box.notes) >= 5
-        assert first in box.shown
+        assert first in box.ledger

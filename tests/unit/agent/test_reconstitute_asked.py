@@ -17,7 +17,7 @@ from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.outcomes import OUTDATED, Kept
+from daemon.reconstitute.agent.outcomes import OUTDATED, OutcomeStore
 from tests.support.servers.evident_model import EvidentModel, Said
 from tests.support.servers.fake_ollama import FakeOllama, call
 from tests.support.stores.recorded_sessions import MINUTE, Recorded, recorded
@@ -408,7 +408,7 @@ def test_a_description_that_newer_evidence_may_have_overtaken_says_so(house: Hou
 def test_statements_without_a_quote_of_an_older_version_are_dropped(house: House):
     """Version 0.1 also kept statements that only named a message; without a model nothing else would replace them."""
     house.run()
-    kept = Kept(house.made.archive, SHOP, "")
+    kept = OutcomeStore(house.made.archive, SHOP, "")
     for name in house.made.archive.target_names(SHOP, "question:"):
         outcome = house.made.archive.target_get(SHOP, name)
         for said in outcome["answer"]["statements"]:

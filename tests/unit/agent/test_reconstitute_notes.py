@@ -24,10 +24,9 @@ from daemon.index.semantic import Semantic
 from daemon.ingest import Upkeep
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.notes import Notes
-from daemon.reconstitute.agent.outcomes import Kept, Outcome
+from daemon.reconstitute.agent.notes import Note, Notes, notes_of
+from daemon.reconstitute.agent.outcomes import Outcome, OutcomeStore
 from daemon.reconstitute.answer import Answer, Source, Statement
-from daemon.reconstitute.note import Note, notes_of
 from tests.support.servers.evident_model import EvidentModel, Said
 from tests.support.servers.fake_ollama import FakeOllama
 from tests.support.servers.fake_ollama import call as chat_call
@@ -88,7 +87,7 @@ class House:
 
     def put(self, target: str, *outcomes: Outcome, moment: str = "") -> None:
         for each in outcomes:
-            Kept(self.archive, target, moment).put(each)
+            OutcomeStore(self.archive, target, moment).put(each)
 
     def notes(self, index: Any = ..., embedder: Embedder | None = None, archive: Archive | None = None) -> Notes:
         used = (lambda: self.semantic.notes) if index is ... else (lambda: index)
@@ -271,7 +270,7 @@ def test_upkeep_hands_over_notes_that_are_refilled_when_the_index_was_parked(hou
     house.put(SHOP, outcome("why", "The cart lives in Redis."))
     upkeep = Upkeep(
         house.archive, house.root / "index", chroma="embedded", choose=lambda: (house.embedder, "chosen"),
-        say=lambda _what, _message: None, indexed_kb=64, embedded_kb=4, batch=4,
+        on_event=lambda _what, _message: None, indexed_kb=64, embedded_kb=4, batch=4,
     )  # fmt: skip
     with closing(upkeep):
         notes = Notes(house.archive, lambda: upkeep.notes, house.embedder)
@@ -321,7 +320,7 @@ def test_archives_that_share_an_index_leave_each_other_s_notes_alone(house: Hous
     house.put(SHOP, outcome("why", "The cart lives in Redis."))
     house.notes().fill(nothing)
     with Archive(tmp_path / "other") as other:
-        Kept(other, SHOP, "").put(outcome("why", "The cart lives in a shed."))
+        OutcomeStore(other, SHOP, "").put(outcome("why", "The cart lives in a shed."))
         theirs = house.notes(archive=other)
         house.semantic.notes.is_whole = False
         assert theirs.fill(nothing) == []

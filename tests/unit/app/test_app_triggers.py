@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.app import jobs as jobs_module
-from daemon.publish.edits import SLACK_NS
-from daemon.publish.notes import CLOSE
+from daemon.publish.edits import CLOSE, SLACK_NS
 from tests.e2e.talk import Talk
 from tests.support.stores.make_opencode import JsonStore, session
 from tests.unit.app.test_app_jobs import Jobs

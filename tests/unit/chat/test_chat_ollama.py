@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, ToolCall
 from daemon.chat.ollama import OllamaChat, ToolsRefused
-from daemon.chat.ollama_reply import Received, without_thinking
+from daemon.chat.ollama_reply import StreamedReply, without_thinking
 from daemon.chat.tokens import of_chat, of_text
 from tests.support.servers.fake_ollama import DIGEST, FakeOllama, Turn, call
 from tests.support.servers.fake_ollama import tokens as fake_tokens
@@ -430,8 +430,8 @@ JSON = st.recursive(
 
 @given(message=st.dictionaries(st.sampled_from(["content", "thinking", "tool_calls", "role", "x"]), JSON))
 def test_whatever_shape_a_message_has_it_is_a_reply_that_can_be_sent_on_or_a_bad_one(message):
-    received = Received()
-    received.take({"message": message, "done": True, "done_reason": "stop"}, None)
+    received = StreamedReply()
+    received.feed({"message": message, "done": True, "done_reason": "stop"}, None)
     try:
         reply = received.reply(with_tools=True)
     except BadReply:

@@ -11,7 +11,7 @@ import pytest
 
 from daemon import records
 from daemon.archive import Archive
-from daemon.exports import Export, form
+from daemon.exports import Export, content
 from daemon.exports.stream import export
 from daemon.model import Part
 from daemon.opencode.discover import Sources
@@ -80,7 +80,7 @@ def test_every_message_and_part_of_a_sample_archive_is_in_the_export(any_sample:
         assert [part.id for part in message.parts if not is_told(part, entry)] == []
         assert entry["tokens"] == message.data.get("tokens")
         if message.id not in truth.removed:
-            assert (entry["role"], entry["timestamp"]) == (message.role, form.iso(message.created))
+            assert (entry["role"], entry["timestamp"]) == (message.role, content.iso(message.created))
             assert "deleted" not in entry
         elif any_sample.name == "json":
             assert entry["deleted"]
@@ -95,7 +95,7 @@ def test_a_session_that_was_deleted_at_the_source_is_there_and_marked_and_can_be
     batch.forget_session_source(gone, "test", START)
     house.archive.commit(batch)
     kept, lost = lines(house.archive)
-    assert (kept["deleted"], lost["deleted"]) == (None, form.iso(START))
+    assert (kept["deleted"], lost["deleted"]) == (None, content.iso(START))
     assert [entry.get("deleted") is not None for entry in kept["messages"]] == [False, True]
     (kept,) = lines(house.archive, deleted=False)
     assert [entry["content"] for entry in kept["messages"]] == ["one"]
@@ -221,7 +221,7 @@ def test_an_attachment_is_named_and_its_bytes_come_with_full_results(house: Reco
     ],
 )
 def test_a_value_is_one_line_of_valid_json(value: Any, line: str) -> None:
-    assert form.line(value) == line
+    assert content.line(value) == line
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_value_is_one_line_of_valid_json(value: Any, line: str) -> None:
     ],
 )
 def test_a_time_is_iso_as_javascript_writes_it_and_null_where_there_is_none(ms: int | None, text: str | None) -> None:
-    assert form.iso(ms) == text
+    assert content.iso(ms) == text
 
 
 def test_what_is_nested_too_deep_to_be_walked_loses_its_secrets_and_keeps_its_frame() -> None:
@@ -248,8 +248,8 @@ def test_what_is_nested_too_deep_to_be_walked_loses_its_secrets_and_keeps_its_fr
     shown = redact_value([{"function": {"name": "f", "arguments": {"x": deep, "password": "Tr0ub4dor-and-3"}}}])
     arguments = shown[0]["function"]["arguments"]
     assert shown[0]["function"]["name"] == "f"
-    assert secret not in form.line(shown)
-    assert "REDACTED" in form.line(arguments["x"])
+    assert secret not in content.line(shown)
+    assert "REDACTED" in content.line(arguments["x"])
     assert "Tr0ub4dor" not in arguments["password"]
 
 

@@ -83,7 +83,7 @@ class House:
             self.root / "index",
             chroma="embedded",
             choose=lambda: (chosen, "chosen"),
-            say=lambda what, message: self.said.append(f"{what}: {message}"),
+            on_event=lambda what, message: self.said.append(f"{what}: {message}"),
             indexed_kb=64,
             embedded_kb=4,
             batch=4,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.reconstitute.pages.content import MOST_BESIDE, MOST_SHOWN
+from daemon.reconstitute.pages.file import MOST_BESIDE, MOST_SHOWN
 from daemon.reconstitute.pages.layout import Layout
 from daemon.reconstitute.recover import State
 from tests.support.pages.markup import links

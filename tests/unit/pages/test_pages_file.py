@@ -20,11 +20,9 @@ from daemon.files.states import file_history
 from daemon.model import Operation, Page
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.values import Facts, Purpose  # fmt: skip
-from daemon.reconstitute.pages.content import MOST_SHOWN
-from daemon.reconstitute.pages.diffs import MOST_LINES, MOST_READ, Diffs
 from daemon.reconstitute.pages.environment import environment
-from daemon.reconstitute.pages.file.history import MOST_ENTRIES
-from daemon.reconstitute.pages.file.page import MOST_UNFOLDED, FilePages
+from daemon.reconstitute.pages.file import MOST_SHOWN, MOST_UNFOLDED, FilePages
+from daemon.reconstitute.pages.file.history import MOST_ENTRIES, MOST_LINES, MOST_READ, Diffs
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import MEANING, Recovered, State, recover

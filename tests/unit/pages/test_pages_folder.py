@@ -27,14 +27,13 @@ from daemon.reconstitute.facts.values import (
     Standing,
     key,
 )
-from daemon.reconstitute.pages import plan, render
-from daemon.reconstitute.pages.asked import Asked, Superseded
+from daemon.reconstitute.pages import Renderer, plan
+from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.folder.overview import known, unlisted
-from daemon.reconstitute.pages.folder.page import MOST_BYTES
-from daemon.reconstitute.pages.folder.timeline import picture
+from daemon.reconstitute.pages.folder.timeline import Asked, Superseded, picture
 from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.layout import Transcripts
 from daemon.reconstitute.pages.material import Material
-from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.recover import State
 from tests.support.pages.markup import PAYLOADS, kinds, parse
 from tests.support.pages.page_material import AT, DAY, ROOT, file, material, pages, record, source, statement
@@ -289,7 +288,7 @@ def test_a_turn_that_was_taken_back_says_how_far_and_what_was_left():
     one = told(1, "One", turn(1, "Change both.", taken_back=True, in_part=True, kept=(f"{ROOT}/a.py",)))
     made = rich(Facts((one,)), [])
     assert "“Change both.” (**taken back in part**; its files were left as they were)" in front(made)
-    (logged,) = render.Renderer(made, 10).entry("home/dev/shop").log
+    (logged,) = Renderer(made, 10).entry("home/dev/shop").log
     assert logged.came == "in part taken back (its files were left as they were)"
 
 
@@ -303,7 +302,7 @@ def test_a_session_that_names_itself_as_its_parent_is_told_once():
 def test_sessions_that_name_each_other_as_parents_are_told():
     one, two = told(1, "One", turn(1, "x"), parent=2), told(2, "Two", turn(2, "y"), parent=1)
     made = rich(Facts((one, two)), [])
-    assert [each.title for each in render.Renderer(made, 10).entry("shop").log] == ["One", "Two"]
+    assert [each.title for each in Renderer(made, 10).entry("shop").log] == ["One", "Two"]
     top = front(made)
     assert "[One]" in top
     assert "[Two]" in top
@@ -484,7 +483,7 @@ def test_what_is_left_open_is_told_there_and_not_as_a_failure_too(points: list[O
 
 def source_of(made: Material) -> list[str]:
     """The lines of the front page as they are written, with the footnotes' own labels."""
-    return next(page.text for page in render.Renderer(made, 5000).pages() if page.path == "README.md").splitlines()
+    return next(page.text for page in Renderer(made, 5000).pages() if page.path == "README.md").splitlines()
 
 
 def test_each_footnote_is_defined_once_and_the_oldest_stands_first():

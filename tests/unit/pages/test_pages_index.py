@@ -13,9 +13,9 @@ from daemon.model import Page
 from daemon.publish import MANIFEST, publish
 from daemon.reconstitute.answer import OUTDATED
 from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.changes import Logged, Summary, page
 from daemon.reconstitute.pages.index import Entry, from_json, index, publish_index, to_json
-from daemon.reconstitute.pages.render import Renderer
 from tests.support.pages.markup import PAYLOADS, kinds, links, parse
 from tests.support.pages.page_material import (
     AT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.model import Target
-from daemon.reconstitute.questions import CODE, DOCUMENTS, of, own
+from daemon.reconstitute.questions import CODE, DOCUMENTS, of_target, own
 
 TARGET = Target("/home/dev/x")
 
@@ -23,12 +23,12 @@ TARGET = Target("/home/dev/x")
     ],
 )
 def test_a_folder_of_documents_is_asked_about_documents(paths: list[str], asked):
-    assert of(TARGET, paths) == asked
-    assert of(TARGET, reversed(paths)) == asked
+    assert of_target(TARGET, paths) == asked
+    assert of_target(TARGET, reversed(paths)) == asked
 
 
 def test_a_persons_questions_come_last_each_once():
-    found = of(Target("/x", ("Why?", " Why? ", "", "How?")), ["a.md"])
+    found = of_target(Target("/x", ("Why?", " Why? ", "", "How?")), ["a.md"])
     assert [one.heading for one in found[len(DOCUMENTS) :]] == ["Why?", "How?"]
 
 

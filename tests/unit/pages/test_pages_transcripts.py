@@ -11,8 +11,8 @@ from daemon.model import Session
 from daemon.reconstitute.answer import NOTHING
 from daemon.reconstitute.facts.session_values import Citation, Ending, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Facts, OpenKind, OpenPoint
+from daemon.reconstitute.pages.layout import MOST_WEIGHT, Transcripts, cited_sessions, divided, slug
 from daemon.reconstitute.pages.plan import Plan
-from daemon.reconstitute.pages.transcripts import MOST_WEIGHT, Transcripts, cited_sessions, divided, slug
 
 NOON = 1_795_262_400_000  # 21 Nov 2026, 12:00 UTC
 DAY = 86_400_000

@@ -14,7 +14,7 @@ from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.model import Operation
 from daemon.moments import written
-from daemon.reconstitute.pages.file.page import restore_command
+from daemon.reconstitute.pages.file import restore_command
 from daemon.reconstitute.recover import Recovered, State, recover
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 

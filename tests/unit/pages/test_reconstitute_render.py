@@ -14,8 +14,8 @@ from daemon.files.disk import Disk
 from daemon.files.fragments import Fragments, Run
 from daemon.model import Operation
 from daemon.reconstitute.facts import Facts
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.folder.files_table import MOST_ROWS
-from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.pages.statements import NOT_FOUND
 from daemon.reconstitute.passages import NOTHING
 from daemon.reconstitute.recover import Recovered, State

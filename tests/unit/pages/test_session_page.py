@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon.publish import publish
-from daemon.publish.notes import CLOSE
+from daemon.publish.edits import CLOSE
 from daemon.reconstitute.answer import Source, Statement
 from daemon.reconstitute.facts.session_values import Citation, FileChange, TakenBack, TestRun
 from daemon.reconstitute.pages.session.messages import Messages

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from daemon.errors import OutputRefused
 from daemon.model import Page
 from daemon.publish import MANIFEST, names, publish, recover
-from daemon.publish.notes import composed, signature
+from daemon.publish.edits import composed, signature
 
 HOSTILE = Path(__file__).parents[2] / "hostile"
 TREE = "home/u/app"

@@ -12,7 +12,7 @@ import pytest
 from daemon.errors import OutputRefused
 from daemon.model import Page
 from daemon.publish import MANIFEST, Published, publish
-from daemon.publish.notes import CLOSE, OPEN, composed
+from daemon.publish.edits import CLOSE, OPEN, composed
 
 TREE = "home/u/app"
 MINE = b"\nMy own words.\n"

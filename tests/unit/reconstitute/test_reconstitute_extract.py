@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from daemon.model import Kind, Session
 from daemon.reconstitute import questions
 from daemon.reconstitute.facts.session_values import Ending, Reply, SessionFacts, Turn
-from daemon.reconstitute.passages import CLOSEST, NOTHING, Extractor, Passage, passages, split
+from daemon.reconstitute.passages import CLOSEST, NOTHING, Extractor, Passage, passages_of, split
 
 
 def _said(text: str, kind: str = Kind.ANSWER, mid: str = "", at: int = 1000) -> Passage:
@@ -33,7 +33,7 @@ def test_what_was_said_is_what_quotations_come_from():
         Turn("msg_4", 3000, 3900, "Review the press for me.", Ending.ANSWERED, ("msg_4",), is_command=True),
     )  # fmt: skip
     session = Session("ses_1", "", "/x", "Press", 1, 2, b"{}")
-    said = list(passages([SessionFacts(session, "Press", turns, (), copied=1)]))
+    said = list(passages_of([SessionFacts(session, "Press", turns, (), copied=1)]))
     assert [(one.kind, one.message_id, one.text) for one in said] == [
         (Kind.PROMPT, "msg_2", "Use the large press."),
         (Kind.ANSWER, "msg_3", "The large press it is."),

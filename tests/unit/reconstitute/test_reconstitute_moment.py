@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.reconstitute.moment import tree_suffix
+from daemon.reconstitute.output import tree_suffix
 
 
 def test_an_earlier_state_is_called_by_its_moment_in_utc():

@@ -16,7 +16,7 @@ from daemon.model import Json, Target
 from daemon.moments import written
 from daemon.opencode.discover import Sources
 from daemon.reconstitute import Reconstitution
-from daemon.reconstitute.moment import tree_suffix
+from daemon.reconstitute.output import tree_suffix
 from tests.support.pages.markup import links, parse
 from tests.support.pages.page_links import broken
 from tests.support.stores.intake import intake_of

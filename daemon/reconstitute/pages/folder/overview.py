@@ -18,7 +18,7 @@ from daemon.reconstitute.facts.shell import COULD_NOT_RUN, spellings
 from daemon.reconstitute.facts.values import Aftermath, Command, Facts, Purpose, Script, Standing
 from daemon.reconstitute.pages.folder.fact_lists import Entries
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 

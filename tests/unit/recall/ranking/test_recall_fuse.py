@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.ranking.fuse import TOO_COMMON, Facts, Fused, fuse, meaning, semantic_weight
+from daemon.recall.ranking.fuse import Facts, Fused, fuse, meaning, semantic_weight
+from daemon.recall.ranking.weights import COMMON_NAME
 
 FACTS = Facts(1000, {"quay": 3, "crane": 5, "moved": 200})
 
@@ -128,7 +129,7 @@ def test_only_names_that_nearly_all_texts_have_speak_of_themselves_in_the_meanin
 
 
 def test_a_name_counts_as_common_from_its_share_of_the_texts():
-    rare = Facts(1000, {"Anna": int(1000 * TOO_COMMON)})
+    rare = Facts(1000, {"Anna": int(1000 * COMMON_NAME)})
     assert meaning("what did Anna paint", rare) == "what did Anna paint"
     assert meaning("what did Anna paint", Facts(0, {})) == "what did Anna paint"
 

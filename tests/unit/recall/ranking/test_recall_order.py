@@ -222,3 +222,12 @@ def test_the_first_finds_of_messages_fall_and_so_do_the_parts_of_each(told, quer
     firsts = [scores[0] for scores in by_message.values()]
     assert firsts == sorted(firsts, reverse=True)
     assert all(scores == sorted(scores, reverse=True) for scores in by_message.values())
+
+
+def test_what_is_only_far_off_in_meaning_is_no_result_unless_it_has_the_words():
+    def near(scores: dict[str, float], *by_words: str) -> set[str]:
+        meaning = [Match(message_id, score) for message_id, score in scores.items()]
+        return Found({"semantic": meaning, "lexical": [Match(message_id, 1.0) for message_id in by_words]}).near()
+
+    assert near({"near": 0.6, "so-so": 0.28, "words": 0.05}, "words", "other") == {"near", "words"}
+    assert near({"unrelated": 0.2}) == set()

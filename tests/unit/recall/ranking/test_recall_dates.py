@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.query.dates import MONTH, Asked, asked, nearness
+from daemon.recall.ranking.dates import Asked, asked, nearness
+from daemon.recall.ranking.weights import MONTH
 
 
 @pytest.mark.parametrize(

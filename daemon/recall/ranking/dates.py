@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-MONTH = 0.5
-"""What a message of a month that is asked for counts, beside one of a day that is asked for."""
-AFTER = (0.6, 0.4, 0.4)
-"""The same for a message of the next days."""
+from daemon.recall.ranking.weights import DAYS_AFTER, MONTH
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -60,7 +57,7 @@ class Asked:
         """1 for the day itself, less for the days after it and for any of the month, 0 for all else."""
         if self.day is None:
             return MONTH if made.month == self.month and self.year in {None, made.year} else 0.0
-        for days, nearness in enumerate((1.0, *AFTER)):
+        for days, nearness in enumerate((1.0, *DAYS_AFTER)):
             told = made - timedelta(days=days)
             if (told.month, told.day) == (self.month, self.day) and self.year in {None, told.year}:
                 return nearness
