@@ -1,4 +1,4 @@
-"""The clock inside an OpenCode id (formats section 2, IDs).
+"""The clock inside an OpenCode id (opencode-formats.md, Directory).
 
 ``<prefix>_`` + 12 hex digits + 14 base-62 characters; the hex digits are the low 48 bits of ``ms * 4096 + counter``,
 inverted for sessions. 36 bits of milliseconds remain, so the clock wraps every 795 days, last on 2026-08-14: ids tell a

@@ -180,7 +180,7 @@ def large_part(read: Callable[[], bytes], message_id: str, session_id: str) -> P
 
 
 def message(raw: bytes, parts: Sequence[Part] = (), session_id: str = "") -> Message:
-    """A message record (formats section 3).
+    """A message record (opencode-formats.md, Records).
 
     Raises:
         BadRecord: not an object, or without id or role.

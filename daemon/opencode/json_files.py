@@ -1,4 +1,5 @@
-"""OpenCode's JSON files, read while OpenCode may be writing them (formats section 5, docs/reliability.md, S3).
+"""OpenCode's JSON files, read while OpenCode may be writing them (opencode-formats.md, Writing, docs/reliability.md,
+S3).
 
 Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
 one: a file that does not parse and is young is being written, not bad. No link is followed, nothing large is read.

@@ -1,4 +1,6 @@
-"""Tool outputs too long for their record, which OpenCode writes to files in ``tool-output`` (formats section 4)."""
+"""Tool outputs too long for their record, which OpenCode writes to files in ``tool-output`` (opencode-formats.md,
+Snapshots).
+"""
 
 from __future__ import annotations
 
