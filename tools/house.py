@@ -131,7 +131,7 @@ def taking_part(words: list[str]) -> set[str]:
     threading.setprofile(note)
     sys.setprofile(note)
     try:
-        with redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
             code = reconstitute(words)
     finally:
         sys.setprofile(None)
