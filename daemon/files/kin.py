@@ -12,6 +12,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.files.end_states import View
 from daemon.files.trees import is_beneath
+from daemon.hints import hint
 
 _MOST = 5
 _LEAST_ALIKE = 3
@@ -35,7 +36,7 @@ def hints(archive: Archive, view: View, prefix: str) -> list[str]:
         if alike >= _LEAST_ALIKE and alike >= _SHARE * min(len(own), len(theirs)):
             found[other] = f"holds {alike} of the same files"
     return [
-        f"{other} {why}; if it is the same folder under another name, join them: reconstitute alias {other} {prefix}"
+        f"{other} {why}; if it is the same folder under another name, join them: {hint('alias', old=other, new=prefix)}"
         for other, why in sorted(found.items())[:_MOST]
         if other not in known
     ]
