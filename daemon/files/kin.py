@@ -1,7 +1,7 @@
 """Which folders belong together: a project that was renamed, moved or cloned has the same id, or the same files.
 
 It only tells; `reconstitute alias` joins. A project's id is the hash of its repository's first commit, which a clone
-shares and a rename keeps (formats section 2).
+shares and a rename keeps (opencode-formats.md, Directory).
 """
 
 from __future__ import annotations
