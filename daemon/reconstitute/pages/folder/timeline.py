@@ -16,10 +16,10 @@ from daemon import markdown
 from daemon.display import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import session_result, shell
+from daemon.reconstitute.facts.session.file_changes import ChangedFolder, in_few_entries
 from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Rule
-from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.pages.statements import sentence
@@ -52,13 +52,13 @@ class Superseded:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules: dict[str, list[Rule]] = {}
         for rule in rules:
-            if rule.standing and rule.who == "user":
+            if rule.invalid_because and rule.who == "user":
                 self._rules.setdefault(rule.citation.message_id, []).append(rule)
 
     def mark(self, message_id: str, text: str, shown: str) -> str:
         """`` (**replaced later**)``, what became of the statements of a prompt as far as they are `shown` of `text`."""
         over = [rule for rule in self._rules.get(message_id, ()) if rule.text in shown]
-        heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
+        heads = dict.fromkeys(rule.invalid_because.partition(":")[0].strip() for rule in over)
         is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
         said = "; ".join(markdown.inline(head) for head in heads)
         return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
@@ -146,9 +146,9 @@ def ending(one: SessionFacts) -> str:
     return ", ".join(words)
 
 
-def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
+def change(one: FileChange | ChangedFolder, links: Links) -> markdown.Markdown:
     """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
-    if isinstance(one, Folder):
+    if isinstance(one, ChangedFolder):
         return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
     if one.kind == "moved" and one.moved_from:
@@ -270,7 +270,7 @@ class Timeline:
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
         if one.changes:
-            entries, more = folded(one.changes, self._links.target, _MOST_FILES)
+            entries, more = in_few_entries(one.changes, self._links.target, _MOST_FILES)
             named = [change(each, self._links) for each in entries]
             yield ", ".join(named) + (f" and {more} more" if more else "")
         if one.outside:
