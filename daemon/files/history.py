@@ -1,19 +1,56 @@
-"""What came of one path: its revisions in time, each with its grade, its evidence and its content.
+"""The history of one path: its revisions in time, each with its grade, its evidence and its content.
 
-Values only; `world` makes them by replaying the recorded events. Times are epoch milliseconds.
+Values only; `replay` makes them from the recorded events. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
 
 from daemon.files.content import Content
 from daemon.files.fragments import Fragments
-from daemon.files.grade import Grade
 from daemon.model import Operation
 from daemon.transcript.evidence.recorded_diffs import BEFORE_REVERT, BEFORE_TURN
 from daemon.transcript.evidence.steps import START
+
+
+class Grade(StrEnum):
+    """From the most certain to the least."""
+
+    VERIFIED = "verified"  # two independent kinds of evidence agree on the whole content
+    PROVEN = "proven"  # the whole content follows from evidence
+    STALE = "stale"  # whole content that was proven, or follows from such; the file may have changed since
+    PARTIAL = "partial"  # some lines are known
+    LOST = "lost"  # that it existed, or was changed, is all that is known
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the content is the file's, byte by byte."""
+        return self in _CERTAIN
+
+    @property
+    def rank(self) -> int:
+        """0 for the most certain."""
+        return _ORDER.index(self)
+
+
+_ORDER = tuple(Grade)
+_CERTAIN = frozenset({Grade.VERIFIED, Grade.PROVEN})
+
+CALL, RESULT, READ, SHELL = "call", "result", "read", "shell"
+SNAPSHOT, DIFF, ATTACHMENT = "snapshot", "diff", "attachment"
+_FAMILY = {DIFF: SNAPSHOT, ATTACHMENT: READ}
+"""Recorded diffs are made from snapshot trees, so the two agreeing proves nothing more."""
+
+
+@lru_cache(maxsize=256)
+def certain(kinds: frozenset[str]) -> Grade:
+    """The grade of content that each of these kinds of evidence gives by itself."""
+    return Grade.VERIFIED if len({_FAMILY.get(kind, kind) for kind in kinds}) > 1 else Grade.PROVEN
+
 
 REVERTED = "its message was removed from the session: the change may have been reverted"
 """The note of a revision that is only put in doubt by a revert whose time is not known."""

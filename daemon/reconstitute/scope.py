@@ -17,7 +17,7 @@ from itertools import chain
 from daemon.archive import Archive
 from daemon.errors import ReconstituteError
 from daemon.files import FileHistory
-from daemon.files.grade import SNAPSHOT
+from daemon.files.history import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session

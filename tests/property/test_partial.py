@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from daemon.files.apply import rules
 from daemon.files.fragments import Fragments
-from daemon.files.grade import Grade
-from daemon.files.history import Revision
+from daemon.files.history import Grade, Revision
 from daemon.model import FileEdit
 from daemon.transcript.evidence.edits import INEXACT_READ
 from daemon.transcript.evidence.shown_diffs import hunks

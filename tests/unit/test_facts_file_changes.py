@@ -9,7 +9,7 @@ import pytest
 from recorded_sessions import MINUTE, Recorded, call, read, recorded
 
 from daemon.files import Files
-from daemon.files.lines import counts
+from daemon.files.line_diffs import counts
 from daemon.reconstitute.facts.session import file_changes
 from daemon.reconstitute.facts.values import FileChange
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.grade import CALL, RESULT, SHELL, Grade
+from daemon.files.history import CALL, RESULT, SHELL, Grade
 from daemon.files.replay import changes
 from daemon.model import FileEdit, Operation
 from tests.replaying import Objects, append, at, delete, edit, event, last, snapshot, told, unclear, write

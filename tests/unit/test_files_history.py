@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import Grade
-from daemon.files.history import FileHistory, Revision
+from daemon.files.history import FileHistory, Grade, Revision
 from daemon.files.replay.changes import CONCURRENT
 from daemon.files.replay.observe import NOT_UTF8
 from daemon.model import FileEdit, Operation, Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.files.replay.observe import NOT_UTF8
 from daemon.model import FileEdit
 from tests.replaying import (

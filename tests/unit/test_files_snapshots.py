@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.tracks import Tracks
 from daemon.files.replay.world import World

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.files.grade import Grade
-from daemon.files.history import REVERTED
+from daemon.files.history import REVERTED, Grade
 from daemon.files.replay.changes import CONCURRENT
 from daemon.model import FileEdit, Operation
 from tests.replaying import (

@@ -22,7 +22,7 @@ from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
 from daemon.files.disk import Disk, standing
 from daemon.files.end_states import row_of
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.model import Json
 from daemon.reconstitute.moment import parse_moment
 from daemon.redact import redact, redact_value
@@ -296,7 +296,7 @@ def _revision(revision: Revision, title: str) -> Json:
 
 
 def _lines(history: FileHistory) -> list[Json]:
-    from daemon.files.lines import blame  # noqa: PLC0415 - not needed by any other call
+    from daemon.files.line_diffs import blame  # noqa: PLC0415 - not needed by any other call
 
     found = blame(history)
     texts = [line.text for line in found]

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from daemon.archive import Archive
+from daemon.files.events.revert_records import SessionDiffCheck, check_session_diff
 from daemon.files.events.reverts import Reverts
-from daemon.files.events.session_summaries import Account, account
 from daemon.files.trees import above, is_beneath
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.edits import NEVER_ENDED
@@ -56,9 +56,9 @@ class Loader:
             # Also for what was asked before: an alias may have brought carriers to light that concern it.
             for asked in list(self._asked):
                 waiting += self._came_from(asked)
-        accounts = self._accounts()
+        checks = self._session_diff_checks()
         found = Reverts(self._archive).applied(ordered(self._found.values()))
-        weighed = (one for edit in found for one in self._weighed(edit, accounts))
+        weighed = (one for edit in found for one in self._weighed(edit, checks))
         return sorted(map(self._timed, weighed), key=_order)
 
     @property
@@ -155,7 +155,7 @@ class Loader:
         following = self._archive.state(order[start]) if start < len(order) else None
         return min(latest, following["created"]) if following is not None else latest
 
-    def _accounts(self) -> dict[str, Account]:
+    def _session_diff_checks(self) -> dict[str, SessionDiffCheck]:
         """Of each session with a session_diff file what its trees tell of that."""
         trees: dict[str, list[FileEdit]] = {e.session_id: [] for e in self._found.values() if _is_session_diff(e)}
         for edit in self._found.values():
@@ -166,19 +166,19 @@ class Loader:
             if not known and session is not None:  # taken in another folder than that of the file
                 edits = self._archive.files.edits(session.directory)
                 known += [edit for edit in edits if edit.session_id == session_id]
-        return {session_id: account(self._archive, session_id, known) for session_id, known in trees.items()}
+        return {session_id: check_session_diff(self._archive, session_id, known) for session_id, known in trees.items()}
 
-    def _weighed(self, edit: FileEdit, accounts: dict[str, Account]) -> Iterator[FileEdit]:
+    def _weighed(self, edit: FileEdit, checks: dict[str, SessionDiffCheck]) -> Iterator[FileEdit]:
         """An edit; of a session_diff file only what a revert that came unseen leaves of it."""
-        told = accounts.get(edit.session_id)
-        if told is None or not _is_session_diff(edit):
+        check = checks.get(edit.session_id)
+        if check is None or not _is_session_diff(edit):
             yield edit
             return
         is_journaled = self._is_journaled(edit.session_id)
         if not edit.note.startswith(AFTER_SESSION):
-            if not is_journaled and (told.is_prompted or not told.is_shown):
+            if not is_journaled and (check.is_prompted or not check.is_matched):
                 yield edit
-        elif is_journaled or told.is_shown or not (told.is_prompted or told.is_kept):
+        elif is_journaled or check.is_matched or not (check.is_prompted or check.is_kept):
             yield edit
         else:
             yield replace(edit, time=edit.time - 1, note=BEFORE_REVERT)

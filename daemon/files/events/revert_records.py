@@ -2,6 +2,8 @@
 
 The journal of 1.18 tells of each one, and when. Elsewhere a pending one stands in the session's record, which is kept
 even when the next prompt has cleared it there; the others show only by messages, or the last parts of one, being gone.
+Up to 1.15 the session_diff file does not tell whether it is of a turn or of a revert: `check_session_diff` compares it
+with the trees that are left.
 """
 
 from __future__ import annotations
@@ -14,9 +16,16 @@ from dataclasses import asdict, dataclass, replace
 from daemon import records
 from daemon.archive import Archive
 from daemon.errors import BadRecord
-from daemon.model import FileEdit, Json, Session
+from daemon.files.trees import UNKNOWN, Objects
+from daemon.model import FileEdit, Json, Operation, Session
 from daemon.opencode.reverts import pending
+from daemon.records import blob_id
+from daemon.transcript.evidence.recorded_diffs import recorded_sides
+from daemon.transcript.evidence.steps import FINISH, START
+from daemon.transcript.paths import unquoted
 
+_MARK = b"\xef\xbb\xbf"
+_LOSSY = "\ufffd"
 _ID = re.compile(r"[a-z]+_([0-9a-f]{12})")
 _SPAN = 1 << 48  # ids keep the low 48 bits of their clock
 _AT_ONE_STROKE_MS = 2000
@@ -166,3 +175,75 @@ def is_from(message_id: str, first: str) -> bool:
     if one is None or other is None:
         return message_id >= first
     return message_id == first or 0 < (int(one[1], 16) - int(other[1], 16)) % _SPAN < _SPAN // 2
+
+
+# -- the session_diff file ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDiffCheck:
+    """A session_diff file compared with the snapshot trees of messages that are still there.
+
+    `is_matched`: the trees hold both sides of every diff. `is_prompted`: something but an answer follows the last of
+    them, or none is left. `is_kept`: the last one is in the archive.
+    """
+
+    is_matched: bool = False
+    is_prompted: bool = False
+    is_kept: bool = False
+
+
+def check_session_diff(archive: Archive, session_id: str, edits: Iterable[FileEdit]) -> SessionDiffCheck:
+    """Compare a session's session_diff file with its trees, which are among `edits`.
+
+    Up to 1.15 OpenCode writes the file at the end of every turn: the diff from the session's first tree to its last. In
+    every version a revert writes it, from the first tree of what it takes back to the last. If trees of messages that
+    are still there show both sides, no revert has removed those messages, and one that removed others would have
+    written another file. What removes messages is the next prompt: after one that no tree follows, the doubt stays.
+    Nothing holds for a session that is deleted, since what came after our last scan is not known.
+    """
+    state = archive.session_state(session_id)
+    if state is None or state["deleted"] is not None:
+        return SessionDiffCheck()
+    order = archive.message_ids(session_id)
+    trees = _trees_left(archive, order, edits)
+    if not trees:
+        return SessionDiffCheck(is_prompted=True)
+    is_prompted = _is_prompted_after(archive, order, trees[-1])
+    if archive.objects.tree(trees[-1].blob) is None:
+        return SessionDiffCheck(is_prompted=is_prompted)
+    diffs = archive.files.session_extra(session_id).get("diffs", [])
+    by_name = {
+        unquoted(records.text(diff.get("file"))): sides for diff in diffs if (sides := recorded_sides(diff)) is not None
+    }
+    before, after = ({name: sides[which] for name, sides in by_name.items()} for which in (0, 1))
+    is_matched = _shows_all(archive.objects, trees, START, before) and _shows_all(archive.objects, trees, FINISH, after)
+    return SessionDiffCheck(is_matched and by_name != {}, is_prompted, is_kept=True)
+
+
+def _trees_left(archive: Archive, order: list[str], edits: Iterable[FileEdit]) -> list[FileEdit]:
+    """The trees of messages and parts that are still there, in the order of the conversation."""
+    number = {message_id: n for n, message_id in enumerate(order) if not archive.is_deleted(message_id)}
+    trees = [e for e in edits if e.operation is Operation.SNAPSHOT and e.message_id in number]
+    left = [tree for tree in trees if tree.part_id not in archive.gone(tree.message_id)]
+    return sorted(left, key=lambda tree: (number[tree.message_id], tree.part_id))
+
+
+def _is_prompted_after(archive: Archive, order: list[str], tree: FileEdit) -> bool:
+    """Whether anything but answers follows the message of a tree, be it still there or not."""
+    following = map(archive.message, order[order.index(tree.message_id) + 1 :])
+    return any(message is None or message.role != "assistant" for message in following)
+
+
+def _shows_all(objects: Objects, trees: list[FileEdit], side: str, files: dict[str, str | None]) -> bool:
+    """Whether one of the trees at this side of a step holds all the files as they are given, None for no file."""
+    ids = dict.fromkeys(tree.blob for tree in reversed(trees) if tree.note == side)
+    return any(all(_holds(objects, id_, name, content) for name, content in files.items()) for id_ in ids)
+
+
+def _holds(objects: Objects, tree: str, name: str, content: str | None) -> bool:
+    entry = objects.find(tree, name)
+    if entry is None or content is None:
+        return entry is None and content is None
+    data = content.encode()
+    return entry[1] in (blob_id(data), blob_id(_MARK + data)) or (_LOSSY in content and entry[0] != UNKNOWN)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daemon.files import marks
-from daemon.files.apply import possible, recorded_diffs, rules
+from daemon.files.apply import edit_diffs, rules
+from daemon.files.content import may_begin_with_mark
 from daemon.files.events import formatters
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import CALL, RESULT, SHELL, Grade, certain
+from daemon.files.history import CALL, RESULT, SHELL, Grade, certain
 from daemon.files.replay.track import Track
 from daemon.model import FileEdit, Operation
 
@@ -41,7 +41,7 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     text = rules.written(content, base, edit.version) if looks else content
     outside = track.is_gone and edit.existed is True
     unseen = edit.existed is not False and not track.is_gone and (base is None or track.mark_unknown)
-    unseen = unseen and marks.may_begin_with_one(track.path)
+    unseen = unseen and may_begin_with_mark(track.path)
     kept = looks and unseen and rules.written("", rules.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
     kinds = frozenset({kind_of(edit)})
@@ -100,12 +100,12 @@ def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
 def _with_diff(track: Track, edit: FileEdit, base: str, made: rules.Outcome, *, may_format: bool) -> None:
     """An edit with a diff of some lines, from what was there before it to what its formatters left."""
     text = made.text or ""
-    if not recorded_diffs.fits_before(base, edit.hunks):
+    if not edit_diffs.fits_before(base, edit.hunks):
         note = formatters.FORMATTED if track.is_unconfirmed else NOT_SHOWN
         track.put_text(edit, Grade.STALE, text, note=note, outside_change=not track.is_unconfirmed)
         return
-    after = recorded_diffs.applied(base, edit.hunks) if formatters.shows_it(edit) else None
-    fits = recorded_diffs.fits(base, text, edit.hunks)
+    after = edit_diffs.text_after(base, edit.hunks) if formatters.shows_it(edit) else None
+    fits = edit_diffs.fits(base, text, edit.hunks)
     if fits and after in (None, text) and not may_format and not track.is_unconfirmed:
         _follow(track, edit, made, may_format=False)
     else:
@@ -169,13 +169,13 @@ def _blind(track: Track, edit: FileEdit, note: str) -> None:
     if not is_orderly:
         fragments = Fragments(fragments.runs)
     elif not fragments.has_gaps:
-        found = possible.changed(fragments, edit, lambda text: _made(text, edit))
+        found = edit_diffs.lines_by_rules(fragments, edit, lambda text: _made(text, edit))
         if found is not None and found.runs:
             track.add(edit, Grade.PARTIAL, None, fragments=found, **told)
             return
         if found is not None:
             fragments, told = Fragments(), {"note": NO_MATCH, "outside_change": True}
-    found = possible.by_diff(fragments, edit) if edit.operation is Operation.EDIT and is_orderly else None
+    found = edit_diffs.lines_by_diff(fragments, edit) if edit.operation is Operation.EDIT and is_orderly else None
     if found is not None:
         fragments = found
     elif edit.operation is Operation.EDIT and edit.old is not None and edit.new is not None:

@@ -1,9 +1,9 @@
 """Programs that ran, replayed: what their text says they did, where that text is known at the time.
 
-Where it is understood, its effects take place one by one as if the command line had held them. Otherwise what was so
-far holds: a program whose words write nothing leaves everything as it was, any other may have changed every file in the
-folder that it ran in (programs.may_write). Effects are looked for beneath the path of the event, so that a question
-about one file and a question about all of them see the same.
+Where the text is understood, its effects take place one by one, as if the command line had held them. Otherwise a
+program whose words write nothing leaves everything as it was (`may_write`), and any other may have changed every file
+in the folder that it ran in. Effects are looked for beneath the path of the event, so that a question about one file
+and a question about all of them see the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from daemon.files import trees
-from daemon.files.replay import programs
 from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Launch, Operation
@@ -38,6 +37,23 @@ _TAKES_ANY = re.compile(r"\$[@*#]|\$\{[@*#!\d][^}]|\bshift\b|\bset +--|\bgetopts
 _COMMANDING = frozenset({"sh", "bash", "source", "make", "package"})
 _SHELL_SCRIPT = re.compile(r"#![^\n]*\b(?:ba|da|z|k)?sh\b")
 _MAKEFILES = ("GNUmakefile", "makefile")
+_WRITES = re.compile(
+    r"""
+    open\s*\([^)\n]*,\s*(?:mode\s*=\s*)?[brut]*['"][^'"\n]*[wax+] | ['"][rbt]*[wax]\+?[bt]*['"]\s*\)
+    | write | Write | dump | save | append(?:_?[Ff]ile)? | truncate | unlink | remove | rename | replace\s*\(
+    | rmtree | rmdir | mkdir | makedirs | move\s*\( | copy | touch | symlink | shutil | to_csv | to_json
+    | subprocess | child_process | os\.system | popen | Popen | spawn | exec | eval | sqlite
+    | \.open\s*\( | open\s*\(\s*(?:my|local|\$|[A-Z]) | file\s*= | ['"]\s*[+]?>>?\s*['"] | >\s*["']
+    | File\.open | FileUtils | createWriteStream | \bfs\b | put_contents | fopen
+    | ^[ \t]*(?!(?:if|elif|while|return|assert|and|or|not|yield|case)\b)
+      [\w./-]+(?:[ \t][^()=<>\n]*)?[ \t]*\d?>{1,2}[ \t]*\S
+    | \b(?:tee|sed|rm|mv|cp|dd|git|make|npm|curl|wget|tar|unzip)\b
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_DRAWS_IN = re.compile(r"[A-Za-z_][\w-]*")
+_MOST_TEXT = 1 << 20
+_MOST_FILES = 500
 
 
 class Launches:
@@ -67,7 +83,7 @@ class Launches:
         edit = self._found_by_its_starter(edit)
         script = None if edit.other is None else self._tracks.known(edit.other)
         text = edit.content if edit.content is not None else _told(script)
-        is_harmless = not programs.may_write(text, lambda name: self._beside(name, edit, folder, script))
+        is_harmless = not may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
         is_harmless = is_harmless and not _is_read_only_whole(edit, text)
         found = None if program is None else scripts.read(program)
@@ -233,3 +249,25 @@ def _clipped(path: str, scope: str) -> str | None:
     if trees.is_beneath(path, scope):
         return path
     return scope if trees.is_beneath(scope, path) else None
+
+
+def may_write(text: str | None, beside: Callable[[str], Iterable[str | None]]) -> bool:
+    """Whether a program of this text may have written files; an unknown one (None) may.
+
+    The words are those of the usual languages, and rather too many.
+
+    `beside`: the texts of the known files that a name may mean, with the same stem, in the folder it ran in.
+    """
+    waiting: list[str | None] = [text]
+    seen: set[str] = set()
+    looked = 0
+    while waiting:
+        now = waiting.pop()
+        looked += 1
+        if now is None or len(now) > _MOST_TEXT or looked > _MOST_FILES or _WRITES.search(now):
+            return True
+        names = set(_DRAWS_IN.findall(now)) - seen
+        seen |= names
+        for name in sorted(names):
+            waiting += beside(name)
+    return False

@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.files import marks, variants
 from daemon.files.apply import rules
-from daemon.files.content import Content
+from daemon.files.content import Content, may_begin_with_mark, variant_with_id
 from daemon.files.events import formatters
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import ATTACHMENT, CALL, DIFF, READ, RESULT, SNAPSHOT, Grade, certain
-from daemon.files.history import Revision
+from daemon.files.history import ATTACHMENT, CALL, DIFF, READ, RESULT, SNAPSHOT, Grade, Revision, certain
 from daemon.files.replay.changes import MARK_UNKNOWN
 from daemon.files.replay.track import Track, started
 from daemon.model import FileEdit, Operation
@@ -204,7 +202,7 @@ def _by_hash(track: Track, edit: FileEdit, id_: str, evidence: str, text: str | 
         text = track.text
     if text is None and fragments is not None and not fragments.has_gaps:
         text = "\n".join(fragments.runs[0].lines)
-    found = None if text is None else variants.with_id(text, id_)
+    found = None if text is None else variant_with_id(text, id_)
     if found is None:
         return False
     told = (evidence, "its text, as records show it, has the hash that the snapshot names")
@@ -260,7 +258,7 @@ def state(track: Track, edit: FileEdit, content: Content | None, number: int) ->
     track.seen[DIFF] = (id_, number)
     if content is None and was is None and track.exists:
         was = ""  # that a diff begins without the file is no news of a deletion
-    blind = edit.note.endswith(NO_MARK) and marks.may_begin_with_one(track.path) and not _had_no_mark(track)
+    blind = edit.note.endswith(NO_MARK) and may_begin_with_mark(track.path) and not _had_no_mark(track)
     evidence = f"recorded diff, {edit.note.removesuffix(NO_MARK)}" if edit.note else "recorded diff"
     see(track, edit, Sight(DIFF, evidence, content, was, since, is_blind=blind))
 
@@ -293,7 +291,7 @@ def read(track: Track, edit: FileEdit) -> None:
         track.put_text(edit, Grade.STALE, text, note=NOT_UTF8, outside_change=outside)
     else:
         told: dict[str, Any] = {"kinds": frozenset({READ}), "outside_change": outside}
-        if marks.may_begin_with_one(track.path, was_read=True) and not _had_no_mark(track):
+        if may_begin_with_mark(track.path, was_read=True) and not _had_no_mark(track):
             told |= {"evidence": ("complete read",), "note": MARK_UNKNOWN, "mark_unknown": True}
             track.put_text(edit, Grade.PARTIAL, text, **told)
         else:
@@ -303,7 +301,7 @@ def read(track: Track, edit: FileEdit) -> None:
 
 def _may_have_mark(track: Track) -> bool:
     """Whether a byte order mark may stand before a text in which none would show."""
-    return marks.may_begin_with_one(track.path) and not _had_no_mark(track)
+    return may_begin_with_mark(track.path) and not _had_no_mark(track)
 
 
 def _had_no_mark(track: Track) -> bool:
@@ -364,7 +362,7 @@ def _is_shown(track: Track, edit: FileEdit, text: str) -> bool:
     is_same = known.removeprefix(rules.BOM) == text if is_exact else rules.shown(known) == text
     if not is_same:
         return False
-    hides_mark = known.startswith(rules.BOM) or marks.may_begin_with_one(track.path, was_read=True)
+    hides_mark = known.startswith(rules.BOM) or may_begin_with_mark(track.path, was_read=True)
     if is_exact and (track.is_certain or (track.is_unconfirmed and (not hides_mark or _had_no_mark(track)))):
         track.confirm(READ, "confirmed by a read")
         return True

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from daemon.files import trees
 from daemon.files.content import Content
 from daemon.files.events import formatters
-from daemon.files.grade import SNAPSHOT, Grade
-from daemon.files.history import LOST_FOLDER, Revision
+from daemon.files.history import LOST_FOLDER, SNAPSHOT, Grade, Revision
 from daemon.files.replay import changes, observe
 from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks

@@ -10,8 +10,7 @@ from typing import Any
 
 from daemon.files.content import Content
 from daemon.files.fragments import Fragments
-from daemon.files.grade import Grade, certain
-from daemon.files.history import DOUBTS, Revision
+from daemon.files.history import DOUBTS, Grade, Revision, certain
 from daemon.model import FileEdit
 
 

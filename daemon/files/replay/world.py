@@ -18,8 +18,7 @@ from daemon.files import trees
 from daemon.files.apply import rules
 from daemon.files.content import Content
 from daemon.files.events import formatters
-from daemon.files.grade import SHELL, Grade
-from daemon.files.history import REMOVED, REVERTED, FileHistory
+from daemon.files.history import REMOVED, REVERTED, SHELL, FileHistory, Grade
 from daemon.files.replay import changes, moves, observe
 from daemon.files.replay.launches import Launches
 from daemon.files.replay.snapshots import Snapshots

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.files import FileHistory
-from daemon.files.lines import Line, blame
+from daemon.files.line_diffs import Line, blame
 from daemon.markdown import inert
 from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import Recovered

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
-from daemon.files.lines import counts
+from daemon.files.line_diffs import counts
 from daemon.model import Operation
 from daemon.reconstitute.facts.values import FileChange
 from daemon.redact import redact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.files.lines import blame
+from daemon.files.line_diffs import blame
 from daemon.model import FileEdit
 from tests.replaying import Objects, at, delete, edit, history, lines, move, read, snapshot, state, unclear, write
 

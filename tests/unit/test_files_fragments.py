@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.files.fragments import Fragments, Run
-from daemon.files.grade import Grade
+from daemon.files.history import Grade
 from daemon.model import FileEdit, Operation
 from tests.replaying import append, edit, event, last, lines, read, told, unclear, write
 

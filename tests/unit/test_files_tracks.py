@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.replay.folders import Folders
+from daemon.files.replay.tracks import Folders
 
 
 def _folders(*paths: str) -> Folders:

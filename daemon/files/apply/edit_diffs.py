@@ -1,8 +1,9 @@
-"""What a change leaves known of a file whose text is not certain: by OpenCode's rules, and by its recorded diff.
+"""What the diff recorded with an edit tells: whether it fits a text, and which lines it leaves known.
 
-Where every line is known, only how they end is not: all texts that it may be are changed by OpenCode's own rules, and
-what those that fit the record agree on is known. Otherwise the diff tells where the known lines are now, and, where it
-surely shows lines as they are, what stands in it.
+OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. It has lost the
+lines' common indentation and their CRs (formats section 3, gotcha 1), so it proves nothing by itself; but it can
+contradict. Where every line of a file is known but not how they end, all texts that it may be are changed by
+OpenCode's own rules, and what those that fit the diff agree on is known.
 """
 
 from __future__ import annotations
@@ -11,17 +12,96 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from daemon.files.apply import recorded_diffs, rules
+from daemon.files.apply import rules
 from daemon.files.fragments import Fragments, Run
 from daemon.model import FileEdit, Operation
 from daemon.transcript.patch_text import Hunk
 
+NO_NEWLINE = "\\ No newline at end of file"
+_MARK = "\ufeff"
 _PLACE = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def fits(before: str, after: str, hunks: tuple[Hunk, ...]) -> bool:
+    """Whether every line that the diff shows stands at its place in the text before, and in the text after."""
+    if not hunks:
+        return True
+    old, new = _lines(before.removeprefix(_MARK)), _lines(after.removeprefix(_MARK))
+    for head, shown_before, shown_after, _ in hunks:
+        place = _PLACE.match(head)
+        if place is None:
+            return True  # not a diff that we know how to read
+        if not _stands(old, int(place[1]), shown_before) or not _stands(new, int(place[2]), shown_after):
+            return False
+    return True
+
+
+def fits_before(before: str, hunks: tuple[Hunk, ...]) -> bool:
+    """Whether every line that the diff shows of the text before stands at its place in it."""
+    old = _lines(before.removeprefix(_MARK))
+    places = ((_PLACE.match(head), lines) for head, lines, _, _ in hunks)
+    return all(place is None or _stands(old, int(place[1]), lines) for place, lines in places)
+
+
+def text_after(before: str, hunks: tuple[Hunk, ...]) -> str | None:
+    """The text after the change, but for CRs, which no diff shows; None where the diff does not tell every character.
+
+    It does not where all of its lines have lost indentation in common.
+    """
+    plain = before.removeprefix(_MARK)
+    old = plain.split("\n")
+    is_ended = old[-1] == ""
+    if is_ended:
+        old.pop()
+    made: list[str] = []
+    at = 0
+    is_untrimmed = False
+    for head, was, now, _ in hunks:
+        place = _PLACE.match(head)
+        was_open, now_open = (side[-1:] == (NO_NEWLINE,) for side in (was, now))
+        lines = was[:-1] if was_open else was
+        start = 0 if place is None else int(place[1]) - bool(lines)
+        if place is None or "\r" in before or start < at or tuple(old[start : start + len(lines)]) != lines:
+            return None
+        made += [*old[at:start], *(now[:-1] if now_open else now)]
+        at = start + len(lines)
+        is_untrimmed = is_untrimmed or any(line.strip() for line in lines)
+        is_ended = not now_open if at == len(old) else is_ended
+    text = "".join(f"{line}\n" for line in (*made, *old[at:]))
+    return before[: len(before) - len(plain)] + (text if is_ended else text[:-1]) if is_untrimmed else None
+
+
+def _lines(text: str) -> list[str]:
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
+
+
+def _stands(lines: list[str], first: int, shown: tuple[str, ...]) -> bool:
+    """Whether the shown lines stand from line `first` on (1 is the first), but for indentation in common."""
+    ends_without = shown[-1:] == (NO_NEWLINE,)
+    wanted = shown[:-1] if ends_without else shown
+    start = max(first - 1, 0)
+    there = lines[start : start + len(wanted)]
+    if len(there) != len(wanted):
+        return False
+    last = start + len(wanted)
+    if wanted and ends_without != (last == len(lines) and lines[-1] != ""):
+        return False
+    cut = {len(line) - len(seen) for line, seen in zip(there, wanted, strict=True) if line.strip() and seen.strip()}
+    if len(cut) > 1:
+        return False
+    return all(
+        line.endswith(seen) and not line[: len(line) - len(seen)].strip()
+        for line, seen in zip(there, wanted, strict=True)
+        if line.strip() or seen.strip()
+    )
+
+
 _LEAST_CONTEXT = 3
 """Unchanged lines that every diff shows behind a change, unless the file ends there."""
 
 
-def changed(fragments: Fragments, edit: FileEdit, make: Callable[[str], rules.Outcome]) -> Fragments | None:
+def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], rules.Outcome]) -> Fragments | None:
     """All lines after an edit of a file of which all are known; None where they are not certain.
 
     `make` is the edit by OpenCode's rules. Nothing is left where none of the possible texts can have been changed so:
@@ -34,7 +114,7 @@ def changed(fragments: Fragments, edit: FileEdit, make: Callable[[str], rules.Ou
             return None
         if outcome.text is None:
             continue
-        if edit.operation is not Operation.EDIT or recorded_diffs.fits(text, outcome.text, edit.hunks):
+        if edit.operation is not Operation.EDIT or fits(text, outcome.text, edit.hunks):
             made.add(outcome.text)
     lines = {rules.shown(text) for text in made}
     if len(lines) > 1:
@@ -55,7 +135,7 @@ def _texts(fragments: Fragments) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _NumberedHunk:
     """One hunk: the numbers of its first lines before and after, its lines, and which sides the mark says to end."""
 
     old_first: int
@@ -73,7 +153,7 @@ class _Shown:
         return self.old_marked or self.new_marked or same < _LEAST_CONTEXT
 
 
-def by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
+def lines_by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
     """The known lines after an edit as its recorded diff shows them; None without one that can be read.
 
     The diff has lost the lines' common indentation: its lines are exact only if one of them is known and shown whole.
@@ -107,23 +187,23 @@ def by_diff(fragments: Fragments, edit: FileEdit) -> Fragments | None:
     )
 
 
-def _read(hunk: Hunk) -> _Shown | None:
+def _read(hunk: Hunk) -> _NumberedHunk | None:
     head, old, new, _ = hunk
     place = _PLACE.match(head)
     if place is None:
         return None
     (old, old_marked), (new, new_marked) = _side(old), _side(new)
     # A side without lines names the line before it.
-    return _Shown(int(place[1]) + (not old), int(place[2]) + (not new), old, new, old_marked, new_marked)
+    return _NumberedHunk(int(place[1]) + (not old), int(place[2]) + (not new), old, new, old_marked, new_marked)
 
 
 def _side(lines: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
     """The lines of one side, and whether they end the file without a newline."""
-    is_marked = lines[-1:] == (recorded_diffs.NO_NEWLINE,)
+    is_marked = lines[-1:] == (NO_NEWLINE,)
     return (lines[:-1] if is_marked else lines), is_marked
 
 
-def _cuts(known: dict[int, str], hunks: list[_Shown]) -> set[int] | None:
+def _cuts(known: dict[int, str], hunks: list[_NumberedHunk]) -> set[int] | None:
     """How much indentation the diff has taken away, by the known lines that it shows; None where it shows others."""
     found: set[int] = set()
     for hunk in hunks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.files.apply.recorded_diffs import NO_NEWLINE, fits
+from daemon.files.apply.edit_diffs import NO_NEWLINE, fits
 from daemon.transcript.patch_text import Hunk
 from tests.replaying import edit, last, told, write
 
