@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
+"""An embedding: a unit vector whose length is the embedder's `dims`."""
 
 Json: TypeAlias = dict[str, Any]
 OllamaMessage: TypeAlias = dict[str, Any]

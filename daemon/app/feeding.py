@@ -21,8 +21,8 @@ from daemon.embed.builtin import Builtin
 from daemon.errors import ArchiveCorrupt, BadInput, IndexBroken, ReconstituteError
 from daemon.filesystem.disk_space import is_full
 from daemon.index import LexicalIndex
+from daemon.model import Vector
 from daemon.redact import known
-from daemon.vectors import Vector
 
 _LOG = log.get("loops")
 _TICK_S = 0.55

@@ -28,8 +28,7 @@ from daemon.archive.secrets import KnownSecrets
 from daemon.archive.session_records import SessionRecords
 from daemon.archive.store import Store
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Session
-from daemon.vectors import Vector
+from daemon.model import FileEdit, Json, Message, OllamaMessage, Session, Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from daemon.errors import BadInput
-from daemon.vectors import Vector
+from daemon.model import Vector
 
 __all__ = ["BadInput", "Embedder", "OnThisMachine", "Vector"]
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from daemon import records
+from daemon import markdown, records
 from daemon.exports.content import Item, Said, Text, Thought, ToolCall
 from daemon.exports.form import iso, pretty
 from daemon.exports.sessions import Opened
-from daemon.markdown import inert
-from daemon.markdown.inert import code, inline
+from daemon.markdown import code, inline
 from daemon.model import Json
 from daemon.transcript.tool_calls import partial_output, patches
 
@@ -110,7 +109,7 @@ def _call(item: ToolCall) -> str:
 
 
 def _block(text: str, info: str) -> str:
-    return f"{inert.fence(text, info)}\n"
+    return f"{markdown.fence(text, info)}\n"
 
 
 def _folded(title: str, text: str, subject: str = "") -> str:

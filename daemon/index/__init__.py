@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
-from daemon.model import Chunk, Document, Kind
-from daemon.vectors import Vector
+from daemon.model import Chunk, Document, Kind, Vector
 
 TOOLS = frozenset({str(Kind.TOOL_INPUT), str(Kind.TOOL_OUTPUT)})
 SAID = frozenset(map(str, Kind)) - TOOLS

@@ -23,10 +23,9 @@ from daemon.index.lexical import Lexical
 from daemon.index.semantic import health
 from daemon.index.semantic.collection import Semantic
 from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
-from daemon.model import Json
+from daemon.model import Json, Vector
 from daemon.redact import fingerprint
 from daemon.transcript.chunks import chunks
-from daemon.vectors import Vector
 
 _SAMPLE = 50
 _NAME = "belongs-to"

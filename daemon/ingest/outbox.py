@@ -15,12 +15,11 @@ from daemon.archive import Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
-from daemon.model import Chunk, Kind, Message, Section, Session, parts_where
+from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
 from daemon.transcript.chunks import chunks
 from daemon.transcript.document import document
 from daemon.transcript.windows import BEFORE, said, window
-from daemon.vectors import Vector
 
 _MOST_TEXT = 16 << 20
 """Characters of messages that are held at once to be indexed, about."""

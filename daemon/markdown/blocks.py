@@ -1,7 +1,7 @@
 """A whole text of others as inert Markdown that still looks like what it was: paragraphs, lists, quotations, code.
 
 Guarantees (docs/reliability.md, T1): only paragraphs with hard line breaks, lists, block quotes, fences and bold words
-are made, and only by this module; every piece of text in them is escaped by daemon.markdown.inert. Links, images, HTML,
+are made, and only by this module; every piece of text in them is escaped by daemon.markdown. Links, images, HTML,
 headings, tables, footnotes and what a renderer runs, such as Mermaid, are never made.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from daemon.display import strip_invisible, visible
-from daemon.markdown.inert import Markdown, fence, prose
+from daemon.markdown import Markdown, fence, prose
 from daemon.redact import redact
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")

@@ -87,7 +87,7 @@ class Record:
     message that names it (None: only file records do); `notes` are remarks of it that answer no question; `unasked` are
     the questions that no model was asked yet, and why.
 
-    `struck` are entries of the facts (by facts.keys.key) that a model says do not hold, each with the reason as its
+    `struck` are entries of the facts (by facts.values.key) that a model says do not hold, each with the reason as its
     text and what that stands on: such an entry stays on the page, struck through. `summaries` say by session id in one
     sentence what came of a session.
     """

@@ -15,7 +15,7 @@ from daemon.archive import Archive
 from daemon.exports import Export
 from daemon.exports.content import Said
 from daemon.exports.sessions import opened
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.redact import fingerprint, known
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from daemon.archive import Archive
 from daemon.index import NoteRow
+from daemon.model import Vector
 from daemon.reconstitute.agent.context.blocks import clean
 from daemon.reconstitute.agent.outcomes import Outcome, outcomes
 from daemon.reconstitute.answer import Statement
 from daemon.records import digest, dumps
 from daemon.redact import redact
-from daemon.vectors import Vector
 
 _KEY = 24
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from daemon.model import Kind
 from daemon.recall.query.parse import STOPWORDS
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
 
 VERSION = 3

@@ -24,7 +24,7 @@ from daemon.model import Message, Operation, Session
 from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
 from daemon.reconstitute.facts.session import assemble, file_changes, kept_changes, sizes, turns
-from daemon.reconstitute.facts.values import FileChange, SessionFacts
+from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
 from daemon.transcript.document import readable
 
 MOST_MESSAGES = 10_000

@@ -14,8 +14,8 @@ from typing import Any
 from daemon.model import FileEdit, Operation, Session
 from daemon.reconstitute.answer import Record
 from daemon.reconstitute.conversations import Conversations
-from daemon.reconstitute.facts.keys import Entry, key
-from daemon.reconstitute.facts.values import Citation, Facts, Need, Purpose, Todo
+from daemon.reconstitute.facts.session_values import Citation, Todo
+from daemon.reconstitute.facts.values import Entry, Facts, Need, Purpose, key
 from daemon.reconstitute.pages import changes
 from daemon.reconstitute.pages.index import index
 from daemon.reconstitute.pages.render import Renderer

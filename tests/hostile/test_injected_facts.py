@@ -22,8 +22,8 @@ from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent.all_questions import Asked, Rounds
 from daemon.reconstitute.agent.context.case import Case
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Citation, OpenKind, OpenPoint, Rule
+from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Rule, key
 from tests.fake_ollama import FakeOllama
 from tests.hostile.blocks_read import told
 from tests.unit.recorded_sessions import MINUTE, Recorded, call, recorded

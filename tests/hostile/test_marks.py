@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon import markdown
 from daemon.display import visible
 from daemon.files import Files
-from daemon.markdown import inert
 from daemon.reconstitute.agent.context import prompt
 from daemon.reconstitute.agent.context.blocks import clean, fenced, label, name
 from daemon.reconstitute.agent.tools.toolbox import Toolbox
@@ -53,16 +53,16 @@ def test_code_that_only_looks_like_a_mark_stays_as_it_is(text: str):
 @pytest.mark.parametrize("hidden", "\u00ad\u061c\u180e\u200b\u2063\u206a\ufeff\U000e0041\U000e0154")
 def test_unseen_characters_are_gone_for_a_model_and_seen_on_a_page(hidden: str):
     assert clean(f"a{hidden}b") == "ab"
-    assert inert.inline(f"a{hidden}b") == f"a⟨U+{ord(hidden):04X}⟩b"
+    assert markdown.inline(f"a{hidden}b") == f"a⟨U+{ord(hidden):04X}⟩b"
 
 
 def test_a_secret_that_unseen_characters_hide_is_replaced_everywhere():
     assert SECRET not in SPLIT
     for shown in (
         clean(f"x {SPLIT}"),
-        inert.prose(f"x {SPLIT}"),
-        inert.code(SPLIT),
-        inert.fence(f"x\n{SPLIT}\n"),
+        markdown.prose(f"x {SPLIT}"),
+        markdown.code(SPLIT),
+        markdown.fence(f"x\n{SPLIT}\n"),
     ):
         assert "[REDACTED:" in shown.replace("\\", "")
         assert SECRET[4:20] not in shown.replace("\ufffd", "")

@@ -8,7 +8,16 @@ from itertools import count
 from typing import Any
 
 from daemon.model import Session
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Reply, SessionFacts, TakenBack, Todo, Turn
+from daemon.reconstitute.facts.session_values import (
+    Call,
+    CallStatus,
+    Ending,
+    Reply,
+    SessionFacts,
+    TakenBack,
+    Todo,
+    Turn,
+)
 
 FOLDER = "/work/app"
 START = 1_000_000

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from daemon.files import FileHistory, Grade, Revision
 from daemon.model import Operation, Page, Session
-from daemon.reconstitute.facts.values import Call, Ending, Facts, Purpose, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Call, Ending, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Facts, Purpose
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file.page import FilePages
 from daemon.reconstitute.pages.material import Known, Material

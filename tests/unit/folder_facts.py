@@ -8,7 +8,7 @@ from daemon.files import Grade, Revision
 from daemon.files.content import Content
 from daemon.files.disk import Disk
 from daemon.model import Operation, Session
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered, State
 
 TARGET = "/home/dev/shop"

@@ -10,7 +10,8 @@ from daemon.files.disk import Disk
 from daemon.model import Kind, Operation, Session, Target
 from daemon.reconstitute import questions
 from daemon.reconstitute.answer import Answer, Record, Source, Statement
-from daemon.reconstitute.facts.values import Facts, SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
+from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.passages import NOTHING, Findings, Passage

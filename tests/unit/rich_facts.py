@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.markdown.inert import Href
+from daemon.markdown import Href
 from daemon.model import Session
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.facts.values import (
-    Aftermath,
+from daemon.reconstitute.facts.session_values import (
     CallStatus,
     Citation,
-    Command,
     Ending,
     FileChange,
+    SessionFacts,
+    TakenBack,
+    TestRun,
+    Turn,
+)
+from daemon.reconstitute.facts.values import (
+    Aftermath,
+    Command,
     OpenKind,
     OpenPoint,
     Purpose,
     Rule,
     Script,
-    SessionFacts,
     Setback,
     SetbackKind,
     Standing,
-    TakenBack,
-    TestRun,
-    Turn,
 )
 from daemon.reconstitute.pages.material import Material
 from daemon.reconstitute.pages.transcripts import Transcripts

@@ -10,7 +10,8 @@ from daemon.model import Page
 from daemon.reconstitute.answer import Record, Statement
 from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts.session import assemble, sizes
-from daemon.reconstitute.facts.values import Facts, SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
+from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.recover import Recovered
 from tests.unit.found_out import material

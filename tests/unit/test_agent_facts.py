@@ -25,10 +25,9 @@ from daemon.reconstitute.agent.context.ledger import Shown
 from daemon.reconstitute.agent.context.prompts import prompts_block
 from daemon.reconstitute.agent.pieces import Pieces
 from daemon.reconstitute.agent.tools.toolbox import Toolbox
-from daemon.reconstitute.facts.keys import key
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import (
     Aftermath,
-    Citation,
     Command,
     Facts,
     Need,
@@ -40,6 +39,7 @@ from daemon.reconstitute.facts.values import (
     Setback,
     SetbackKind,
     Standing,
+    key,
 )
 from daemon.reconstitute.scope import Scope, collect
 

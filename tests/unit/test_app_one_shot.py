@@ -14,8 +14,7 @@ from daemon import config
 from daemon.app import one_shot
 from daemon.app.one_shot import OneShot
 from daemon.errors import BadInput, ModelUnavailable, Retry
-from daemon.model import Json
-from daemon.vectors import Vector
+from daemon.model import Json, Vector
 from tests.make_opencode import JsonStore, session, text, user
 from tests.unit.test_ingest_upkeep import Hashed
 

@@ -12,7 +12,7 @@ from recorded_sessions import Recorded, call, recorded
 
 from daemon.exports import Export
 from daemon.exports.stream import export
-from daemon.markdown.inert import code, fence, inline
+from daemon.markdown import code, fence, inline
 
 OURS = {"<details><summary>Reasoning</summary>", "<details><summary>System prompt</summary>", "</details>"}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import session_result
-from daemon.reconstitute.facts.values import Ending
+from daemon.reconstitute.facts.session_values import Ending
 
 MOST = 240
 WORK = ran("make")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.reconstitute.facts.session import calls
-from daemon.reconstitute.facts.values import Call, CallStatus
+from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.redact import redact
 from tests.canaries import SECRETS
 from tests.records import BASE, message, session, tool

@@ -7,9 +7,10 @@ from folder_facts import TARGET, call, session, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell.groups import GROUPS
 from daemon.reconstitute.facts.usage import commands
-from daemon.reconstitute.facts.values import CallStatus, Script
+from daemon.reconstitute.facts.values import Script
 
 OK, FAILED, STOPPED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.STOPPED, CallStatus.UNKNOWN
 

@@ -8,7 +8,7 @@ import pytest
 from test_facts_outcomes import turn
 
 from daemon.reconstitute.facts.session import commits
-from daemon.reconstitute.facts.values import Turn
+from daemon.reconstitute.facts.session_values import Turn
 
 
 def _of(turns: list[Turn]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from recorded_sessions import MINUTE, Recorded, call, read, recorded
 from daemon.files import Files
 from daemon.files.line_diffs import counts
 from daemon.reconstitute.facts.session import file_changes
-from daemon.reconstitute.facts.values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange
 
 SHOP = "/home/dev/shop"
 Told = tuple[str, str, int | None, int | None, bool]
@@ -52,7 +52,7 @@ def changes(house: Recorded) -> dict[str, list[Told]]:
 
 
 def _told(one: FileChange) -> Told:
-    return one.path.removeprefix(f"{SHOP}/"), one.what, one.added, one.removed, one.undone
+    return one.path.removeprefix(f"{SHOP}/"), one.kind, one.added, one.removed, one.undone
 
 
 CASES: dict[str, tuple[Callable[[Recorded], object], dict[str, list[Told]]]] = {

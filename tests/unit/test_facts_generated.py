@@ -8,7 +8,7 @@ from folder_facts import START, TARGET, call, file, revision, turn
 from daemon.files import Grade
 from daemon.model import Operation
 from daemon.reconstitute.facts.content import generated
-from daemon.reconstitute.facts.values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange
 
 BUILD = call("npm run build", message_id="msg_2")
 

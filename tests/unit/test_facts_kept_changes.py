@@ -14,7 +14,7 @@ from daemon import records
 from daemon.files import Files
 from daemon.model import Message
 from daemon.reconstitute.facts.session import assemble, kept_changes
-from daemon.reconstitute.facts.values import Call, CallStatus, Turn
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 
 SHOP = "/home/dev/shop"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Citation, Command, OpenKind, OpenPoint, Purpose, Rule, Script
+from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.facts.values import Command, OpenKind, OpenPoint, Purpose, Rule, Script, key
 
 CITED = Citation("ses_1", "msg_1", 1, "Use SQLite.")
 ENTRIES = [

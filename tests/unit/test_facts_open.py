@@ -17,19 +17,17 @@ from daemon.reconstitute.facts import setbacks
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.open_points import failing
 from daemon.reconstitute.facts.open_points import points as open_points
-from daemon.reconstitute.facts.values import (
+from daemon.reconstitute.facts.session_values import (
     Call,
     CallStatus,
     Citation,
     Ending,
-    OpenKind,
-    OpenPoint,
     SessionFacts,
-    SetbackKind,
     TakenBack,
     TestRun,
     Turn,
 )
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, SetbackKind
 
 
 def find(*sessions: SessionFacts) -> list[OpenPoint]:

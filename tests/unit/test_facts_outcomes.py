@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Turn
 
 
 def turn(*runs: tuple[str, int | None, str]) -> Turn:

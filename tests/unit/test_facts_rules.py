@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from daemon.reconstitute.facts.decisions import rules, statements
 from daemon.reconstitute.facts.language import sentences
-from daemon.reconstitute.facts.values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
+from daemon.reconstitute.facts.session_values import CallStatus, Ending, FileChange, SessionFacts, TakenBack
 from daemon.reconstitute.recover import Recovered
 
 WHO = {"u": "user", "a": "agent"}

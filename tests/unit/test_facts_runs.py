@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell import outcomes, runs
 from daemon.reconstitute.facts.usage import commands
-from daemon.reconstitute.facts.values import CallStatus, Script
+from daemon.reconstitute.facts.values import Script
 
 OK, FAILED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.UNKNOWN
 

@@ -16,7 +16,7 @@ from daemon.ingest import Capture
 from daemon.opencode.discover import Sources
 from daemon.opencode.snapshots import Snapshots
 from daemon.reconstitute.facts.session import assemble, file_changes
-from daemon.reconstitute.facts.values import CallStatus, Ending, SessionFacts
+from daemon.reconstitute.facts.session_values import CallStatus, Ending, SessionFacts
 from tests.canaries import SECRETS
 from tests.conftest import SAMPLES, unpack
 from tests.taking_in import intake_of
@@ -93,7 +93,7 @@ def test_sub_agents_and_forks_name_sessions_that_are_there(told: list[SessionFac
 def test_what_the_scenario_of_the_samples_did_is_told(told: list[SessionFacts]) -> None:
     story = _by_title(told, "Settings: revert story")
     assert [(turn.prompt, turn.taken_back) for turn in story.turns][1] == ("Turn DEBUG off and add a SECRET.", True)
-    assert {(one.path.rpartition("/")[2], one.what, one.undone) for one in story.changes} == {
+    assert {(one.path.rpartition("/")[2], one.kind, one.undone) for one in story.changes} == {
         ("settings.py", "added", False), ("extra_settings.py", "added", True), ("shell_note.txt", "added", False),
     }  # fmt: skip
     assert [one.pending for one in _by_title(told, "Pending revert").reverts] == [True]
@@ -103,7 +103,7 @@ def test_what_the_scenario_of_the_samples_did_is_told(told: list[SessionFacts]) 
     ]  # fmt: skip
     assert [turn.is_compaction for turn in _by_title(told, "Analyse the big log").turns].count(True) == 1
     assert {todo.status for todo in _by_title(told, "Build the Flask").todos} == {"completed"}
-    moved = {(one.what, one.path.rpartition("/")[2]) for one in _by_title(told, "CSV command").changes}
+    moved = {(one.kind, one.path.rpartition("/")[2]) for one in _by_title(told, "CSV command").changes}
     assert {("moved", "README.rst"), ("deleted", "old_script.py"), ("added", "version.py")} <= moved
     assert not {name for _, name in moved} & {"README.md", "sample.csv"}
 

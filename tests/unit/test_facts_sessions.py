@@ -12,7 +12,7 @@ from recorded_sessions import MINUTE, Recorded, call, recorded
 from daemon import records
 from daemon.model import Json, Part
 from daemon.reconstitute.facts.session import assemble, turns
-from daemon.reconstitute.facts.values import Ending, SessionFacts, Todo, Turn
+from daemon.reconstitute.facts.session_values import Ending, SessionFacts, Todo, Turn
 
 SHOP = "/home/dev/shop"
 OTHER = {"type": "text", "text": "Called the Read tool with the following input", "synthetic": True}

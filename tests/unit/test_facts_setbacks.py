@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.reconstitute.facts import setbacks
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, SessionFacts, TakenBack
 from daemon.reconstitute.facts.shell import read_only, runs
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, SessionFacts, Setback, SetbackKind, TakenBack
+from daemon.reconstitute.facts.values import Setback, SetbackKind
 
 FAILED, REFUSED, STOPPED = CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED
 

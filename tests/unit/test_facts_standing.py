@@ -11,7 +11,7 @@ from daemon.files.history import LOST_FOLDER, REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.moments import written
 from daemon.reconstitute.facts import standing
-from daemon.reconstitute.facts.values import CallStatus
+from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.recover import State
 
 

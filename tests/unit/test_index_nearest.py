@@ -21,8 +21,7 @@ from daemon.index.lexical.overlay import Overlay
 from daemon.index.semantic import vector_search
 from daemon.index.semantic.collection import Semantic
 from daemon.index.semantic.vector_cache import Roster
-from daemon.model import Chunk, Document, Kind, Section
-from daemon.vectors import Vector
+from daemon.model import Chunk, Document, Kind, Section, Vector
 
 DIMS = 16
 DAY = 86_400_000

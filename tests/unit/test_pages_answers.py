@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 from rich_facts import rich
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.reconstitute.answer import OUTDATED, unchecked
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages.render import Renderer
@@ -296,7 +296,7 @@ def shapes(payload: str) -> dict[str, list[str]]:
     st.text(st.sampled_from(list("`*_[]()<>#+-!|~&$=:@^\"'\\{}0123%. \n\r\tahtpw/\u2028\x1b")), max_size=60) | st.text()
 )
 def test_prose_is_text_and_code_whatever_a_model_writes(text: str):
-    for made in (inert.prose(text), inert.Markdown(f"- {inert.quoted(text)}")):
+    for made in (markdown.prose(text), markdown.Markdown(f"- {markdown.quoted(text)}")):
         allowed = {"paragraph_open", "inline", "text", "paragraph_close", "text_special", "code_inline"}
         allowed |= {"bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"}
         assert kinds(made) <= allowed
@@ -305,11 +305,11 @@ def test_prose_is_text_and_code_whatever_a_model_writes(text: str):
 
 @given(st.text(st.sampled_from("ab`._ *"), max_size=30))
 def test_a_reader_sees_the_words_of_prose_but_for_the_backticks_of_code(text: str):
-    assert re.sub(r"[`\s]", "", words(inert.prose(text))) == re.sub(r"[`\s]", "", text)
+    assert re.sub(r"[`\s]", "", words(markdown.prose(text))) == re.sub(r"[`\s]", "", text)
 
 
 def test_commands_in_prose_are_code():
-    assert inert.prose("Run `make test_all` in `/srv`, not __here__.") == (
+    assert markdown.prose("Run `make test_all` in `/srv`, not __here__.") == (
         "Run `make test_all` in `/srv`, not \\_\\_here\\_\\_."
     )
 

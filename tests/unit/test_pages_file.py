@@ -22,14 +22,8 @@ from daemon.files.disk import Disk
 from daemon.files.fragments import Fragments, Run
 from daemon.files.states import file_history
 from daemon.model import Operation, Page
-from daemon.reconstitute.facts.values import (
-    Call,
-    CallStatus,
-    Citation,
-    Facts,
-    Purpose,
-    SessionFacts,
-)  # fmt: skip
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
+from daemon.reconstitute.facts.values import Facts, Purpose  # fmt: skip
 from daemon.reconstitute.pages.content import MOST_SHOWN
 from daemon.reconstitute.pages.diffs import MOST_LINES, MOST_READ, Diffs
 from daemon.reconstitute.pages.environment import environment

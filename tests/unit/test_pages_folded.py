@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.reconstitute.facts.values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange
 from daemon.reconstitute.pages.folded import Folder, folded
 
 ROOT = "/p"
@@ -56,7 +56,7 @@ def test_every_file_is_counted_once(changes: list[FileChange], most: int):
     alone = [one for one in entries if isinstance(one, FileChange)]
     folders = [one for one in entries if isinstance(one, Folder)]
     assert len(alone) + sum(one.count for one in folders) + more == len(changes)
-    gone = {one.path for one in changes if one.undone or one.what in {"deleted", "moved"}}
+    gone = {one.path for one in changes if one.undone or one.kind in {"deleted", "moved"}}
     assert gone <= {one.path for one in alone} or len(alone) == most
     assert ROOT not in {one.path for one in folders}
     assert not folders or len(changes) > most

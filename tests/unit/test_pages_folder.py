@@ -17,23 +17,18 @@ from rich_facts import OPEN, RULE, Numbered, cite, facts, files, many, rich, ses
 from daemon.files.history import LOST_FOLDER
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.facts.keys import key
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, Reply, TestRun
 from daemon.reconstitute.facts.values import (
-    Call,
-    CallStatus,
-    Citation,
     Command,
-    Ending,
     OpenKind,
     OpenPoint,
     Purpose,
-    Reply,
     Rule,
     Script,
     Setback,
     SetbackKind,
     Standing,
-    TestRun,
+    key,
 )
 from daemon.reconstitute.pages import plan, render
 from daemon.reconstitute.pages.asked import Asked, Superseded

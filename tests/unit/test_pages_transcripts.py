@@ -9,7 +9,8 @@ import pytest
 
 from daemon.model import Session
 from daemon.reconstitute.answer import NOTHING
-from daemon.reconstitute.facts.values import Citation, Ending, Facts, OpenKind, OpenPoint, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Citation, Ending, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Facts, OpenKind, OpenPoint
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.transcripts import MOST_WEIGHT, Transcripts, cited_sessions, divided, slug
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from daemon.model import Kind, Session
 from daemon.reconstitute import questions
-from daemon.reconstitute.facts.values import Ending, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Ending, Reply, SessionFacts, Turn
 from daemon.reconstitute.passages import CLOSEST, NOTHING, Extractor, Passage, passages, split
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markup import PAYLOADS, kinds, links, parse, words
 
+from daemon import markdown
 from daemon.display import visible
-from daemon.markdown import inert
 
 PLAIN = {"paragraph_open", "inline", "text", "paragraph_close", "text_special", "code_inline"}
 """Addresses become code, so that no renderer makes links of them."""
@@ -24,12 +24,12 @@ markup_text = (
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_hostile_text_on_a_line_of_its_own_is_plain_text(payload: str):
-    assert kinds(inert.inline(payload)) <= PLAIN
+    assert kinds(markdown.inline(payload)) <= PLAIN
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_hostile_text_in_a_table_stays_in_its_cell(payload: str):
-    table = f"| a | b |\n| --- | --- |\n| {inert.inline(payload)} | after |\n"
+    table = f"| a | b |\n| --- | --- |\n| {markdown.inline(payload)} | after |\n"
     tokens = parse(table)
     assert sum(token.type == "td_open" for token in tokens) == 2
     assert {token.type for token in tokens} <= PLAIN | {
@@ -39,7 +39,7 @@ def test_a_hostile_text_in_a_table_stays_in_its_cell(payload: str):
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_hostile_text_in_a_fence_cannot_close_it(payload: str):
-    tokens = parse(f"before\n\n{inert.fence(payload)}\n\nafter\n")
+    tokens = parse(f"before\n\n{markdown.fence(payload)}\n\nafter\n")
     assert [token.type for token in tokens if token.block and token.nesting >= 0 and token.type != "inline"] == [
         "paragraph_open", "fence", "paragraph_open",
     ]  # fmt: skip
@@ -47,31 +47,31 @@ def test_a_hostile_text_in_a_fence_cannot_close_it(payload: str):
 
 @given(markup_text)
 def test_no_text_makes_anything_but_text(text: str):
-    assert kinds(inert.inline(text)) <= PLAIN
-    assert kinds(f"- {inert.inline(text) or 'x'}") <= PLAIN | {
+    assert kinds(markdown.inline(text)) <= PLAIN
+    assert kinds(f"- {markdown.inline(text) or 'x'}") <= PLAIN | {
         "bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close",
     }  # fmt: skip
-    assert kinds(f"> {inert.inline(text)}") <= PLAIN | {"blockquote_open", "blockquote_close"}
-    assert kinds(f"x ({inert.inside(text)})[^1]") <= PLAIN
-    assert kinds(inert.quoted(text)) <= PLAIN
-    assert not kinds(f"# {inert.inline(text)}") & {"link_open", "image", "html_inline", "html_block"}
+    assert kinds(f"> {markdown.inline(text)}") <= PLAIN | {"blockquote_open", "blockquote_close"}
+    assert kinds(f"x ({markdown.inside(text)})[^1]") <= PLAIN
+    assert kinds(markdown.quoted(text)) <= PLAIN
+    assert not kinds(f"# {markdown.inline(text)}") & {"link_open", "image", "html_inline", "html_block"}
 
 
 @given(markup_text)
 def test_a_reader_sees_the_words_that_were_said(text: str):
     seen = " ".join(visible(text).split())
-    assert words(inert.inline(text)) == seen
+    assert words(markdown.inline(text)) == seen
 
 
 @given(markup_text)
 def test_a_code_span_is_one_span_whatever_it_holds(text: str):
-    tokens = [token for token in parse(f"x {inert.code(text)} y") if token.type != "inline"]
+    tokens = [token for token in parse(f"x {markdown.code(text)} y") if token.type != "inline"]
     assert [token.type for token in tokens] == ["paragraph_open", "text", "code_inline", "text", "paragraph_close"]
 
 
 @given(markup_text)
 def test_a_fence_holds_all_of_its_text_and_nothing_after_it(text: str):
-    fences = [token for token in parse(f"{inert.fence(text)}\n\nafter") if token.type == "fence"]
+    fences = [token for token in parse(f"{markdown.fence(text)}\n\nafter") if token.type == "fence"]
     assert len(fences) == 1
     body = visible(text.replace("\r\n", "\n"))
     assert fences[0].content in {body, body + "\n"}
@@ -79,7 +79,7 @@ def test_a_fence_holds_all_of_its_text_and_nothing_after_it(text: str):
 
 @given(st.text())
 def test_no_control_character_reaches_a_page(text: str):
-    for made in (inert.inline(text), inert.code(text), inert.fence(text)):
+    for made in (markdown.inline(text), markdown.code(text), markdown.fence(text)):
         assert not any(unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t" for c in made)
         made.encode("utf-8")
 
@@ -89,9 +89,9 @@ def test_no_control_character_reaches_a_page(text: str):
 )
 def test_no_character_that_is_not_seen_reaches_a_page(character: str):
     for made in (
-        inert.inline(f"a{character}b"),
-        inert.prose(f"`a{character}b`"),
-        inert.fence(f"a{character}b"),
+        markdown.inline(f"a{character}b"),
+        markdown.prose(f"`a{character}b`"),
+        markdown.fence(f"a{character}b"),
     ):
         assert f"a⟨U+{ord(character):04X}⟩b" in made
 
@@ -126,33 +126,33 @@ def test_no_character_that_is_not_seen_reaches_a_page(character: str):
     ],
 )
 def test_only_what_means_something_is_escaped(text: str, raw: str):
-    assert inert.inline(text) == raw
+    assert markdown.inline(text) == raw
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_link_leads_only_where_we_say(label: str, href: str):
-    assert len(links(inert.link(label, f"a/{href}.md"))) == 1
-    assert links(inert.link(label, f"a/{href}.md"))[0].startswith("a/")
+    assert len(links(markdown.link(label, f"a/{href}.md"))) == 1
+    assert links(markdown.link(label, f"a/{href}.md"))[0].startswith("a/")
 
 
 def test_a_link_to_a_name_with_a_colon_is_no_scheme():
-    assert links(inert.link("x", "javascript:alert(1).md")) == ["javascript%3Aalert%281%29.md"]
+    assert links(markdown.link("x", "javascript:alert(1).md")) == ["javascript%3Aalert%281%29.md"]
 
 
 def test_cutting_marks_what_was_cut():
-    assert inert.inline("word " * 50, 20) == "word word word word…"
+    assert markdown.inline("word " * 50, 20) == "word word word word…"
 
 
 def test_only_our_own_markdown_passes_a_template_as_it_is():
-    assert inert.finalize("*a*") == "\\*a\\*"
-    assert inert.finalize(inert.Markdown("*a*")) == "*a*"
-    assert inert.finalize(None) == ""
-    assert inert.finalize(7) == "7"
+    assert markdown.finalize("*a*") == "\\*a\\*"
+    assert markdown.finalize(markdown.Markdown("*a*")) == "*a*"
+    assert markdown.finalize(None) == ""
+    assert markdown.finalize(7) == "7"
 
 
 @pytest.mark.parametrize(("ms", "shown"), [(1_795_262_400_999, "2026-11-21T12:00:00Z"), (0, "unknown time"), (-1, "unknown time"), (10**18, "unknown time")])  # fmt: skip
 def test_times_are_utc_and_impossible_ones_are_said_to_be_unknown(ms: int, shown: str):
-    assert inert.iso(ms) == shown
+    assert markdown.iso(ms) == shown
 
 
 @pytest.fixture
@@ -177,11 +177,11 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_moments_on_pages_are_local_and_short(ms: int, shown: str):
-    assert inert.moment(ms) == shown
-    assert inert.day(ms) == shown.removesuffix(" 00:00")
-    assert inert.zone() == "Europe/Berlin"
+    assert markdown.moment(ms) == shown
+    assert markdown.day(ms) == shown.removesuffix(" 00:00")
+    assert markdown.zone() == "Europe/Berlin"
 
 
 def test_the_tests_run_in_utc_wherever_they_are():
-    assert inert.zone() == "UTC"
-    assert inert.moment(1_795_262_400_999) == "2026-11-21 12:00"
+    assert markdown.zone() == "UTC"
+    assert markdown.moment(1_795_262_400_999) == "2026-11-21 12:00"

@@ -129,7 +129,7 @@ def test_a_turn_of_a_session_elsewhere_is_taken_whole(house: Recorded):
     house.say("ses_out", "assistant", "Done.", call("write", filePath=f"{SHOP}/a.css", content="a"))
     (told,) = _scope(house).sessions
     assert [(turn.prompt, len(turn.message_ids)) for turn in told.turns] == [("Change the colour please.", 4)]
-    assert [(one.path, one.what, one.added) for one in told.changes] == [(f"{SHOP}/a.css", "added", 1)]
+    assert [(one.path, one.kind, one.added) for one in told.changes] == [(f"{SHOP}/a.css", "added", 1)]
     assert not told.is_whole
 
 

@@ -12,7 +12,7 @@ import pytest
 from daemon.publish import publish
 from daemon.publish.notes import CLOSE
 from daemon.reconstitute.answer import Source, Statement
-from daemon.reconstitute.facts.values import Citation, FileChange, TakenBack, TestRun
+from daemon.reconstitute.facts.session_values import Citation, FileChange, TakenBack, TestRun
 from daemon.reconstitute.pages.session.messages import Messages
 from tests.canaries import SECRETS
 from tests.page_links import broken

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daemon.errors import BadInput
-from daemon.vectors import Vector
+from daemon.model import Vector
 
 PAGE = 500
 """Rows of one call; Chroma refuses more than 5461, and SQLite more than some thousand variables."""

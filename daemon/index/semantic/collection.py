@@ -27,7 +27,7 @@ from daemon.index import Filters, Match, Passing, VectorRow
 from daemon.index.semantic import chroma_writing, notes
 from daemon.index.semantic.chroma_values import NUDGE, PAGE, check, unit
 from daemon.index.semantic.vector_search import SEARCHED, Nearest
-from daemon.vectors import Vector
+from daemon.model import Vector
 
 PREFIX = "opencode_messages_v1-"
 HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": SEARCHED}

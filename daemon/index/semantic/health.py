@@ -25,7 +25,7 @@ import numpy as np
 from daemon.errors import DiskFull, IndexBroken, ReconstituteError
 from daemon.filesystem.disk_space import free_bytes
 from daemon.index.semantic.collection import Semantic
-from daemon.vectors import Vector
+from daemon.model import Vector
 
 _PARKED = ".parked"
 _LINKS_BYTES = 600

@@ -14,7 +14,7 @@ from typing import Any
 from daemon.errors import IndexBroken
 from daemon.index import NoteMatch, NoteRow
 from daemon.index.semantic.chroma_values import PAGE, check, nudged, plain
-from daemon.vectors import Vector
+from daemon.model import Vector
 
 PREFIX = "reconstitution_notes_v1-"
 _PROBED, _NEAREST = 50, 10

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from daemon.index import number_of
 from daemon.index.semantic.chroma_values import unit
-from daemon.model import Kind
-from daemon.vectors import Vector
+from daemon.model import Kind, Vector
 
 Rows: TypeAlias = NDArray[np.int64]
 

@@ -28,8 +28,7 @@ from daemon.index import Filters, Match, Passing, number_of
 from daemon.index.semantic.chroma_filters import passes, where
 from daemon.index.semantic.chroma_values import PAGE, unit
 from daemon.index.semantic.vector_cache import Roster, Rows
-from daemon.model import Kind
-from daemon.vectors import Vector
+from daemon.model import Kind, Vector
 
 SEARCHED = 200
 """Rows that Chroma's graph is searched for at least (ef_search)."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
 from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
+from daemon.model import Vector
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import fuzzy as nearly
@@ -22,7 +23,6 @@ from daemon.recall.ranking.fuse import Facts, meaning
 from daemon.recall.ranking.lists import Found
 from daemon.recall.ranking.proximity import neighbours
 from daemon.redact import redact
-from daemon.vectors import Vector
 
 _MOST_NAMES = 5
 _LEAST_SAID = 20

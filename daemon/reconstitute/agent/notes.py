@@ -17,11 +17,10 @@ from daemon.archive import Archive
 from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
 from daemon.index import NoteMatch, NotesIndex
-from daemon.model import Json
+from daemon.model import Json, Vector
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.note import Note, key, notes_of, row_of
 from daemon.redact import redact
-from daemon.vectors import Vector
 
 _OWNER = "notes owner"
 """The archive's note of its own name, since archives may share a Chroma server."""

@@ -24,7 +24,7 @@ from daemon.reconstitute.agent.loop import written_call
 from daemon.reconstitute.agent.outcomes import outdated
 from daemon.reconstitute.agent.tools import files
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.recover import State
 from daemon.records import digest, dumps
 from daemon.redact import redact

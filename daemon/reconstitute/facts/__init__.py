@@ -15,9 +15,10 @@ from daemon.reconstitute.facts.decisions import rules
 from daemon.reconstitute.facts.open_points import points as open_points
 from daemon.reconstitute.facts.purposes import files as file_purposes
 from daemon.reconstitute.facts.purposes import folder
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.facts.shell import spellings
 from daemon.reconstitute.facts.usage import commands, runnable, scripts
-from daemon.reconstitute.facts.values import Facts, SessionFacts
+from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.recover import Recovered
 
 __all__ = ["Facts", "gather"]

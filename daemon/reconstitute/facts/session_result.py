@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 
 from daemon.reconstitute.facts.language import cues, sentences, subjects
 from daemon.reconstitute.facts.language.sentences import Sentence
+from daemon.reconstitute.facts.session_values import Citation, Ending, Reply, SessionFacts, Turn
 from daemon.reconstitute.facts.setbacks import own_turns
-from daemon.reconstitute.facts.values import Citation, Ending, Reply, SessionFacts, Turn
 
 _FEWEST_NEW = 2
 """Words of an answer that neither the prompt nor the names of the files have, without the commonest ones."""

@@ -23,22 +23,12 @@ from daemon.reconstitute.facts.language import mentions
 from daemon.reconstitute.facts.language.sentences import shorten
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, SessionFacts, TakenBack, Turn
 from daemon.reconstitute.facts.shell import error_line, outcomes, runs
 from daemon.reconstitute.facts.shell.read_only import only_looks
 from daemon.reconstitute.facts.shell.runs import Run
 from daemon.reconstitute.facts.usage import commands
-from daemon.reconstitute.facts.values import (
-    Call,
-    CallStatus,
-    Citation,
-    Ending,
-    Script,
-    SessionFacts,
-    Setback,
-    SetbackKind,
-    TakenBack,
-    Turn,
-)
+from daemon.reconstitute.facts.values import Script, Setback, SetbackKind
 from daemon.transcript.tool_calls import absolute
 
 MOST = 60

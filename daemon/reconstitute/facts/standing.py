@@ -17,7 +17,8 @@ from daemon.files.disk import Disk
 from daemon.files.history import REVERTED
 from daemon.model import FileEdit, Operation
 from daemon.reconstitute.facts.content.text import cut
-from daemon.reconstitute.facts.values import Aftermath, Call, CallStatus, Citation, SessionFacts, Standing
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
+from daemon.reconstitute.facts.values import Aftermath, Standing
 from daemon.reconstitute.recover import CERTAIN, Recovered, State, shell_word
 from daemon.redact import redact
 

@@ -12,7 +12,8 @@ from daemon.files import FileHistory
 from daemon.files.disk import Disk
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
 from daemon.reconstitute.facts.language.sentences import shorten
-from daemon.reconstitute.facts.values import Citation, SessionFacts, Setback, SetbackKind, Turn
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Setback, SetbackKind
 from daemon.reconstitute.recover import CERTAIN, Recovered
 from daemon.redact import redact
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.reconstitute.facts.session import kept_changes
-from daemon.reconstitute.facts.values import Rule, Turn
+from daemon.reconstitute.facts.session_values import Turn
+from daemon.reconstitute.facts.values import Rule
 
 _ROOM = 3
 """A session with few prompts, and each long one among short ones, may use this many times the characters of one."""
@@ -32,7 +33,7 @@ class Superseded:
         over = [rule for rule in self._rules.get(message_id, ()) if rule.text in shown]
         heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
         is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
-        said = "; ".join(inert.inline(head) for head in heads)
+        said = "; ".join(markdown.inline(head) for head in heads)
         return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
 
 
@@ -46,7 +47,7 @@ class Asked:
 
     def text(self, turns: Sequence[Turn], *, is_task: bool = False) -> str:
         """The prompts of the turns; empty where there are none. The `is_task` of a sub-agent gets no more room."""
-        prompts = [(turn, inert.cut(turn.prompt, 0)) for turn in turns if turn.prompt.strip()]
+        prompts = [(turn, markdown.cut(turn.prompt, 0)) for turn in turns if turn.prompt.strip()]
         shown = prompts[: self._prompts]
         most = (1 if is_task else _ROOM) * self._most
         lengths = _shares([len(text) for _, text in shown], max(most, len(shown) * self._most), most)
@@ -57,7 +58,7 @@ class Asked:
     def _quoted(self, turn: Turn, text: str, most: int) -> str:
         shown = clipped(text, most)
         mark = _taken_back(turn) if turn.taken_back else self._superseded.mark(turn.prompt_id, text, shown)
-        return f"{inert.quoted(shown)}{mark}"
+        return f"{markdown.quoted(shown)}{mark}"
 
 
 def clipped(text: str, most: int) -> str:
@@ -65,7 +66,7 @@ def clipped(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     ends = [end.end() for end in _END.finditer(text, 0, most - 1) if end.end() >= most // 2]
-    return f"{text[: ends[-1]]} …" if ends else inert.cut(text, most)
+    return f"{text[: ends[-1]]} …" if ends else markdown.cut(text, most)
 
 
 def _shares(lengths: Sequence[int], room: int, most: int) -> list[int]:
@@ -80,4 +81,4 @@ def _shares(lengths: Sequence[int], room: int, most: int) -> list[int]:
 
 def _taken_back(turn: Turn) -> str:
     kept = kept_changes.words([turn])
-    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {inert.inline(kept)}' if kept else ''})"
+    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from urllib.parse import quote
 
+from daemon import markdown
 from daemon.files.trees import is_beneath
-from daemon.markdown import inert
 from daemon.model import Json, Page
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TestRun, Turn
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TestRun, Turn
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.folder.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.footnotes import letters, unused
@@ -104,12 +104,12 @@ def _logged(
     """Its days; what came of all of it stands at the last."""
     turns = sorted(own_turns(one), key=lambda turn: turn.time)
     first = next((turn.prompt for turn in turns if turn.prompt.strip()), "")
-    name = inert.cut(inert.bare(title), _MOST_TEXT).strip() or inert.cut(redact(first), _MOST_TEXT)
-    href, last = str(transcripts.href(README, one.id)), inert.day(turns[-1].time)
-    for day, group in groupby(turns, key=lambda turn: inert.day(turn.time)):
+    name = markdown.cut(markdown.bare(title), _MOST_TEXT).strip() or markdown.cut(redact(first), _MOST_TEXT)
+    href, last = str(transcripts.href(README, one.id)), markdown.day(turns[-1].time)
+    for day, group in groupby(turns, key=lambda turn: markdown.day(turn.time)):
         of_day = list(group)
         prompts = [turn.prompt for turn in of_day if turn.prompt.strip()]
-        asked = inert.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
+        asked = markdown.cut(redact(prompts[0]), _MOST_TEXT) if prompts else ""
         more = max(0, len(prompts) - 1)
         logged = Logged(
             of_day[0].time, name or "without title", href, asked, more, "", None, one.id, one.session.directory
@@ -123,8 +123,8 @@ def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
     if source is None or said.is_outdated:
         return None
     href = str(transcripts.href(README, source.session_id, source.message_id))
-    quote = "" if source.quote in said.text else inert.cut(redact(source.quote), _MOST_TEXT)
-    return Summary(inert.cut(redact(said.text), _MOST_SUMMARY), source.created, href, quote)
+    quote = "" if source.quote in said.text else markdown.cut(redact(source.quote), _MOST_TEXT)
+    return Summary(markdown.cut(redact(said.text), _MOST_SUMMARY), source.created, href, quote)
 
 
 def _came(one: SessionFacts, target: str) -> str:
@@ -153,12 +153,12 @@ def _taken_back(turns: Sequence[Turn]) -> str:
 
 
 def _file(change: FileChange | Folder) -> str:
-    name = inert.cut(redact(posixpath.basename(change.path)), 60)
+    name = markdown.cut(redact(posixpath.basename(change.path)), 60)
     if isinstance(change, Folder):
         return f"{name}/ ({counted(change.count, 'file')})"
-    if change.what == "written":
+    if change.kind == "written":
         return f"{name}/ ({counted(change.files, 'file')})"
-    return f"{name} ({change.what})" if change.what in {"deleted", "moved"} else name
+    return f"{name} ({change.kind})" if change.kind in {"deleted", "moved"} else name
 
 
 def _tests(runs: Sequence[TestRun]) -> str:
@@ -176,7 +176,7 @@ def page(logs: _Logs) -> Page:
     every.sort(key=lambda pair: (-pair[0].time, pair[1], pair[0].title))
     shown = every[:_MOST_LISTED]
     notes: dict[str, str] = {}
-    parts = ["# What happened", f"Newest first; times in {inert.zone()}."]
+    parts = ["# What happened", f"Newest first; times in {markdown.zone()}."]
     if any(one.summary for one, _ in shown):
         parts[1] += " A sentence with a footnote is a model's."
     if not shown:
@@ -184,7 +184,7 @@ def page(logs: _Logs) -> Page:
     newest = _month(shown[0][0]) if shown else ""
     for month, group in groupby(shown, lambda pair: _month(pair[0])):
         days = "\n\n".join(
-            _day(day, list(each), logs, notes) for day, each in groupby(group, lambda p: inert.day(p[0].time))
+            _day(day, list(each), logs, notes) for day, each in groupby(group, lambda p: markdown.day(p[0].time))
         )
         folded = f"<details><summary>{month}</summary>\n\n{days}\n\n</details>"
         parts.append(days if month == newest else folded)
@@ -217,34 +217,36 @@ def _day(day: str, listed: list[tuple[Logged, int]], logs: _Logs, notes: dict[st
     for place in sorted({place for _, place in listed}):
         tree, title, _ = logs[place]
         lines = [_line(one, tree, notes) for one, owner in listed if owner == place]
-        head = f"**{inert.link(redact(title), posixpath.join(tree, README))}**"
+        head = f"**{markdown.link(redact(title), posixpath.join(tree, README))}**"
         parts.append("\n".join([head, "", *lines]))
     return "\n\n".join(parts)
 
 
 def _line(one: Logged, tree: str, notes: dict[str, str]) -> str:
-    time = inert.moment(one.time).partition(" ")[2] or inert.moment(one.time)
+    time = markdown.moment(one.time).partition(" ")[2] or markdown.moment(one.time)
     title = _link(one.title, tree, one.href)
-    came = f" → {inert.inline(one.came)}" if one.came else ""
+    came = f" → {markdown.inline(one.came)}" if one.came else ""
     if one.summary is not None:
-        words = f": {inert.quoted(one.summary.quote)}" if one.summary.quote else ""
-        source = f"{inert.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
-        day, told = inert.day(one.time).replace(" ", "-"), f"{tree}\0{one.session or one.href}"
+        words = f": {markdown.quoted(one.summary.quote)}" if one.summary.quote else ""
+        source = f"{markdown.moment(one.summary.time)}, {_link(one.title, tree, one.summary.href)}"
+        day, told = markdown.day(one.time).replace(" ", "-"), f"{tree}\0{one.session or one.href}"
         label = unused([day, letters(told, 3)], told, notes)
         notes[label] = f"[^{label}]: {source}{words}"
-        return f"- {time} {title}: {inert.prose(one.summary.text)}[^{label}]{came}"
-    asked = f": {inert.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
+        return f"- {time} {title}: {markdown.prose(one.summary.text)}[^{label}]{came}"
+    asked = f": {markdown.quoted(one.asked)}" if one.asked and one.asked != one.title else ""
     more = f" and {counted(one.more, 'more prompt')}" if one.more else ""
     return f"- {time} {title}{asked}{more}{came}"
 
 
-def _link(title: str, tree: str, href: str) -> inert.Markdown:
+def _link(title: str, tree: str, href: str) -> markdown.Markdown:
     """A session's title; `href` is encoded and relative to the tree."""
     if not href:
-        return inert.inline(title)
-    return inert.Markdown(f"[{inert.inline(title)}]({posixpath.join(quote(tree, safe='/', errors='replace'), href)})")
+        return markdown.inline(title)
+    return markdown.Markdown(
+        f"[{markdown.inline(title)}]({posixpath.join(quote(tree, safe='/', errors='replace'), href)})"
+    )
 
 
 def _month(one: Logged) -> str:
-    known = inert.day(one.time)
+    known = markdown.day(one.time)
     return known[:7] if known[:1].isdigit() else known

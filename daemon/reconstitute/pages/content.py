@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from daemon import markdown
 from daemon.display import visible
 from daemon.files import Revision
-from daemon.markdown import inert
 from daemon.redact import redact
 
 MOST_SHOWN = 256 * 1024
@@ -28,7 +28,7 @@ class Content:
     """
 
     text: str | None
-    notes: tuple[inert.Markdown, ...]
+    notes: tuple[markdown.Markdown, ...]
     whole: str | None = None
 
 
@@ -58,7 +58,7 @@ def shown(content: bytes | None, *, proven: bool = True) -> Content:
         (not text, "The file is empty."),
     )
     whole = visible(safe.replace("\r\n", "\n")) if part != safe else None
-    return Content(part, tuple(inert.Markdown(note) for applies, note in notes if applies), whole)
+    return Content(part, tuple(markdown.Markdown(note) for applies, note in notes if applies), whole)
 
 
 def size_beside(revision: Revision | None) -> int:
@@ -82,4 +82,4 @@ def of_revision(revision: Revision | None) -> Content:
 
 
 def _hidden(note: str) -> Content:
-    return Content(None, (inert.Markdown(note),))
+    return Content(None, (markdown.Markdown(note),))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jinja2
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.pages.file import history
 from daemon.reconstitute.recover import evidence
@@ -35,28 +35,28 @@ def environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=False,  # noqa: S701 - pages are Markdown: finalize escapes for it, HTML escaping would not
-        finalize=inert.finalize,
+        finalize=markdown.finalize,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "code": inert.code,
-        "bare": inert.bare,
-        "cut": inert.inline,
-        "day": inert.day,
-        "moment": inert.moment,
+        "code": markdown.code,
+        "bare": markdown.bare,
+        "cut": markdown.inline,
+        "day": markdown.day,
+        "moment": markdown.moment,
         "evidence": lambda revision: redact(evidence(revision)),
-        "fence": inert.fence,
-        "iso": inert.iso,
-        "prose": inert.prose,
-        "quoted": inert.quoted,
-        "title": inert.title,
+        "fence": markdown.fence,
+        "iso": markdown.iso,
+        "prose": markdown.prose,
+        "quoted": markdown.quoted,
+        "title": markdown.title,
         "tool": history.tool,
         "redacted": lambda text: redact(str(text)),
     }
     environment.globals["counted"] = counted
-    environment.globals["link"] = inert.link
-    environment.globals["zone"] = inert.zone
+    environment.globals["link"] = markdown.link
+    environment.globals["zone"] = markdown.zone
     return environment

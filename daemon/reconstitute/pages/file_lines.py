@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daemon import markdown
 from daemon.files import FileHistory
 from daemon.files.line_diffs import Line, blame
-from daemon.markdown import inert
 from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import Recovered
 from daemon.redact import redact
@@ -37,7 +37,7 @@ class Row:
     """All lines that one prompt wrote, such as ``1-3, 7``; `time` (epoch ms) is when it last wrote some of them."""
 
     lines: str
-    prompt: inert.Markdown
+    prompt: markdown.Markdown
     time: int
 
 
@@ -89,10 +89,10 @@ def _row(lines: Sequence[Line], numbers: Sequence[int], prompts: Prompts, page: 
     one = max(lines, key=lambda line: line.time)
     session = prompts.session(page, one.session_id, one.message_id)
     if one.tool in _SEEN:
-        prompt = inert.Markdown(", ".join(filter(None, [_SEEN[one.tool], session])))
+        prompt = markdown.Markdown(", ".join(filter(None, [_SEEN[one.tool], session])))
     else:
         prompt = prompts.asked(page, one.session_id, one.message_id, _MOST_PROMPT) or session
-    return Row(_ranges(numbers), prompt or inert.Markdown("not recorded"), one.time)
+    return Row(_ranges(numbers), prompt or markdown.Markdown("not recorded"), one.time)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

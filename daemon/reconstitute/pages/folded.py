@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.files.trees import is_beneath
-from daemon.reconstitute.facts.values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange
 
 _LEAST = 3
 """Files of a folder that are told as one entry."""
@@ -31,7 +31,7 @@ def folded(changes: Sequence[FileChange], target: str, most: int) -> tuple[list[
 
     A folder stands for what lies beneath it; none is the target itself, and half of `most` files stay by themselves.
     """
-    plain = [one for one in changes if one.what not in _TOLD and not one.undone]
+    plain = [one for one in changes if one.kind not in _TOLD and not one.undone]
     often = Counter(posixpath.dirname(one.path) for one in plain)
     alone = {one.path for one in changes} - {one.path for one in plain}
     chosen: list[Folder] = []

@@ -15,9 +15,9 @@ from itertools import count
 from string import ascii_lowercase
 from typing import TypeAlias
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.reconstitute.answer import Source
-from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.redact import redact
 
@@ -48,15 +48,15 @@ class Footnotes:
         self._file_href = file_href
         self._most = most
         self._labels: dict[tuple[str, str, str, str], str] = {}
-        self._definitions: list[tuple[_Place, inert.Markdown]] = []
+        self._definitions: list[tuple[_Place, markdown.Markdown]] = []
 
-    def mark(self, *citations: Citation | Source | None, shown: str = "") -> inert.Markdown:
+    def mark(self, *citations: Citation | Source | None, shown: str = "") -> markdown.Markdown:
         """``[^4-12][^5-1]``, the marks of the citations; a quote that is part of the text `shown` is not repeated."""
         labels = dict.fromkeys(self._label(one, shown) for one in citations if one is not None)
-        return inert.Markdown("".join(f"[^{label}]" for label in labels))
+        return markdown.Markdown("".join(f"[^{label}]" for label in labels))
 
     @property
-    def definitions(self) -> tuple[inert.Markdown, ...]:
+    def definitions(self) -> tuple[markdown.Markdown, ...]:
         """The footnotes so far, oldest sessions first: ``[^4-12]: 2026-11-21 03:41, [Build the API](…): “…”``."""
         return tuple(text for _, text in sorted(self._definitions))
 
@@ -78,16 +78,16 @@ class Footnotes:
             self._definitions.append(((session, message, time, label), defined))
         return self._labels[key]
 
-    def _definition(self, named: str, cited: Citation | Source, time: int, title: str, quote: str) -> inert.Markdown:
+    def _definition(self, named: str, cited: Citation | Source, time: int, title: str, quote: str) -> markdown.Markdown:
         """One footnote: when, in which file, in which session, and the words."""
-        label = inert.cut(inert.bare(self._titles.get(cited.session_id) or title or "a session"), _MOST_TITLE)
+        label = markdown.cut(markdown.bare(self._titles.get(cited.session_id) or title or "a session"), _MOST_TITLE)
         href = self._transcripts.href(self._page, cited.session_id, cited.message_id)
-        where = inert.link(label, href) if href else inert.inline(label)
+        where = markdown.link(label, href) if href else markdown.inline(label)
         if cited.path:
             name, page = redact(posixpath.basename(cited.path)), self._file_href(cited.path)
-            where = inert.Markdown(f"{inert.link(name, page) if page else inert.inline(name)} after {where}")
-        said = f": {inert.quoted(inert.bare(quote), self._most)}" if quote.strip() else ""
-        return inert.Markdown(f"[^{named}]: {inert.moment(time)}, {where}{said}")
+            where = markdown.Markdown(f"{markdown.link(name, page) if page else markdown.inline(name)} after {where}")
+        said = f": {markdown.quoted(markdown.bare(quote), self._most)}" if quote.strip() else ""
+        return markdown.Markdown(f"[^{named}]: {markdown.moment(time)}, {where}{said}")
 
 
 def _stem(session: int, message: int, cited: tuple[str, str, str, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from daemon.filesystem.disk_space import is_full
 from daemon.model import Json, Page
 from daemon.publish import publish
 from daemon.recall.answer.snippet import counted
-from daemon.reconstitute.facts.keys import key
+from daemon.reconstitute.facts.values import key
 from daemon.reconstitute.pages import changes
 from daemon.reconstitute.pages.changes import Logged
 from daemon.reconstitute.pages.environment import environment

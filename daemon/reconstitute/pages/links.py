@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.reconstitute.pages.material import Known
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.transcripts import Transcripts
@@ -37,19 +37,19 @@ class Links:
         relative = self._known.relative(path)
         inside = f"{self._folder}/"
         name = relative[len(inside) :] if self._folder and relative.startswith(inside) else relative
-        return inert.cut(redact(name or path), _MOST_NAME)
+        return markdown.cut(redact(name or path), _MOST_NAME)
 
-    def file(self, path: str) -> inert.Markdown:
+    def file(self, path: str) -> markdown.Markdown:
         """A file or folder by its absolute path, as a link where it has a page."""
         href = self.href(path)
-        return inert.link(self.label(path), href) if href else self.name(path)
+        return markdown.link(self.label(path), href) if href else self.name(path)
 
-    def name(self, path: str) -> inert.Markdown:
+    def name(self, path: str) -> markdown.Markdown:
         """Its name as code."""
-        return inert.code(self.label(path))
+        return markdown.code(self.label(path))
 
-    def session(self, session_id: str, title: str, most: int = _MOST_TITLE) -> inert.Markdown:
+    def session(self, session_id: str, title: str, most: int = _MOST_TITLE) -> markdown.Markdown:
         """A session by its title, as a link where it has a page."""
-        label = inert.cut(inert.bare(title), most) or "without title"
+        label = markdown.cut(markdown.bare(title), most) or "without title"
         href = self._transcripts.href(self.page, session_id)
-        return inert.link(label, href) if href else inert.inline(label)
+        return markdown.link(label, href) if href else markdown.inline(label)

@@ -18,7 +18,7 @@ from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
 from daemon.reconstitute.facts import Facts
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.passages import Findings
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import Recovered

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from daemon.reconstitute.facts.values import SessionFacts
+from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.pages.layout import Layout, ancestors, between
 from daemon.reconstitute.pages.transcripts import Chapter, Transcripts, divided
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
-from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
@@ -35,7 +35,7 @@ class Section:
     """A heading, which is others' text, and what stands under it."""
 
     heading: str
-    text: inert.Markdown
+    text: markdown.Markdown
 
 
 class Said:
@@ -56,24 +56,24 @@ class Said:
         answer = self._known.answer(question_id)
         return "a model" if answer is None else _model(answer)
 
-    def answer(self, question_id: str, skipped: int = 0) -> inert.Markdown:
+    def answer(self, question_id: str, skipped: int = 0) -> markdown.Markdown:
         """The statements but the first `skipped`, and what supports them; empty where there are none."""
         answer, sound = self._known.answer(question_id), self.sound(question_id)[skipped:]
         if answer is None or not sound:
-            return inert.Markdown("")
+            return markdown.Markdown("")
         question = _QUESTIONS.get(question_id)
         listed = self.statements(sound, is_dated=question is not None and question.in_time_order)
-        return inert.Markdown(f"{listed}\n\n{_support(answer, sound)}")
+        return markdown.Markdown(f"{listed}\n\n{_support(answer, sound)}")
 
-    def statements(self, statements: Iterable[Statement], *, is_dated: bool = False) -> inert.Markdown:
+    def statements(self, statements: Iterable[Statement], *, is_dated: bool = False) -> markdown.Markdown:
         """A list of statements, each with its reason, the paths it speaks of and its footnotes."""
-        return inert.Markdown("\n".join(f"- {self._statement(one, is_dated=is_dated)}" for one in statements))
+        return markdown.Markdown("\n".join(f"- {self._statement(one, is_dated=is_dated)}" for one in statements))
 
     def _statement(self, one: Statement, *, is_dated: bool) -> str:
-        said = f"{inert.day(one.when)}: " if is_dated and one.when else ""
+        said = f"{markdown.day(one.when)}: " if is_dated and one.when else ""
         said += sentence(one, self._notes)
         if one.why:
-            said += f" Why: {inert.prose(redact(one.why), _MOST_TEXT)}"
+            said += f" Why: {markdown.prose(redact(one.why), _MOST_TEXT)}"
         about = [path for path in dict.fromkeys(one.paths) if self._links.label(path) not in one.text]
         return said + (f" (about {', '.join(self._links.file(path) for path in about)})" if about else "")
 
@@ -88,7 +88,7 @@ class Said:
         asked = [one for one in self._known.material.findings if one.question.id not in _QUESTIONS]
         return [Section(_heading(one.question), self._own(one.question, one.quotes)) for one in asked]
 
-    def _own(self, question: Question, passages: Sequence[Passage]) -> inert.Markdown:
+    def _own(self, question: Question, passages: Sequence[Passage]) -> markdown.Markdown:
         answered = self.answer(question.id)
         if answered:
             return answered
@@ -101,30 +101,32 @@ class Said:
             note = ""
         else:
             note = WAITS if self._known.waits(question.id) else NOT_FOUND
-        return inert.Markdown("\n\n".join(filter(None, [note, quoted])))
+        return markdown.Markdown("\n\n".join(filter(None, [note, quoted])))
 
     def _passage(self, one: Passage) -> str:
-        said = inert.quoted(inert.bare(one.text), _MOST_QUOTE)
+        said = markdown.quoted(markdown.bare(one.text), _MOST_QUOTE)
         return f"{said}{self._notes.mark(Citation(one.session_id, one.message_id, one.created))}"
 
-    def unanswered(self) -> list[inert.Markdown]:
+    def unanswered(self) -> list[markdown.Markdown]:
         """A line for each question that a model was asked and gave no answer to that holds."""
         made = []
         for question_id, question in _QUESTIONS.items():
             answer = self._known.answer(question_id)
             if answer is not None and not self.sound(question_id):
-                made.append(inert.Markdown(f"{inert.inline(question.heading)}: {_none(answer)}"))
+                made.append(markdown.Markdown(f"{markdown.inline(question.heading)}: {_none(answer)}"))
         return made
 
 
-def sentence(one: Statement, notes: Footnotes, most: int = _MOST_TEXT) -> inert.Markdown:
+def sentence(one: Statement, notes: Footnotes, most: int = _MOST_TEXT) -> markdown.Markdown:
     """A statement without its reason, with its footnotes; it says when there is newer evidence."""
     newer = f" ({OUTDATED.rstrip('.')})" if one.is_outdated else ""
-    return inert.Markdown(f"{inert.prose(redact(one.text), most)}{newer}{notes.mark(*one.sources, shown=one.text)}")
+    return markdown.Markdown(
+        f"{markdown.prose(redact(one.text), most)}{newer}{notes.mark(*one.sources, shown=one.text)}"
+    )
 
 
 def _heading(question: Question) -> str:
-    return inert.cut(redact(question.heading), _MOST_HEADING)
+    return markdown.cut(redact(question.heading), _MOST_HEADING)
 
 
 def _support(answer: Answer, statements: Sequence[Statement]) -> str:
@@ -135,20 +137,20 @@ def _support(answer: Answer, statements: Sequence[Statement]) -> str:
     return " ".join([f"{said}{_dropped(answer, '; ') or '.'}", *_note(answer)])
 
 
-def _none(answer: Answer) -> inert.Markdown:
+def _none(answer: Answer) -> markdown.Markdown:
     """Why a model's answer has no statement."""
     why = " ".join([*_note(answer), _dropped(answer, "").capitalize()]).strip()
-    return inert.Markdown(f"no answer by {_model(answer)}: {why or NOTHING}")
+    return markdown.Markdown(f"no answer by {_model(answer)}: {why or NOTHING}")
 
 
 def _model(answer: Answer) -> str:
-    return inert.inline(redact(answer.model)) if answer.model else "a model"
+    return markdown.inline(redact(answer.model)) if answer.model else "a model"
 
 
 def _note(answer: Answer) -> list[str]:
     """Its note without the sentence that counts what was dropped: `_dropped` says that, and says why."""
     note = answer.note.replace(unchecked(answer.dropped), " ").strip()
-    return [inert.prose(redact(note), _MOST_TEXT)] if note else []
+    return [markdown.prose(redact(note), _MOST_TEXT)] if note else []
 
 
 def _dropped(answer: Answer, before: str) -> str:

@@ -11,11 +11,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 
-from daemon.markdown import inert
-from daemon.markdown.inert import Href
+from daemon import markdown
+from daemon.markdown import Href
 from daemon.publish import names
 from daemon.reconstitute.answer import Record, Source
-from daemon.reconstitute.facts.values import Citation, Facts, SessionFacts
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts
+from daemon.reconstitute.facts.values import Facts
 from daemon.reconstitute.pages.layout import between
 from daemon.redact import redact
 
@@ -130,7 +131,7 @@ def _cited(value: object) -> Iterator[str]:
 
 
 def _stem(facts: SessionFacts) -> str:
-    day = inert.day(facts.session.created)
+    day = markdown.day(facts.session.created)
     return f"{day if day[:1].isdigit() else 'undated'}-{slug(name_of(facts)) or 'session'}"
 
 

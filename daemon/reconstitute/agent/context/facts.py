@@ -15,11 +15,11 @@ from daemon.chat.tokens import of_text
 from daemon.recall.answer.snippet import one_line
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.pieces import Pieces
-from daemon.reconstitute.facts.keys import Entry, key
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import (
     Aftermath,
-    Citation,
     Command,
+    Entry,
     Facts,
     Need,
     OpenPoint,
@@ -27,6 +27,7 @@ from daemon.reconstitute.facts.values import (
     Rule,
     Script,
     Setback,
+    key,
 )
 
 _WIDTHS = (600, 300, 140)

@@ -13,7 +13,7 @@ from daemon.chat.tokens import of_text
 from daemon.recall.answer.snippet import counted, one_line
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.pieces import Pieces
-from daemon.reconstitute.facts.values import SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import SessionFacts, Turn
 
 _WIDTHS = (4000, 1500, 600, 250)
 """Characters of a prompt, tried in this order."""

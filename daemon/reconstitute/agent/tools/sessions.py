@@ -18,7 +18,7 @@ from daemon.reconstitute.agent.pieces import Pieces
 from daemon.reconstitute.agent.tools import schemas
 from daemon.reconstitute.agent.tools.paths import Paths
 from daemon.reconstitute.agent.tools.result import Sheet
-from daemon.reconstitute.facts.values import Call, CallStatus, FileChange, SessionFacts
+from daemon.reconstitute.facts.session_values import Call, CallStatus, FileChange, SessionFacts
 
 _LEAST_MESSAGE = 500
 """Bytes of one message that are worth to be shown; fewer messages come in one result where there is little room."""
@@ -117,7 +117,7 @@ class SessionTools:
     def _change(self, change: FileChange) -> str:
         lines = "" if change.added is None or change.removed is None else f" +{change.added} -{change.removed}"
         undone = ", undone" if change.undone else ""
-        return f"{change.what} {name(self._paths.relative(change.path), 160)}{lines}{undone}"
+        return f"{change.kind} {name(self._paths.relative(change.path), 160)}{lines}{undone}"
 
     def _call(self, call: Call) -> str:
         status = call.status.value + (f" (exit {call.exit})" if call.exit is not None else "")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from daemon.files.history import FileHistory, Revision
 from daemon.model import Operation
-from daemon.reconstitute.facts.values import FileChange, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import FileChange, SessionFacts, Turn
 from daemon.reconstitute.recover import Recovered
 from daemon.transcript.shell.names import words
 
@@ -113,5 +113,5 @@ def folded(changes: Iterable[FileChange], turns: Iterable[Turn], directory: str)
         seen = [change for change in seen if change not in inside]
         command = commands.pop() if len(commands) == 1 else ""
         many.append(FileChange(folder, "written", files=len(inside), command=command))
-    told.sort(key=lambda change: change.what not in {"moved", "deleted"})  # which a count of lines does not tell
+    told.sort(key=lambda change: change.kind not in {"moved", "deleted"})  # which a count of lines does not tell
     return (*told, *seen, *many)

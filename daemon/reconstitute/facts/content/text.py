@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from daemon.display import strip_invisible
 from daemon.files.history import REVERTED, Revision
 from daemon.model import Operation
-from daemon.reconstitute.facts.values import Citation
+from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 

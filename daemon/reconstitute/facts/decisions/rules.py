@@ -21,7 +21,8 @@ from daemon.reconstitute.facts.decisions.turn_changes import Value, Written
 from daemon.reconstitute.facts.decisions.validity import Said, did_something
 from daemon.reconstitute.facts.language import cues, sentences, subjects
 from daemon.reconstitute.facts.language.sentences import Sentence
-from daemon.reconstitute.facts.values import Citation, Ending, Reply, Rule, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Citation, Ending, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Rule
 from daemon.reconstitute.recover import Recovered
 
 MOST = 40

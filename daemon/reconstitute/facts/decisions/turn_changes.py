@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from daemon.files import Revision
 from daemon.files.history import OBSERVATIONS
-from daemon.reconstitute.facts.values import Turn
+from daemon.reconstitute.facts.session_values import Turn
 from daemon.reconstitute.recover import Recovered
 
 _MOST_BYTES = 1 << 20

@@ -13,7 +13,8 @@ from itertools import pairwise
 from daemon.reconstitute.facts.decisions import turn_changes
 from daemon.reconstitute.facts.decisions.turn_changes import Written
 from daemon.reconstitute.facts.language import cues, sentences, subjects
-from daemon.reconstitute.facts.values import CallStatus, Ending, Rule, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import CallStatus, Ending, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Rule
 
 _PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+/?|[\w-]+/|[\w-]+\.\w{1,5}\b")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)*")

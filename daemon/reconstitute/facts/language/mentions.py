@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from daemon.reconstitute.facts.language import cues, subjects
-from daemon.reconstitute.facts.values import Ending, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Ending, Reply, SessionFacts, Turn
 
 _FEWEST_SUBJECTS = 2
 _SHORT_PROMPT = 4

@@ -17,20 +17,12 @@ from daemon.files.history import OBSERVATIONS
 from daemon.reconstitute.facts.content.text import cut
 from daemon.reconstitute.facts.language import sentences
 from daemon.reconstitute.facts.session.calls import LONGEST_TITLE
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.setbacks import is_unsettled, own_turns
 from daemon.reconstitute.facts.shell import error_line, outcomes
 from daemon.reconstitute.facts.shell.read_only import fails_on_purpose, is_tool, parts
 from daemon.reconstitute.facts.usage import commands
-from daemon.reconstitute.facts.values import (
-    Call,
-    CallStatus,
-    Citation,
-    OpenKind,
-    OpenPoint,
-    SessionFacts,
-    Setback,
-    SetbackKind,
-)
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
 from daemon.reconstitute.recover import Recovered
 
 CHANGED_SINCE = "files were changed since"

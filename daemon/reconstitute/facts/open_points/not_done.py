@@ -14,18 +14,9 @@ from functools import lru_cache
 from daemon.reconstitute.facts.language import cues, mentions, sentences, subjects, unchecked
 from daemon.reconstitute.facts.language.mentions import History
 from daemon.reconstitute.facts.open_points import questions
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, Reply, SessionFacts, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import (
-    Call,
-    CallStatus,
-    Citation,
-    Ending,
-    OpenKind,
-    OpenPoint,
-    Reply,
-    SessionFacts,
-    Turn,
-)
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint
 
 _MOST_KEPT = 16_384
 """Sentences whose reading is kept: a service reads the same ones again with every message."""

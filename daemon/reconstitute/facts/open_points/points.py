@@ -14,17 +14,9 @@ from itertools import islice
 from daemon.reconstitute.facts.language import mentions, sentences, subjects
 from daemon.reconstitute.facts.language.sentences import shorten
 from daemon.reconstitute.facts.open_points import failing, not_done, questions, todos, unanswered
+from daemon.reconstitute.facts.session_values import CallStatus, Citation, Ending, SessionFacts, Turn
 from daemon.reconstitute.facts.setbacks import own_turns, prompt_key
-from daemon.reconstitute.facts.values import (
-    CallStatus,
-    Citation,
-    Ending,
-    OpenKind,
-    OpenPoint,
-    SessionFacts,
-    Setback,
-    Turn,
-)
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback
 from daemon.reconstitute.recover import Recovered
 
 MOST = 30

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from daemon.reconstitute.facts.language import cues, sentences, subjects
 from daemon.reconstitute.facts.language.mentions import History
-from daemon.reconstitute.facts.values import SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import SessionFacts, Turn
 
 LAST_SENTENCES = 3
 """A question stands among the last sentences of a reply; what stands before them is rhetoric or has been answered."""

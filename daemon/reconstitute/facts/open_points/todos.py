@@ -14,14 +14,8 @@ from functools import lru_cache
 
 from daemon.reconstitute.facts.content.text import last_text
 from daemon.reconstitute.facts.language import mentions, sentences, subjects
-from daemon.reconstitute.facts.values import (
-    CallStatus,
-    Citation,
-    OpenKind,
-    OpenPoint,
-    SessionFacts,
-    Todo,
-)
+from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts, Todo
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint
 from daemon.reconstitute.recover import Recovered
 
 _TAKEN_UP = 0.6

@@ -9,7 +9,8 @@ from daemon.reconstitute.facts.language import mentions, sentences, subjects
 from daemon.reconstitute.facts.language.mentions import History
 from daemon.reconstitute.facts.language.sentences import shorten
 from daemon.reconstitute.facts.open_points import questions
-from daemon.reconstitute.facts.values import Citation, OpenKind, OpenPoint, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Citation, Reply, SessionFacts, Turn
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint
 
 _PLAN = "plan"
 """OpenCode's agent that changes nothing: the question at the end of its plan waits for an approval."""

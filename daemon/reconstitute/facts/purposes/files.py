@@ -27,7 +27,8 @@ from daemon.reconstitute.facts.content.text import (
 from daemon.reconstitute.facts.language import cues
 from daemon.reconstitute.facts.language.sentences import Sentence, split, whole
 from daemon.reconstitute.facts.purposes.folder import asked, maker
-from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Purpose
 from daemon.reconstitute.recover import Recovered
 from daemon.redact import redact
 

@@ -29,7 +29,8 @@ from daemon.reconstitute.facts.content.text import (
 from daemon.reconstitute.facts.language import cues
 from daemon.reconstitute.facts.language.sentences import share, whole, words
 from daemon.reconstitute.facts.purposes import main_document
-from daemon.reconstitute.facts.values import Citation, Purpose, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Purpose
 from daemon.reconstitute.recover import Recovered
 
 _MOST = 240

@@ -11,8 +11,8 @@ from daemon.model import Json, Message, Session
 from daemon.reconstitute.facts.content import generated
 from daemon.reconstitute.facts.session import commits, forks, turns
 from daemon.reconstitute.facts.session import reverts as taken_back
+from daemon.reconstitute.facts.session_values import FileChange, SessionFacts, Todo, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import FileChange, SessionFacts, Todo, Turn
 from daemon.redact import redact
 from daemon.transcript.evidence.call_results import listed
 from daemon.transcript.tool_calls import valid_text

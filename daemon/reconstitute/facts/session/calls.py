@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from daemon import records
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Message, Part, Session
+from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.reconstitute.facts.shell import error_line
-from daemon.reconstitute.facts.values import Call, CallStatus
 from daemon.redact import redact_value
 from daemon.transcript import patch_text
 from daemon.transcript.document import redacted_end

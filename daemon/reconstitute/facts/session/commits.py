@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.shell.outcomes import plain
-from daemon.reconstitute.facts.values import Call, CallStatus, Turn
 from daemon.redact import redact
 from daemon.transcript.shell.known_programs.wrappers import Program
 from daemon.transcript.shell.names import words as names

@@ -11,7 +11,7 @@ from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
 from daemon.files.line_diffs import counts
 from daemon.model import Operation
-from daemon.reconstitute.facts.values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange
 from daemon.redact import redact
 
 _ENDS = frozenset({Operation.SNAPSHOT, Operation.STATE})

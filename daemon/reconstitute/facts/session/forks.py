@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from daemon.reconstitute.facts.values import SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import SessionFacts, Turn
 
 
 def marked(sessions: Sequence[SessionFacts]) -> list[SessionFacts]:

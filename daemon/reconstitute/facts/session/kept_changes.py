@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
-from daemon.reconstitute.facts.values import SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import SessionFacts, Turn
 from daemon.redact import redact
 
 _MOST_NAMES = 3

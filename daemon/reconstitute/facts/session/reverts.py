@@ -10,7 +10,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.files.events.revert_records import Revert, is_from, reverts
 from daemon.model import FileEdit, Message, Operation, Part, Session
-from daemon.reconstitute.facts.values import TakenBack, Turn
+from daemon.reconstitute.facts.session_values import TakenBack, Turn
 from daemon.redact import redact
 from daemon.transcript.evidence import git_diff
 from daemon.transcript.evidence.call_results import listed

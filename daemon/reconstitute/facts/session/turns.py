@@ -10,7 +10,7 @@ from itertools import chain
 from daemon import records
 from daemon.model import Kind, Message, Part, Session
 from daemon.reconstitute.facts.session import calls
-from daemon.reconstitute.facts.values import Call, CallStatus, Ending, Reply, Turn
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Ending, Reply, Turn
 from daemon.redact import redact
 from daemon.transcript.document import redacted_end, without_recall
 from daemon.transcript.tool_calls import valid_text

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.reconstitute.facts.shell.read_only import parts
-from daemon.reconstitute.facts.values import Call, CallStatus
 
 _MOST = 32_000
 """Characters of an output's end that are looked at."""

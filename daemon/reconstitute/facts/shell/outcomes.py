@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, TestRun, Turn
 from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.shell.runs import Run
-from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Script, TestRun, Turn
+from daemon.reconstitute.facts.values import Script
 from daemon.transcript.shell.known_programs.wrappers import Program
 from daemon.transcript.shell.names import words as names
 

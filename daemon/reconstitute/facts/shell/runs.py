@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.reconstitute.facts.shell import spellings
-from daemon.reconstitute.facts.values import Call, CallStatus
 from daemon.transcript.shell import words
 from daemon.transcript.shell.heredocs import MARK, STRING_MARK, NotUnderstood
 from daemon.transcript.shell.known_programs.wrappers import Program, unwrapped

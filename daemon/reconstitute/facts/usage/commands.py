@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 
 from daemon.files.trees import is_beneath
 from daemon.reconstitute.facts.content.text import cut
+from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts, Turn
 from daemon.reconstitute.facts.shell import error_line, groups, outcomes, runs, spellings
 from daemon.reconstitute.facts.shell.runs import Run
-from daemon.reconstitute.facts.values import Call, CallStatus, Citation, Command, Script, SessionFacts, Turn
+from daemon.reconstitute.facts.values import Command, Script
 from daemon.redact import redact
 from daemon.transcript.shell.known_programs.wrappers import Program
 

@@ -11,8 +11,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell import outcomes, spellings
-from daemon.reconstitute.facts.values import CallStatus, Command
+from daemon.reconstitute.facts.values import Command
 from daemon.reconstitute.recover import Recovered, State
 
 WORKS = frozenset({"build", "run", "test"})

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from daemon import markdown
 from daemon.files import Revision
 from daemon.files.end_states import OUTSIDE
 from daemon.files.history import OBSERVATIONS, REVERTED
 from daemon.files.states import Change, Entry, file_history
-from daemon.markdown import inert
-from daemon.reconstitute.facts.values import CallStatus
+from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.pages.diffs import Diff, Diffs
 from daemon.reconstitute.pages.file.prompts import Prompts
 from daemon.reconstitute.recover import evidence, said
@@ -26,7 +26,7 @@ _MOST_CAUSES = 5
 _MOST_COMMAND = 160
 _SHELL = "shell: "
 _GOING_BACK = frozenset({Change.TAKEN_BACK, Change.BROUGHT_BACK, Change.FOUND})
-Reference = Callable[[str], inert.Markdown]
+Reference = Callable[[str], markdown.Markdown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class Told:
     its records, `more` counts the others.
     """
 
-    time: inert.Markdown
+    time: markdown.Markdown
     what: str
-    lead: inert.Markdown
-    asked: inert.Markdown
-    where: inert.Markdown
-    remarks: tuple[inert.Markdown, ...]
+    lead: markdown.Markdown
+    asked: markdown.Markdown
+    where: markdown.Markdown
+    remarks: tuple[markdown.Markdown, ...]
     diff: Diff
-    evidence: tuple[inert.Markdown, ...]
+    evidence: tuple[markdown.Markdown, ...]
     more: int = 0
 
 
@@ -81,7 +81,7 @@ class Teller:
         records = entry.records[:_MOST_EVIDENCE]
         counts = "" if entry.change is Change.FIRST_SEEN else diff.counts
         return Told(
-            inert.moment(source.time),
+            markdown.moment(source.time),
             ", ".join(filter(None, [what, counts])),
             _lead(entry, what),
             asked,
@@ -92,18 +92,18 @@ class Teller:
             len(entry.records) - len(records),
         )
 
-    def _origin(self, page: str, entry: Entry) -> tuple[inert.Markdown, inert.Markdown]:
+    def _origin(self, page: str, entry: Entry) -> tuple[markdown.Markdown, markdown.Markdown]:
         """The prompt, where the state is its doing, and the session."""
         source = entry.source
         is_only_seen = _is_only_seen(source)
         cause = source
         if is_only_seen and entry.perhaps:
             cause, is_only_seen = entry.perhaps[-1], False
-        none = inert.Markdown("")
+        none = markdown.Markdown("")
         asked = none if is_only_seen else self._prompts.asked(page, cause.session_id, cause.message_id)
         return asked, self._prompts.session(page, cause.session_id, cause.message_id)
 
-    def _remarks(self, page: str, entry: Entry, back: Entry | None, refer: Reference) -> list[inert.Markdown]:
+    def _remarks(self, page: str, entry: Entry, back: Entry | None, refer: Reference) -> list[markdown.Markdown]:
         source, made = entry.source, []
         if source.moved_from:
             made.append(_joined("It came from ", refer(source.moved_from)))
@@ -112,31 +112,31 @@ class Teller:
         if back is not None:
             asked, _ = self._origin(page, back)
             left = f" by {asked}" if asked else ""
-            made.append(_joined("Back to how it was left at ", inert.moment(back.source.time), left))
+            made.append(_joined("Back to how it was left at ", markdown.moment(back.source.time), left))
         if entry.change is Change.PERHAPS:
             made += self._causes("", entry.records)
         elif not entry.is_certain:
-            made.append(_joined("Not certain: ", inert.prose(redact(said(entry.best) or "no record tells it all"))))
+            made.append(_joined("Not certain: ", markdown.prose(redact(said(entry.best) or "no record tells it all"))))
         if entry.perhaps and entry.change is not Change.PERHAPS:
             made += self._causes("Perhaps by ", entry.perhaps)
         if source.was_changed_outside and entry.change is not Change.OUTSIDE:
-            made.append(inert.Markdown("It had been changed outside OpenCode before this"))
+            made.append(markdown.Markdown("It had been changed outside OpenCode before this"))
         return made
 
-    def _causes(self, intro: str, doubts: Sequence[Revision]) -> list[inert.Markdown]:
+    def _causes(self, intro: str, doubts: Sequence[Revision]) -> list[markdown.Markdown]:
         """What may have changed the file, the newest first, each once."""
         causes = list(dict.fromkeys(self._cause(one) for one in reversed(doubts)))
         made = [_joined(intro, cause) for cause in causes[:_MOST_CAUSES]]
         if len(causes) > _MOST_CAUSES:
-            made.append(inert.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
+            made.append(markdown.Markdown(f"And {len(causes) - _MOST_CAUSES} more; the evidence names them"))
         return made
 
-    def _cause(self, revision: Revision) -> inert.Markdown:
+    def _cause(self, revision: Revision) -> markdown.Markdown:
         if revision.note == REVERTED:
-            return inert.Markdown("a revert: the message of its change was removed from the session")
+            return markdown.Markdown("a revert: the message of its change was removed from the session")
         if not revision.note.startswith(_SHELL):
-            return inert.prose(redact(revision.note or "a call of which not all is recorded"))
-        command = inert.code(inert.cut(redact(revision.note.removeprefix(_SHELL)), _MOST_COMMAND))
+            return markdown.prose(redact(revision.note or "a call of which not all is recorded"))
+        command = markdown.code(markdown.cut(redact(revision.note.removeprefix(_SHELL)), _MOST_COMMAND))
         return _joined(command, self._ended(revision))
 
     def _ended(self, revision: Revision) -> str:
@@ -148,12 +148,12 @@ class Teller:
         how = f"stopped after {seconds} s" if call.status is CallStatus.STOPPED else "failed"
         return f" ({how})"
 
-    def _evidence(self, revision: Revision) -> inert.Markdown:
+    def _evidence(self, revision: Revision) -> markdown.Markdown:
         shown = redact(evidence(revision)) or "recorded"
         by = f", {tool(revision)}" if tool(revision) not in shown.split(" ")[:1] else ""
-        line = f"{inert.moment(revision.time)}, {revision.grade}{inert.inline(by)}: {inert.inline(shown)}"
-        message = f" ({inert.code(redact(revision.message_id))})" if revision.message_id else ""
-        return inert.Markdown(line + message)
+        line = f"{markdown.moment(revision.time)}, {revision.grade}{markdown.inline(by)}: {markdown.inline(shown)}"
+        message = f" ({markdown.code(redact(revision.message_id))})" if revision.message_id else ""
+        return markdown.Markdown(line + message)
 
 
 _NO_TOOLS = {"summary": "recorded diff", "": "not recorded"}
@@ -166,7 +166,7 @@ def tool(revision: Revision) -> str:
     return _NO_TOOLS.get(revision.tool, revision.tool)
 
 
-def _lead(entry: Entry, what: str) -> inert.Markdown:
+def _lead(entry: Entry, what: str) -> markdown.Markdown:
     """What the prompt and the session have to do with a state that they did not ask for."""
     if entry.change is Change.TAKEN_BACK or what.startswith("taken back"):
         lead = "Undone: "
@@ -176,7 +176,7 @@ def _lead(entry: Entry, what: str) -> inert.Markdown:
         lead = "Perhaps: "
     else:
         lead = "Seen in " if _is_only_seen(entry.source) else ""
-    return inert.Markdown(lead)
+    return markdown.Markdown(lead)
 
 
 def _is_only_seen(revision: Revision) -> bool:
@@ -219,6 +219,6 @@ def _earlier(entry: Entry, older: Sequence[Entry]) -> Entry | None:
     return next((one for one in same if one.change not in _GOING_BACK), same[0] if same else None)
 
 
-def _joined(*pieces: str) -> inert.Markdown:
+def _joined(*pieces: str) -> markdown.Markdown:
     """Our own words and pieces that are Markdown already."""
-    return inert.Markdown("".join(pieces))
+    return markdown.Markdown("".join(pieces))

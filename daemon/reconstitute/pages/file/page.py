@@ -11,14 +11,13 @@ from functools import partial
 
 import jinja2
 
-from daemon import moments
+from daemon import markdown, moments
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk
-from daemon.markdown import inert
 from daemon.model import Page
 from daemon.reconstitute.answer import Source, Statement
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Citation, Purpose
+from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages import content
 from daemon.reconstitute.pages.environment import version
 from daemon.reconstitute.pages.file.history import Reference, Teller
@@ -53,7 +52,7 @@ class FilePages:
         self._template = environment.get_template("file.md.j2")
         self._prompts = Prompts(known.material.facts.sessions, known.titles, plan.transcripts)
         self._teller = Teller(self._prompts)
-        self._made_by = version(), inert.zone(), known.material.moment, known.target
+        self._made_by = version(), markdown.zone(), known.material.moment, known.target
 
     def pages(self, file: Recovered) -> list[Page]:
         """A file's page, and the whole text of a large one beside it."""
@@ -124,12 +123,12 @@ class FilePages:
             guess=(guess := content.of_revision(file.guess)),
             is_guess_folded=is_long(guess),
             guess_command=restore_command(file, file.guess, moment),
-            fence_info=inert.language(file.path),
+            fence_info=markdown.language(file.path),
             writers=writers(file, self._prompts, page),
             history=self._teller.history(page, file.revisions, partial(self._refer, page)),
             history_command=history_command(file.path),
             moment=moment,
-            zone=inert.zone(),
+            zone=markdown.zone(),
         )
 
     def _href(self, page: str, path: str) -> str:
@@ -137,34 +136,34 @@ class FilePages:
         relative = self._known.relative(path)
         return self._plan.href(page, relative) if relative else ""
 
-    def _refer(self, page: str, path: str) -> inert.Markdown:
+    def _refer(self, page: str, path: str) -> markdown.Markdown:
         """A link to another file's page, else its path."""
         return next(iter(refs(self._known, self._plan, page, [path])))
 
 
-def standing(file: Recovered, refer: Reference) -> inert.Markdown:
+def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
     """How well the file is known, as of when, in a sentence that anybody understands."""
-    last, at = file.last, f"{inert.moment(file.last.time)} ({inert.zone()})"
+    last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
     if file.state is State.DELETED:
         gone = file.changed or last
-        at = f"{inert.moment(gone.time)} ({inert.zone()})"
+        at = f"{markdown.moment(gone.time)} ({markdown.zone()})"
         if file.moved_to:
-            return inert.Markdown(f"It was moved to {refer(file.moved_to)} on {at}.")
+            return markdown.Markdown(f"It was moved to {refer(file.moved_to)} on {at}.")
         how = "taken back, and so removed," if gone.tool == "revert" else "deleted"
-        return inert.Markdown(f"It was {how} on {at}.")
+        return markdown.Markdown(f"It was {how} on {at}.")
     if file.state in {State.VERIFIED, State.PROVEN}:
-        return inert.Markdown(f"Known exactly, as of {at}.")
-    why = inert.prose(redact(file.reason))
+        return markdown.Markdown(f"Known exactly, as of {at}.")
+    why = markdown.prose(redact(file.reason))
     maybe = " It may be deleted." if last.deleted else ""
     if file.shown is not None:
-        then = f"{inert.moment(file.shown.time)} ({inert.zone()})"
+        then = f"{markdown.moment(file.shown.time)} ({markdown.zone()})"
         since = "it may have changed since" if file.guess is None else "what is known of it since is not certain"
-        return inert.Markdown(f"Known exactly as of {then}; {since}: {why}.{maybe}")
+        return markdown.Markdown(f"Known exactly as of {then}; {since}: {why}.{maybe}")
     known = {
         State.STALE: "A whole text is known, but it is not certain that it is the file's",
         State.PARTIAL: "Known in part",
     }.get(file.state, "What it held is not known")
-    return inert.Markdown(f"{known}, as of {at}: {why}.{maybe}")
+    return markdown.Markdown(f"{known}, as of {at}: {why}.{maybe}")
 
 
 def is_long(shown: content.Content) -> bool:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from daemon import markdown
 from daemon.files import Revision
-from daemon.markdown import inert
-from daemon.reconstitute.facts.values import Call, SessionFacts, Turn
+from daemon.reconstitute.facts.session_values import Call, SessionFacts, Turn
 from daemon.reconstitute.pages.transcripts import Transcripts
 
 MOST_PROMPT = 100
@@ -36,20 +36,20 @@ class Prompts:
         """The call that made a revision."""
         return self._calls.get(revision.part_id) if revision.part_id else None
 
-    def asked(self, page: str, session_id: str, message_id: str, most: int = MOST_PROMPT) -> inert.Markdown:
+    def asked(self, page: str, session_id: str, message_id: str, most: int = MOST_PROMPT) -> markdown.Markdown:
         """The prompt in quotation marks, linked; empty where none is known."""
         turn = self.turn(session_id, message_id)
         if turn is None or not turn.prompt.strip():
-            return inert.Markdown("")
-        label = f"“{inert.cut(inert.bare(turn.prompt).strip(), most)}”"
+            return markdown.Markdown("")
+        label = f"“{markdown.cut(markdown.bare(turn.prompt).strip(), most)}”"
         return self._linked(label, page, session_id, turn.prompt_id)
 
-    def session(self, page: str, session_id: str, message_id: str = "") -> inert.Markdown:
+    def session(self, page: str, session_id: str, message_id: str = "") -> markdown.Markdown:
         """The session's title, linked to the message; empty where no session is known."""
         if not session_id:
-            return inert.Markdown("")
-        title = inert.bare(self._titles.get(session_id, "") or session_id).strip() or session_id
-        return self._linked(inert.cut(title, _MOST_TITLE), page, session_id, message_id)
+            return markdown.Markdown("")
+        title = markdown.bare(self._titles.get(session_id, "") or session_id).strip() or session_id
+        return self._linked(markdown.cut(title, _MOST_TITLE), page, session_id, message_id)
 
     def basis(self, page: str, revision: Revision) -> tuple[object, ...]:
         """All that `page` may say of where a revision comes from, without rendering it."""
@@ -62,6 +62,6 @@ class Prompts:
     def _href(self, page: str, session_id: str, message_id: str) -> str:
         return self._transcripts.href(page, session_id, message_id)
 
-    def _linked(self, label: str, page: str, session_id: str, message_id: str) -> inert.Markdown:
+    def _linked(self, label: str, page: str, session_id: str, message_id: str) -> markdown.Markdown:
         href = self._href(page, session_id, message_id)
-        return inert.link(label, href) if href else inert.inline(label)
+        return markdown.link(label, href) if href else markdown.inline(label)

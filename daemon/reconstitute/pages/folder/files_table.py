@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from daemon import markdown
 from daemon.files import Revision
-from daemon.markdown import inert
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.content import generated
-from daemon.reconstitute.facts.keys import key
-from daemon.reconstitute.facts.values import Purpose
+from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.folder.overview import unknown_folders
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -50,7 +49,7 @@ _LEGEND = "“an older state”: it may have changed since; “in part”: some 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    name: inert.Markdown
+    name: markdown.Markdown
     purpose: str
     known: str
     change: Revision | None
@@ -81,7 +80,7 @@ class FilesTable:
         self._superseded = superseded
         self._most = most
 
-    def text(self, folder: str) -> inert.Markdown:
+    def text(self, folder: str) -> markdown.Markdown:
         """The table, what is gone, and what is left out; empty where the folder has no file."""
         files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
         there = [file for file in files if file.state is not State.DELETED]
@@ -97,7 +96,7 @@ class FilesTable:
             parts.append(f"Not listed: {counted(len(rows) - self._most, 'more file')}.")
         parts += self._inner([inner for inner in self._plan.folders_in(folder) if inner not in folders])
         parts += self._gone([file for file in files if file.state is State.DELETED])
-        return inert.Markdown("\n\n".join(parts))
+        return markdown.Markdown("\n\n".join(parts))
 
     def _folded(self, folder: str) -> list[str]:
         """The inner folders with a row of their own: what a build wrote, and those too large for a short table."""
@@ -139,7 +138,7 @@ class FilesTable:
             return "seen only"
         title = self._titles.get(change.session_id, "")
         where = f" {self._links.session(change.session_id, title, _MOST_TITLE)}" if title else ""
-        return f"{inert.day(change.time)}{' outside OpenCode' if change.is_from_outside else where}"
+        return f"{markdown.day(change.time)}{' outside OpenCode' if change.is_from_outside else where}"
 
     def _file(self, file: Recovered) -> _Row:
         is_quiet = not self._known.is_worked_on(file.relative)
@@ -161,7 +160,7 @@ class FilesTable:
         about = "; ".join(filter(None, (counted(len(there), "file") if there else "", lost)))
         about += f": {self._cell(said[0])}" if said else ""
         name = self._links.label(f"{self._known.target}/{folder}") + "/"
-        label = inert.link(name, self._plan.href(self._links.page, folder))
+        label = markdown.link(name, self._plan.href(self._links.page, folder))
         is_quiet = not any(self._known.is_worked_on(file.relative) for file in files)
         return _Row(label, about, known, newest, is_quiet)
 
@@ -172,12 +171,12 @@ class FilesTable:
             name = self._links.label(f"{self._known.target}/{inner}") + "/"
             said = self._known.statements(inner)
             about = f" ({self._cell(said[0])})" if said else ""
-            named.append(f"{inert.link(name, self._plan.href(self._links.page, inner))}{about}")
+            named.append(f"{markdown.link(name, self._plan.href(self._links.page, inner))}{about}")
         return [f"Folders: {', '.join(named)}."] if named else []
 
-    def _name(self, path: str) -> inert.Markdown:
+    def _name(self, path: str) -> markdown.Markdown:
         href = self._links.href(path)
-        return inert.link(self._links.label(path), href) if href else inert.inline(self._links.label(path))
+        return markdown.link(self._links.label(path), href) if href else markdown.inline(self._links.label(path))
 
     def _for(self, file: Recovered) -> str:
         """What a model says of the file; else its own words, or the prompt under which it was written."""
@@ -187,18 +186,18 @@ class FilesTable:
         purpose = self._purposes.get(file.path)
         if purpose is None:
             return ""
-        text = inert.inline(purpose.text, _MOST_FOR)
+        text = markdown.inline(purpose.text, _MOST_FOR)
         struck = self._known.material.record.struck.get(key(purpose))
         if struck is not None:
             return f"~~{text}~~ Struck out by the model: {sentence(struck, self._notes, _MOST_FOR)}"
         if not purpose.origin.endswith("prompt"):
             return text
         asked = purpose.citation.message_id if purpose.citation is not None else ""
-        return f"“{text}”{self._superseded.mark(asked, purpose.text, inert.cut(purpose.text, _MOST_FOR))}"
+        return f"“{text}”{self._superseded.mark(asked, purpose.text, markdown.cut(purpose.text, _MOST_FOR))}"
 
     def _cell(self, one: Statement) -> str:
         mark = self._notes.mark(*one.sources, shown=one.text)
-        return f"{inert.inline(redact(one.text).replace('`', ''), _MOST_FOR)}{mark}"
+        return f"{markdown.inline(redact(one.text).replace('`', ''), _MOST_FOR)}{mark}"
 
     def _gone(self, files: Sequence[Recovered]) -> list[str]:
         """What was deleted, and what was moved and where to, each in a line."""

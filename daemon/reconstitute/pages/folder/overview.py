@@ -9,23 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.model import FileEdit
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.shell import spellings
 from daemon.reconstitute.facts.shell.outcomes import COULD_NOT_RUN
-from daemon.reconstitute.facts.values import (
-    Aftermath,
-    CallStatus,
-    Citation,
-    Command,
-    Facts,
-    Purpose,
-    Script,
-    SessionFacts,
-    Standing,
-)
+from daemon.reconstitute.facts.values import Aftermath, Command, Facts, Purpose, Script, Standing
 from daemon.reconstitute.pages.folder.fact_lists import Entries
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.links import Links
@@ -63,25 +54,25 @@ class Overview:
         self._notes = notes
         self._entries = entries
 
-    def purpose(self, statements: Sequence[Statement], model: str) -> inert.Markdown:
+    def purpose(self, statements: Sequence[Statement], model: str) -> markdown.Markdown:
         """The project's own words and the model's first statement, as a block quote; empty where there are none."""
         rows = [f"> {self._purpose(one)}" for one in self._facts.purpose]
         rows += [
-            f"> {inert.prose(redact(one.text), _MOST_PURPOSE)} (by {model}){self._notes.mark(*one.sources)}"
+            f"> {markdown.prose(redact(one.text), _MOST_PURPOSE)} (by {model}){self._notes.mark(*one.sources)}"
             for one in statements[:1]
         ]
-        return inert.Markdown("\n>\n".join(rows))
+        return markdown.Markdown("\n>\n".join(rows))
 
     def _purpose(self, one: Purpose) -> str:
         struck = self._entries.strike(one)
-        text = inert.prose(one.text, _MOST_PURPOSE)
+        text = markdown.prose(one.text, _MOST_PURPOSE)
         return (
             f"~~{text}~~ {struck}"
             if struck
-            else f"{text} ({inert.inline(one.origin)}){self._notes.mark(one.citation, shown=one.text)}"
+            else f"{text} ({markdown.inline(one.origin)}){self._notes.mark(one.citation, shown=one.text)}"
         )
 
-    def standing(self, files: Sequence[Recovered]) -> inert.Markdown:
+    def standing(self, files: Sequence[Recovered]) -> markdown.Markdown:
         """The last activity, how much is known, what is missing on this disk, and what came after."""
         standing = self._facts.standing
         said = [f"{known(files)}{_as_of(standing)}."] if files else []
@@ -89,22 +80,22 @@ class Overview:
         if last > 0:
             title = self._titles.get(standing.last_session, "")
             where = f" in {self._links.session(standing.last_session, title)}" if title else ""
-            said.insert(0, f"Last activity {inert.moment(last)}{where}.")
+            said.insert(0, f"Last activity {markdown.moment(last)}{where}.")
         there = sum(file.state is not State.DELETED and not file.is_folder for file in files)
         noun = "known file" if any(file.is_folder for file in files) else "file"
         said += list(_on_disk(standing, there, noun, self._links))
         said += [self._aftermath(standing.aftermath)] if standing.aftermath else []
-        return inert.Markdown(" ".join(said))
+        return markdown.Markdown(" ".join(said))
 
     def _aftermath(self, aftermath: Sequence[Aftermath]) -> str:
         newest = aftermath[0]
-        text = inert.prose(newest.text, _MOST_TEXT)
+        text = markdown.prose(newest.text, _MOST_TEXT)
         if newest.command and newest.command not in newest.text:
-            text = inert.Markdown(f"{text}: {inert.code(inert.cut(newest.command, _MOST_TEXT))}")
+            text = markdown.Markdown(f"{text}: {markdown.code(markdown.cut(newest.command, _MOST_TEXT))}")
         more = f", and {len(aftermath) - 1} more" if len(aftermath) > 1 else ""
         return f"What came after may have changed files: {text}{self._mark(newest.citation)}{more}."
 
-    def run(self) -> inert.Markdown:
+    def run(self) -> markdown.Markdown:
         """The command that starts the project, with its last result; else what builds or tests it; empty without any.
 
         What failed is only told where nothing of the same standing succeeded.
@@ -118,42 +109,42 @@ class Overview:
         if ran is not None and (ran.last is CallStatus.OK or ran.named):
             return self._last_run(ran)
         if ran is None and any(one.group == _RUN for one in lasting):
-            return inert.Markdown("the model struck out what the records name, see below.")
+            return markdown.Markdown("the model struck out what the records name, see below.")
         if named is not None:
             return self._named(named, commands)
         good = [one for one in commands if one.last is CallStatus.OK and one.group in _FOR]
         rest = (one for one in commands if one.group in _FOR)
         main = min(good, key=lambda one: list(_FOR).index(one.group), default=None) or ran or next(rest, None)
-        return self._last_run(main) if main is not None else inert.Markdown("")
+        return self._last_run(main) if main is not None else markdown.Markdown("")
 
-    def _last_run(self, one: Command) -> inert.Markdown:
-        return inert.Markdown(f"{_FOR.get(one.group, '')}{self._entries.last_run(one)}.")
+    def _last_run(self, one: Command) -> markdown.Markdown:
+        return markdown.Markdown(f"{_FOR.get(one.group, '')}{self._entries.last_run(one)}.")
 
-    def _named(self, script: Script, commands: Sequence[Command]) -> inert.Markdown:
+    def _named(self, script: Script, commands: Sequence[Command]) -> markdown.Markdown:
         """A script that the project names, with how it ended where it was run, in whatever words."""
         spelled = spellings.of(script.invocation or script.runs)
         spell = partial(spellings.is_run_by, spelled, is_default=script.is_default)
         same = next((one for one in commands if spell(spellings.of(one.command, one.folder))), None)
         if same is not None:
-            return inert.Markdown(self._entries.last_run(same) + ".")
-        invocation = inert.code(inert.cut(script.invocation or script.runs, _MOST_TEXT))
+            return markdown.Markdown(self._entries.last_run(same) + ".")
+        invocation = markdown.code(markdown.cut(script.invocation or script.runs, _MOST_TEXT))
         where = self._links.file(script.path)
         calls = (call.command for one in self._facts.sessions for turn in one.turns for call in turn.calls)
         if spellings.mentions(spelled, calls, is_default=script.is_default):
-            return inert.Markdown(f"{invocation} ({where}).")  # it may have been run
-        return inert.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
+            return markdown.Markdown(f"{invocation} ({where}).")  # it may have been run
+        return markdown.Markdown(f"{invocation} ({where}); it was not run in these sessions.")
 
-    def left_open(self) -> inert.Markdown:
+    def left_open(self) -> markdown.Markdown:
         """How many points are open, and the first of them."""
         points = [one for one in self._facts.open if not self._entries.is_struck(one)]
         if not self._facts.open:
-            return inert.Markdown("the records name no open todo, question or failure.")
+            return markdown.Markdown("the records name no open todo, question or failure.")
         if not points:
-            return inert.Markdown("the model struck out all that the records name, see below.")
+            return markdown.Markdown("the model struck out all that the records name, see below.")
         # Only our own bold goes: the text may have stars in code.
         first = self._entries.open_point(points[0], _MOST_TEXT).replace("**", "", 2)
         end = "" if _ENDED.search(first) else "."
-        return inert.Markdown(f"{f'{len(points)} points, the first: ' if len(points) > 1 else ''}{first}{end}")
+        return markdown.Markdown(f"{f'{len(points)} points, the first: ' if len(points) > 1 else ''}{first}{end}")
 
     def _mark(self, cited: Citation | None) -> str:
         return self._notes.mark(cited)
@@ -170,7 +161,9 @@ def _trust(one: Command) -> int:
     return 5 if one.last is CallStatus.FAILED else 6
 
 
-def unlisted(programs: Sequence[FileEdit], sessions: Sequence[SessionFacts], notes: Footnotes) -> list[inert.Markdown]:
+def unlisted(
+    programs: Sequence[FileEdit], sessions: Sequence[SessionFacts], notes: Footnotes
+) -> list[markdown.Markdown]:
     """That programs, the newest first, may have written files that are in no list, as a sentence; none without any.
 
     How the first of them ended is told by the calls of `sessions`.
@@ -186,9 +179,9 @@ def unlisted(programs: Sequence[FileEdit], sessions: Sequence[SessionFacts], not
             continue  # what never began wrote nothing
         more = f"; {counted(len(commands) - 1, 'other command')} may have, too" if len(commands) > 1 else ""
         mark = notes.mark(Citation(ran.session_id, ran.message_id, ran.time))
-        shown = inert.code(inert.cut(command, _MOST_TEXT))
+        shown = markdown.code(markdown.cut(command, _MOST_TEXT))
         ended = f" (it failed with exit status {status})" if status else ""
-        return [inert.Markdown(f"{shown}{ended} may have written files that are not listed here{mark}{more}.")]
+        return [markdown.Markdown(f"{shown}{ended} may have written files that are not listed here{mark}{more}.")]
     return []
 
 
@@ -227,7 +220,7 @@ def unknown_folders(files: Sequence[Recovered]) -> str:
 
 
 def _as_of(standing: Standing) -> str:
-    return f" (as of {inert.moment(standing.known_at)})" if standing.known_at > 0 else ""
+    return f" (as of {markdown.moment(standing.known_at)})" if standing.known_at > 0 else ""
 
 
 def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterator[str]:
@@ -241,7 +234,7 @@ def _on_disk(standing: Standing, there: int, noun: str, links: Links) -> Iterato
         said = f"{named}{more} {'differs' if differing == 1 else 'differ'} on this disk"
         is_told = standing.absent and (standing.missing or standing.likely)
         what = "the recorded state comes back with"
-        yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {inert.code(standing.restore)}."
+        yield f"{said}." if is_told or not standing.restore else f"{said}; {what} {markdown.code(standing.restore)}."
 
 
 def _absent(absent: int, there: int, noun: str) -> str:
@@ -255,11 +248,11 @@ def _brought_back(standing: Standing) -> str:
     absent, exact, likely = len(standing.absent), len(standing.missing), len(standing.likely)
     if not exact + likely:
         return "what it held is not known whole" if absent == 1 else "of none of these a whole content is known"
-    command = f": {inert.code(standing.restore)}" if standing.restore else ""
+    command = f": {markdown.code(standing.restore)}" if standing.restore else ""
     if not exact:
         who = "it" if absent == 1 else "all" if likely == absent else str(likely)
-        more = f": {inert.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
+        more = f": {markdown.code(f'{standing.restore} --grade stale')}" if standing.restore else ""
         return f"{who} can be brought back as last known, perhaps changed since{more}"
     who = "it" if absent == 1 else "all" if exact == absent else str(exact)
-    rest = f", {likely} more as last known with {inert.code('--grade stale')}" if likely else ""
+    rest = f", {likely} more as last known with {markdown.code('--grade stale')}" if likely else ""
     return f"{who} can be brought back exactly{command}{rest}"

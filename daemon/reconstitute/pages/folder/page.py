@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import jinja2
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.model import Page
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Source
@@ -147,22 +147,22 @@ class Folders:
             notes=parts.notes,
         )
 
-    def _unlisted(self, parts: Parts) -> list[inert.Markdown]:
+    def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
         """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
         facts = self._known.material.facts
         programs = [one for one in self._known.programs("") if one.time < facts.standing.known_at]
         return unlisted(programs, facts.sessions, parts.notes)
 
-    def _named(self, parts: Parts, said: Said) -> list[inert.Markdown]:
+    def _named(self, parts: Parts, said: Said) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""
         made = []
         for path, source in sorted(self._known.material.record.recorded, key=lambda pair: pair[0]):
             relative = self._known.relative(path)
             if relative not in self._known.files:
-                quoted = f": {inert.quoted(inert.bare(source.quote), 300)}" if source else ""
+                quoted = f": {markdown.quoted(markdown.bare(source.quote), 300)}" if source else ""
                 line = f"- {parts.links.name(path)}{quoted}{parts.notes.mark(*_cited(source), shown=_quote(source))}"
                 told = said.statements(self._known.statements(relative) if relative else ())
-                made.append(inert.Markdown("\n  ".join([line, *told.splitlines()])))
+                made.append(markdown.Markdown("\n  ".join([line, *told.splitlines()])))
         return made
 
     # -- folders beneath it ------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Folders:
             title=folder,
             up=between(page, self._plan.layout.folder(self._plan.parent(folder))),
             moment=self._known.material.moment,
-            known=inert.Markdown(
+            known=markdown.Markdown(
                 " ".join([f"{known(files)}.", *unlisted(programs, self._known.material.facts.sessions, parts.notes)])
             ),
             purpose=Said(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
@@ -214,12 +214,12 @@ def _more(all_of: Sequence[object], shown: Sequence[object]) -> str:
     return counted(more, "older session") if more else ""
 
 
-def refs(known: Known, plan: Plan, page: str, paths: Iterable[str]) -> list[inert.Markdown]:
+def refs(known: Known, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
     """Paths a statement speaks of: a link where the set has a page of it, else the name."""
     made = []
     for path in dict.fromkeys(paths):
         relative = known.relative(path)
         href = plan.href(page, relative) if relative else ""
         name = redact(relative or path)
-        made.append(inert.link(name, href) if href else inert.code(name))
+        made.append(markdown.link(name, href) if href else markdown.code(name))
     return made

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from daemon.markdown import inert
+from daemon import markdown
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.pages.asked import Asked, Superseded
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -77,23 +77,23 @@ def ending(one: SessionFacts) -> str:
     return ", ".join(words)
 
 
-def change(one: FileChange | Folder, links: Links) -> inert.Markdown:
+def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
     """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
     if isinstance(one, Folder):
-        return inert.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
+        return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
-    if one.what == "moved" and one.moved_from:
+    if one.kind == "moved" and one.moved_from:
         text += f" (moved from {links.name(one.moved_from)})"
-    elif one.what == "written":
+    elif one.kind == "written":
         text = f"{links.file(one.path)}{written(one)}"
-    elif one.what in {"deleted", "moved"}:
-        text += f" ({one.what})"
-    return inert.Markdown(f"{text} (taken back)" if one.undone else text)
+    elif one.kind in {"deleted", "moved"}:
+        text += f" ({one.kind})"
+    return markdown.Markdown(f"{text} (taken back)" if one.undone else text)
 
 
 def written(one: FileChange) -> str:
     """``/ (8 files, by `npm run build`)``: what a command wrote in a folder, after its name."""
-    by = f", by {inert.code(inert.cut(one.command, _MOST_COMMAND))}" if one.command else ""
+    by = f", by {markdown.code(markdown.cut(one.command, _MOST_COMMAND))}" if one.command else ""
     return f"/ ({counted(one.files, 'file')}{by})"
 
 
@@ -135,7 +135,7 @@ class Timeline:
             self._children.setdefault(parent_of(one.id, parents), []).append(one)
         self._tops = sorted(self._children.get("", []), key=lambda one: (_asked_last(one), one.id), reverse=True)
 
-    def text(self) -> inert.Markdown:
+    def text(self) -> markdown.Markdown:
         """All of it: a picture where the history is long, the newest month, and older months folded."""
         shown = self._tops[: self._bounds.listed]
         more = len(self._tops) - len(shown)
@@ -149,7 +149,7 @@ class Timeline:
             parts.append(listed)
         if more:
             parts.append(f"Not listed: {counted(more, 'older session')}.")
-        return inert.Markdown("\n\n".join(parts))
+        return markdown.Markdown("\n\n".join(parts))
 
     def _lines(self, one: SessionFacts, place: int) -> Iterator[str]:
         if place < self._bounds.full:
@@ -158,7 +158,7 @@ class Timeline:
         helpers = len(self._children.get(one.id, ()))
         prompts = [turn.prompt for turn in own_turns(one) if turn.prompt.strip()]
         did = [
-            inert.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
+            markdown.quoted(prompts[0], self._bounds.text // 2) if prompts else "",
             counted(len(prompts) - 1, "more prompt") if len(prompts) > 1 else "",
             counted(sum(each.files for each in one.changes), "file") + " changed" if one.changes else "",
             counted(helpers, "sub-agent") if helpers else "",
@@ -189,14 +189,14 @@ class Timeline:
         error = own_turns(one)[-1].error if own_turns(one) else ""
         head = f"{_span(one)}, {self._links.session(one.id, self._titles.get(one.id, one.title))}"
         said = ", ".join([head, *filter(None, marks)])
-        return f"{said}: {inert.quoted(error, self._bounds.text)}" if error else said
+        return f"{said}: {markdown.quoted(error, self._bounds.text)}" if error else said
 
     def _answer(self, one: SessionFacts) -> str:
         """How its last answer ended, where no model says what came of it."""
         said = (
             session_result.last(one, self._bounds.text * 3 // 2, self._told) if one.id not in self._summaries else None
         )
-        return "" if said is None else f"{inert.quoted(said.quote)}{self._notes.mark(said, shown=said.quote)}"
+        return "" if said is None else f"{markdown.quoted(said.quote)}{self._notes.mark(said, shown=said.quote)}"
 
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
@@ -205,18 +205,18 @@ class Timeline:
             named = [change(each, self._links) for each in entries]
             yield ", ".join(named) + (f" and {more} more" if more else "")
         if one.outside:
-            named = [inert.code(inert.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
+            named = [markdown.code(markdown.cut(path, 80)) for path in one.outside[:_MOST_OUTSIDE]]
             more = len(one.outside) - len(named)
             yield f"outside of this folder: {', '.join(named)}" + (f" and {more} more" if more else "")
         for run in one.tests:
             how = "passed" if run.passed else "**failed**"
-            summary = f" ({inert.inside(run.summary, 60)})" if run.summary.strip() else ""
-            command = inert.code(inert.cut(run.command, 80))
+            summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
+            command = markdown.code(markdown.cut(run.command, 80))
             where = outcomes.where(run, one.session.directory)
-            where = f" in {inert.code(inert.cut(where, 80))}" if where else ""
+            where = f" in {markdown.code(markdown.cut(where, 80))}" if where else ""
             yield f"tests {how}: {command}{where}{summary}{self._notes.mark(run.citation)}"
         for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):
-            named = [inert.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
+            named = [markdown.quoted(subject, 80) for subject in subjects[:_MOST_COMMITS]]
             more = len(subjects) - len(named)
             if named:
                 yield f"{how} {', '.join(named)}" + (f" and {more} more" if more else "")
@@ -239,16 +239,16 @@ def _asked_last(one: SessionFacts) -> int:
 
 def _span(one: SessionFacts) -> str:
     """When it began, with the day of its last turn where that is another one."""
-    first, last = inert.moment(begun(one)), inert.day(_asked_last(one))
+    first, last = markdown.moment(begun(one)), markdown.day(_asked_last(one))
     return first if first.startswith(last) else f"{first} to {last}"
 
 
 def _month(one: SessionFacts) -> str:
-    known = inert.day(_asked_last(one))
+    known = markdown.day(_asked_last(one))
     return known[:7] if known[:1].isdigit() else known
 
 
-def picture(sessions: Sequence[SessionFacts]) -> inert.Markdown | None:
+def picture(sessions: Sequence[SessionFacts]) -> markdown.Markdown | None:
     """Sessions by month as bars of text, newest first; None where the list alone says as much."""
     often = Counter(month for one in sessions if (month := _month(one))[:1].isdigit())
     if len(sessions) <= _FEWEST_FOLDED or len(often) < _FEWEST_DRAWN:
@@ -257,4 +257,4 @@ def picture(sessions: Sequence[SessionFacts]) -> inert.Markdown | None:
     months = [f"{at // 12}-{at % 12 + 1:02}" for at in range(newest, max(oldest, newest - _MOST_DRAWN + 1) - 1, -1)]
     most = max(often.values())
     rows = [f"{month} {'█' * -(-often[month] * _BAR // most)} {often[month] or '·'}" for month in months]
-    return inert.fence("\n".join(rows), "text")
+    return markdown.fence("\n".join(rows), "text")

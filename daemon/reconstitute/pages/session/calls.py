@@ -6,16 +6,15 @@ import difflib
 import shlex
 from collections.abc import Iterator, Sequence
 
-from daemon import records
+from daemon import markdown, records
 from daemon.exports.content import ToolCall
 from daemon.exports.form import pretty
-from daemon.markdown import inert
+from daemon.markdown import code, fence
 from daemon.markdown.blocks import blocks
-from daemon.markdown.inert import code, fence
 from daemon.model import Json
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_FOLDED
-from daemon.reconstitute.facts.values import Call, CallStatus
+from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.transcript.tool_calls import PATH_KEYS, first_text, partial_output, patches
 
 _MOST_TITLE = 160
@@ -29,7 +28,7 @@ _SECOND, _MINUTE = 1000, 60_000
 
 def line(item: ToolCall, call: Call | None) -> str:
     """What was called, how it ended and how long it took: ``bash`` ``pytest -q`` · failed, exit 1 · 2.1 s."""
-    tool, about = code(inert.cut(item.tool, _MOST_NAME)), title(item, call)
+    tool, about = code(markdown.cut(item.tool, _MOST_NAME)), title(item, call)
     ended = [_ending(item, call), duration(item.end - item.start if item.end else 0)]
     return " · ".join([f"{tool} {code(about)}" if about else str(tool), *filter(None, ended)])
 
@@ -37,7 +36,7 @@ def line(item: ToolCall, call: Call | None) -> str:
 def title(item: ToolCall, call: Call | None) -> str:
     """What a call was about, on one line, cut."""
     told = (call.title if call is not None else "") or item.summary
-    return inert.cut(told, _MOST_TITLE).removeprefix(f"{inert.cut(item.tool, _MOST_NAME)} ")
+    return markdown.cut(told, _MOST_TITLE).removeprefix(f"{markdown.cut(item.tool, _MOST_NAME)} ")
 
 
 def duration(milliseconds: int) -> str:
@@ -101,7 +100,7 @@ def _input(item: ToolCall, state: Json, about: str, message_id: str) -> list[str
     if item.tool in _EDITS and (change := _change(state, given)):
         return [boxed(change, "diff", message_id)]
     if item.tool == "write" and isinstance(given.get("content"), str):
-        return [boxed(given["content"], inert.language(first_text(given, PATH_KEYS)), message_id)]
+        return [boxed(given["content"], markdown.language(first_text(given, PATH_KEYS)), message_id)]
     if item.tool in {"bash", "shell"}:
         command = records.text(given.get("command"))
         return [boxed(command, "sh", message_id)] if "\n" in command.strip() or len(command) > _MOST_TITLE else []
@@ -166,4 +165,4 @@ def attachment(data: Json) -> str:
     source = records.text(records.table(data.get("source")).get("path"))
     name = source or records.text(data.get("filename")) or "without a name"
     kind = records.text(data.get("mime"))
-    return f"Attached: {code(inert.cut(name, _MOST_TITLE))}{f' ({inert.inline(kind, 60)})' if kind else ''}"
+    return f"Attached: {code(markdown.cut(name, _MOST_TITLE))}{f' ({markdown.inline(kind, 60)})' if kind else ''}"

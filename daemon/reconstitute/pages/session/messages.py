@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from daemon import records
+from daemon import markdown, records
 from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall
 from daemon.exports.form import pretty
-from daemon.markdown import inert
+from daemon.markdown import Markdown, code, inline
 from daemon.markdown.blocks import blocks, quote
-from daemon.markdown.inert import Markdown, code, inline
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_TEXT
-from daemon.reconstitute.facts.values import Call
+from daemon.reconstitute.facts.session_values import Call
 from daemon.reconstitute.pages.session import calls
 from daemon.reconstitute.pages.transcripts import anchor
 
@@ -80,7 +79,7 @@ class Messages:
 
     def _head(self, said: Said, *, is_taken_back: bool) -> str:
         """Who speaks and when, where that is not as in the message before."""
-        day, _, clock = inert.moment(said.created).partition(" ")
+        day, _, clock = markdown.moment(said.created).partition(" ")
         about = [said.agent, said.model] if said.role == "assistant" else []
         is_gone = said.deleted is not None and not is_taken_back
         speaker = (said.role, *(inline(one, 60) for one in about if one), *(["deleted in OpenCode"] if is_gone else []))

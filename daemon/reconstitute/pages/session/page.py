@@ -13,15 +13,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from daemon import records
-from daemon.markdown import inert
-from daemon.markdown.inert import Href, Markdown, code, link, prose
+from daemon import markdown, records
+from daemon.markdown import Href, Markdown, code, link, prose
 from daemon.model import Page
 from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.facts.values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn
 from daemon.reconstitute.pages.folder.page import refs
 from daemon.reconstitute.pages.folder.timeline import written
 from daemon.reconstitute.pages.footnotes import Footnotes
@@ -97,7 +96,7 @@ class SessionPages:
             chapter.number,
             chapter.count,
             self._paths[facts.id],
-            inert.zone(),
+            markdown.zone(),
             self._title,
             summary,
             cited,
@@ -133,7 +132,7 @@ class SessionPages:
     def _pager(self, chapter: Chapter) -> str:
         """Where to go from here: up, to the sessions before and after, to the other pages of this one."""
         folder = self._plan.layout.folder("")
-        made = [link(inert.bare(self._title), between(chapter.path, folder))]
+        made = [link(markdown.bare(self._title), between(chapter.path, folder))]
         for label, id_ in (
             ("earlier session", self._earlier.get(chapter.facts.id)),
             ("later session", self._later.get(chapter.facts.id)),
@@ -171,9 +170,9 @@ class SessionPages:
             yield f"Its todo list in the end, {done} of {len(facts.todos)} done:\n\n{todos}"
 
     def _about(self, facts: SessionFacts, page: str) -> Iterator[tuple[str, str]]:
-        begun, ended = inert.moment(facts.session.created), inert.moment(facts.last)
+        begun, ended = markdown.moment(facts.session.created), markdown.moment(facts.last)
         until = ended.removeprefix(begun[:11]) if ended[:10] == begun[:10] else ended
-        yield "When", f"{begun}{f' to {until}' if ended != begun else ''} ({inert.zone()})"
+        yield "When", f"{begun}{f' to {until}' if ended != begun else ''} ({markdown.zone()})"
         yield "Where", code(facts.session.directory) if facts.session.directory else ""
         yield "Ended", _ended(facts)
         parent = facts.session.parent_id or ""
@@ -194,11 +193,11 @@ class SessionPages:
         made = []
         for change in changes[:_MOST_FILES]:
             name = next(iter(self._files(page, (change.path,))), Markdown(""))
-            if change.what == "written":
+            if change.kind == "written":
                 made.append(f"{name}{written(change)}")
                 continue
             lines = [f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else ""]
-            what = ["" if change.what == "changed" else change.what, "taken back" if change.undone else ""]
+            what = ["" if change.kind == "changed" else change.kind, "taken back" if change.undone else ""]
             made.append(" ".join(filter(None, [name, *lines, *(f"({one})" for one in what if one)])))
         more = len(changes) - _MOST_FILES
         return ", ".join(made) + (f" and {more} more" if more > 0 else "")
@@ -234,7 +233,7 @@ class SessionPages:
         href: Href = self._transcripts.href(page, session_id) if session_id else Href("")
         if not href:
             return Markdown("")
-        return link(inert.cut(inert.bare(name_of(self._facts[session_id]) or session_id), _MOST_HEADING), href)
+        return link(markdown.cut(markdown.bare(name_of(self._facts[session_id]) or session_id), _MOST_HEADING), href)
 
 
 def _turn(number: int, turn: Turn, reverts: Sequence[TakenBack]) -> str:
@@ -258,7 +257,7 @@ def _first_line(prompt: str) -> str:
 
 def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
     kept = kept_changes.words([turn])
-    files = f" In the folder, {inert.inline(kept)}." if kept else ""
+    files = f" In the folder, {markdown.inline(kept)}." if kept else ""
     if turn.in_doubt:
         part = " in part" if turn.in_part else ""
         return f"**Taken back{part}**, as it seems: OpenCode no longer has these messages.{files}"
@@ -267,7 +266,7 @@ def _standing(turn: Turn, reverts: Sequence[TakenBack]) -> str:
         for one in reverts
         if one.undone is None and (turn.prompt in one.prompts or one.message_id in turn.message_ids)
     ]
-    when = f" on {inert.moment(took[-1].time)}" if took else ""
+    when = f" on {markdown.moment(took[-1].time)}" if took else ""
     pending = "; OpenCode can still undo that" if took and took[-1].pending else ""
     return f"**Taken back{' in part' if turn.in_part else ''}**{when}{pending}.{files}"
 
@@ -277,9 +276,9 @@ def _revert(one: TakenBack, href: Href) -> str:
     took = ", ".join(f"“{prose(prompt, _MOST_HEADING)}”" for prompt in one.prompts) or "the end of the conversation"
     place = f", from [here]({href}) on" if href else ""
     doubt = "" if one.is_certain else ", as it seems"
-    undone = f"; undone {inert.moment(one.undone)}" if one.undone is not None else ""
+    undone = f"; undone {markdown.moment(one.undone)}" if one.undone is not None else ""
     pending = "; OpenCode can still undo that" if one.pending else ""
-    return f"{took}{place}, {inert.moment(one.time)}{doubt}{undone}{pending}"
+    return f"{took}{place}, {markdown.moment(one.time)}{doubt}{undone}{pending}"
 
 
 def _tests(directory: str, run: TestRun) -> str:
@@ -309,4 +308,4 @@ def _todo_status(status: str) -> str:
 
 def _heading(text: str) -> str:
     """A title on one line."""
-    return inert.inline(inert.bare(text).strip() or "…", _MOST_HEADING)
+    return markdown.inline(markdown.bare(text).strip() or "…", _MOST_HEADING)
