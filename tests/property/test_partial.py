@@ -36,7 +36,7 @@ class File:
     events: list[FileEdit]
 
     def read(self, first: int = 1, count: int | None = None) -> None:
-        shown = rules.shown(self.text).split("\n")
+        shown = rules.as_read(self.text).split("\n")
         second = len(self.events) + 1
         if count is None:
             self.events.append(read(second, PATH, "\n".join(shown), note=INEXACT_READ))
@@ -72,7 +72,7 @@ class File:
 
     def check(self) -> None:
         """Nothing that is called known is otherwise."""
-        shown = rules.shown(self.text).split("\n")
+        shown = rules.as_read(self.text).split("\n")
         plain = self.text.replace("\r\n", "\n")
         if self.known.is_stale:
             assert self.last.grade is Grade.STALE
@@ -91,7 +91,7 @@ class File:
 
 def _old(data: st.DataObject, text: str) -> str:
     """Some rows of the text, as a model would quote them; with the final newline, or without."""
-    rows = rules.shown(text).split("\n")
+    rows = rules.as_read(text).split("\n")
     start = data.draw(st.integers(0, len(rows) - 1))
     count = data.draw(st.integers(1, 3))
     return "\n".join(rows[start : start + count]) + data.draw(st.sampled_from(["", "\n"]))
@@ -102,7 +102,7 @@ def test_edits_after_a_complete_read_leave_every_line_known(text: str, data: st.
     file = File(text, [])
     file.read()
     for _ in range(3):
-        rows = len(rules.shown(file.text).split("\n"))
+        rows = len(rules.as_read(file.text).split("\n"))
         old = _old(data, file.text)
         if old.strip() and file.edit(old, data.draw(_NEW), is_shown=data.draw(st.booleans())):
             file.check()

@@ -9,7 +9,7 @@ import pytest
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import FileHistory, Grade, Revision
 from daemon.files.replay.changes import CONCURRENT
-from daemon.files.replay.observe import NOT_UTF8
+from daemon.files.replay.reads import NOT_UTF8
 from daemon.model import FileEdit, Operation, Session
 from daemon.transcript.evidence.edits import edits
 from tests.records import BASE, START, apply_patch, bash, edit, message, read, read_output, session, text, tool, write

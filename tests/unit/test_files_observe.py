@@ -6,7 +6,7 @@ import pytest
 
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import Grade
-from daemon.files.replay.observe import NOT_UTF8
+from daemon.files.replay.reads import NOT_UTF8
 from daemon.model import FileEdit
 from tests.replaying import (
     Objects,

@@ -116,7 +116,7 @@ def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], r
             continue
         if edit.operation is not Operation.EDIT or fits(text, outcome.text, edit.hunks):
             made.add(outcome.text)
-    lines = {rules.shown(text) for text in made}
+    lines = {rules.as_read(text) for text in made}
     if len(lines) > 1:
         return None
     ends = {text.endswith("\n") for text in made}

@@ -24,13 +24,13 @@ from daemon.transcript.patch_text import Hunk
 __all__ = [
     "BOM",
     "Outcome",
+    "as_read",
     "edited",
     "edited_by",
     "is_old",
     "patched",
     "patched_by",
     "replace_all",
-    "shown",
     "written",
 ]
 
@@ -108,7 +108,7 @@ _WRITES: tuple[tuple[_Span, bool], ...] = (((0, 5, 29), (1, 3, 2)), False), (((1
 """Whether a byte order mark survives a write that has none."""
 
 
-def shown(text: str) -> str:
+def as_read(text: str) -> str:
     """`text` as a read since 1.2 shows it: no byte order mark, no final newline, every line end a newline."""
     text = text.removeprefix(BOM)
     lines = text.split("\n") if not _ODD_END.search(text) else _LINE_END.split(text)

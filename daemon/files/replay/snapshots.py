@@ -166,26 +166,26 @@ class Snapshots:
         if track is None or track.path != path:
             return
         content = None if entry is None else self._content(entry[1])
-        if self._is_race(track, edit, content) or observe.was_so(track, edit, content):
+        if self._is_race(track, edit, content) or observe.is_outdated(track, edit, content):
             return
         before = root.before(path)
-        was = None
+        previous = None
         if before is not None:
             old = self._entry(root, before.tree, path)
-            was = "" if old is None else None if old[0] == trees.UNKNOWN else old[1]
-        sight = observe.Sight(
+            previous = "" if old is None else None if old[0] == trees.UNKNOWN else old[1]
+        observation = observe.Observation(
             kind=SNAPSHOT,
             evidence=_evidence(edit),
             content=content,
-            was=was,
+            previous=previous,
             since=before.number if before is not None else 0,
             mode=0 if entry is None else entry[0],
             is_fresh=is_fresh,
-            is_ignoring=content is None and self._may_ignore(root, edit.blob, path),
+            may_ignore=content is None and self._may_ignore(root, edit.blob, path),
             largest=observe.LARGE if (release(edit.version) or _LEAVES_OUT) >= _LEAVES_OUT else 1 << 62,
-            captured=entry is None or entry[1] == _EMPTY or self._objects.has(entry[1]),
+            is_captured=entry is None or entry[1] == _EMPTY or self._objects.has(entry[1]),
         )
-        observe.see(track, edit, sight)
+        observe.observe(track, edit, observation)
 
     def _content(self, id_: str) -> Content:
         # The empty file need not have been captured: its hash says all.

@@ -12,17 +12,16 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from daemon.files import trees
 from daemon.files.apply import rules
 from daemon.files.content import Content
 from daemon.files.events import formatters
 from daemon.files.history import REMOVED, REVERTED, SHELL, FileHistory, Grade
-from daemon.files.replay import changes, moves, observe
+from daemon.files.replay import changes, moves, observe, reads
 from daemon.files.replay.launches import Launches
 from daemon.files.replay.snapshots import Snapshots
-from daemon.files.replay.track import Track
+from daemon.files.replay.track import State, Track
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.recorded_diffs import AFTER_TURN
@@ -117,13 +116,16 @@ class World:
         last = revisions[-1] if revisions else None
         if track is not None and last is not None and last.is_fleeting and last.proven:
             # Whatever was cut off may have come last.
-            told: dict[str, Any] = {
-                "evidence": (),
-                "kinds": frozenset[str](),
-                "note": _CUT_OFF,
-                "operation": Operation.UNCLEAR,
-            }
-            revisions = (*revisions, replace(last, time=track.doubtful_until, grade=Grade.STALE, **told))
+            doubt = replace(
+                last,
+                time=track.doubtful_until,
+                grade=Grade.STALE,
+                evidence=(),
+                kinds=frozenset(),
+                note=_CUT_OFF,
+                operation=Operation.UNCLEAR,
+            )
+            revisions = (*revisions, doubt)
         return FileHistory(path, revisions)
 
     # -- one file ------------------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ class World:
     def _one(self, edit: FileEdit) -> None:
         """A change or a read of one file."""
         if edit.operation in _READS:
-            observe.read(self._tracks.of(edit.path, definite=edit.operation is Operation.READ), edit)
+            reads.read(self._tracks.of(edit.path, definite=edit.operation is Operation.READ), edit)
             return
         track = self._tracks.of(edit.path, definite=True)
         if edit.operation is Operation.WRITE:
@@ -149,9 +151,10 @@ class World:
             return
         doubted = max(self._doubted, track.definite)
         if track.is_gone or (track.now is None and self._snapshots.lacks(track.path, doubted)):
-            track.put_text(edit, Grade.PROVEN, "", evidence=("made empty by touch",), kinds=frozenset({SHELL}))
+            state = State(Grade.PROVEN, evidence=("made empty by touch",), kinds=frozenset({SHELL}))
         else:
-            track.put_text(edit, Grade.STALE, "", note="touched; whether it existed before is not recorded")
+            state = State(Grade.STALE, note="touched; whether it existed before is not recorded")
+        track.add_text(edit, "", state)
         track.definite = self._tracks.number
         track.changes.append(edit)
 
@@ -165,7 +168,7 @@ class World:
         elif edit.content is not None:
             content = Content(edit.content.encode("utf-8", "replace"))
         track = self._tracks.of(edit.path)
-        observe.state(track, edit, content, self._tracks.number)
+        observe.recorded_state(track, edit, content, self._tracks.number)
         now = track.now
         is_adopted = now is not None and now.part_id == edit.part_id and now.time == edit.time
         if is_adopted and edit.note.startswith(AFTER_TURN) and self._snapshots.denies(edit.path, content):
@@ -190,10 +193,17 @@ class World:
 
     def _gone(self, track: Track, edit: FileEdit, how: str, *, moved_to: str = "") -> None:
         if track.overlaps(edit):
-            track.add(edit, Grade.STALE, track.whole, note=changes.CONCURRENT, deleted=not track.exists)
+            state = State(Grade.STALE, track.whole, deleted=not track.exists, note=changes.CONCURRENT)
         else:
-            told: dict[str, Any] = {"kinds": frozenset({changes.kind_of(edit)}), "moved_to": moved_to}
-            track.add(edit, Grade.PROVEN, None, evidence=(how,), deleted=True, note=edit.note, **told)
+            state = State(
+                Grade.PROVEN,
+                evidence=(how,),
+                kinds=frozenset({changes.kind_of(edit)}),
+                deleted=True,
+                note=edit.note,
+                moved_to=moved_to,
+            )
+        track.add(edit, state)
         track.changes.append(edit)
 
     def _destination(self, edit: FileEdit) -> tuple[str, bool]:
@@ -259,24 +269,31 @@ class World:
     def _arrive(self, track: Track, origin: Track, edit: FileEdit, *, is_sure: bool, verb: str) -> None:
         """The state of `origin` comes to `track`."""
         now = origin.now
-        told: dict[str, Any] = {
-            "moved_from": origin.path if verb == "moved" else "",
-            "evidence": (f"{verb} from {origin.path}",),
-            "mark_unknown": now is not None and now.mark_unknown,
-        }
+        state = State(
+            Grade.STALE,
+            None if now is None else now.whole,
+            evidence=(f"{verb} from {origin.path}",),
+            moved_from=origin.path if verb == "moved" else "",
+            mark_unknown=now is not None and now.mark_unknown,
+        )
         if now is None or now.deleted:
             note = f"{verb} from {origin.path}, of which nothing is known"
-            track.add(edit, Grade.LOST, None, note=note, **told)
+            state = replace(state, grade=Grade.LOST, whole=None, note=note)
         elif track.overlaps(edit) or origin.overlaps(edit):
-            track.add(edit, Grade.STALE, now.whole, note=changes.CONCURRENT, **told)
+            state = replace(state, note=changes.CONCURRENT)
         elif not is_sure:
-            note = f"whether {edit.other} was a folder is not recorded"
-            track.add(edit, Grade.STALE, now.whole, note=note, **told)
+            state = replace(state, note=f"whether {edit.other} was a folder is not recorded")
         else:
-            told |= {"fragments": now.fragments, "mode": now.mode, "kinds": frozenset({changes.kind_of(edit)})}
-            told["unconfirmed"] = now.unconfirmed
-            grade = Grade.PROVEN if now.proven else now.grade
-            track.add(edit, grade, now.whole, note="" if now.proven else now.note, **told)
+            state = replace(
+                state,
+                grade=Grade.PROVEN if now.proven else now.grade,
+                kinds=frozenset({changes.kind_of(edit)}),
+                note="" if now.proven else now.note,
+                fragments=now.fragments,
+                mode=now.mode,
+                unconfirmed=now.unconfirmed,
+            )
+        track.add(edit, state)
         track.changes.append(edit)
 
     def _make_folder(self, edit: FileEdit) -> None:
@@ -319,10 +336,12 @@ class World:
         if track is None or not is_known or not edit.old or edit.new is None or track.overlaps(edit):
             return
         text = track.text or ""
-        made = rules.edited_by(text, edit.old, edit.new, edit.replace_all, edit.version) if track.exists else None
-        if made is not None and made.text is not None:
+        if not track.exists:
+            return
+        outcome = rules.edited_by(text, edit.old, edit.new, edit.replace_all, edit.version)
+        if outcome.text is not None:
             note = "an edit found no such text in it, so something else has changed it"
-            track.add(edit, Grade.STALE, track.whole, note=note, outside_change=track.is_certain)
+            track.add(edit, State(Grade.STALE, track.whole, note=note, outside_change=track.is_certain))
 
     def _doubt(self, track: Track, edit: FileEdit) -> None:
         now = track.now
@@ -337,8 +356,15 @@ class World:
             track.doubtful_until = max(track.doubtful_until, edit.until)
             if edit.note != REVERTED:
                 track.unended_until = max(track.unended_until, edit.until)
-        told: dict[str, Any] = {"note": edit.note, "outside_change": edit.note == MODIFIED}
-        track.add(edit, grade, track.whole, deleted=is_gone, fragments=fragments, **told)
+        state = State(
+            grade,
+            track.whole,
+            deleted=is_gone,
+            note=edit.note,
+            outside_change=edit.note == MODIFIED,
+            fragments=fragments,
+        )
+        track.add(edit, state)
         track.changes.append(edit)
 
 
