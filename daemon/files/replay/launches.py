@@ -21,8 +21,8 @@ from daemon.model import FileEdit, Launch, Operation
 from daemon.redact import redact
 from daemon.transcript.shell import scripts
 from daemon.transcript.shell.calls import in_scope
-from daemon.transcript.shell.known_programs import package_scripts
-from daemon.transcript.shell.places import Effect, is_system
+from daemon.transcript.shell.known_programs import packages
+from daemon.transcript.shell.state import Effect, is_system
 
 _DEEPEST = 4
 """Programs that start one another, of which the texts are read."""
@@ -148,7 +148,7 @@ class Launches:
             if folder == edit.path:
                 break
             folder = posixpath.dirname(folder)
-        return edit.launch is not None and package_scripts.is_trusted(edit.launch)
+        return edit.launch is not None and packages.is_trusted(edit.launch)
 
     def _is_there(self, path: str) -> bool:
         track = self._tracks.known(path)

@@ -15,11 +15,9 @@ from daemon.model import FileEdit, Operation
 from daemon.redact import redact
 from daemon.transcript.shell import effects as shell_effects
 from daemon.transcript.shell import names, parse
-from daemon.transcript.shell.effects import Output
 from daemon.transcript.shell.heredocs import NotUnderstood
 from daemon.transcript.shell.known_programs import launched as runs
-from daemon.transcript.shell.places import Effect, is_system
-from daemon.transcript.shell.state import State
+from daemon.transcript.shell.state import Effect, Output, State, is_system, start
 from daemon.transcript.tool_calls import Call, absolute, file_edit, unclear, valid_text
 
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|$)")
@@ -57,7 +55,7 @@ def edits(made: Call, version: str) -> list[FileEdit]:
 
 def _start(made: Call, base: str) -> State:
     home = _HOME.match(base)
-    state = shell_effects.start(base if base.startswith("/") else "", home[0] if home else None)
+    state = start(base if base.startswith("/") else "", home[0] if home else None)
     state.is_zsh = base.startswith("/Users/") or "zsh:" in records.text(made.state.get("output"))[:_MOST_OUTPUT]
     return state
 

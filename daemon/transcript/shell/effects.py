@@ -10,62 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from dataclasses import replace
 
 from daemon.model import Operation
 from daemon.transcript.shell import simple
 from daemon.transcript.shell.heredocs import NotUnderstood
 from daemon.transcript.shell.parse import Block, Chain, Compound, Pipeline, Script, Sequence, Simple, Statement, parse
-from daemon.transcript.shell.places import Effect, Place, overlap
-from daemon.transcript.shell.state import State
+from daemon.transcript.shell.state import Effect, Execution, Output, Setting, State, Status, overlap
+from daemon.transcript.shell.streams import redirected
 
 _DEEPEST_SCRIPT = 4
 _DEEPEST_LOOP = 2
-_OF_DASH = re.compile(r": \d+: ")
-"""How dash reports an error: the script's name, the line, what is wrong."""
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement"})
-
-
-class Status(IntEnum):
-    """How sure it is that a statement ran and succeeded."""
-
-    MAYBE = 0
-    SEEN = 1
-    PROVEN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What surrounds a statement: hidden errors, whether ``set -e`` counts here, what its input is, a subshell."""
-
-    hidden: bool = False
-    exempt: bool = False
-    inner: bool = False
-    stdin: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What the record shows of a run: `is_whole` says that the text lacks nothing."""
-
-    text: str
-    is_whole: bool
-
-    def shows_failure(self, verb: str) -> bool:
-        """Whether a command of this name, or the shell itself (an empty name), may have reported an error in it."""
-        if not self.is_whole or (not verb and _OF_DASH.search(self.text)):
-            return True
-        marks = (
-            f"{verb.split(maxsplit=1)[0]}: " if verb else "sh: ",
-            "sh: ",
-            "sh:",
-            ": line ",
-            "zsh:",
-            "(eval)",
-            "fatal: " if verb[:3] == "git" else "sh: ",
-        )
-        return any(mark in self.text for mark in marks)
 
 
 def effects(script: Script, state: State, output: Output, *, is_proven: bool) -> list[Effect]:
@@ -95,17 +51,17 @@ def doubtful(script: Script, state: State) -> list[Effect]:
 def _in_full(runner: Runner) -> list[Effect]:
     """All effects; what went on in the background may also have come last."""
     if runner.late:
-        runner.found, runner.late = _raced(runner.found), _raced(runner.late, beside=runner.found)
-    found, late = runner.found, runner.late
-    return found if late and found[-len(late) :] == late else [*found, *late]
+        runner.effects, runner.late = _raced(runner.effects), _raced(runner.late, beside=runner.effects)
+    in_order, late = runner.effects, runner.late
+    return in_order if late and in_order[-len(late) :] == late else [*in_order, *late]
 
 
-def _raced(found: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
+def _raced(ran: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
     """The same, where something else ran beside it: a program whose file that touches may have been any other."""
-    paths = [p for e in (*found, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
+    paths = [p for e in (*ran, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
     return [
         Effect(Operation.RUN, e.path) if e.operation is Operation.RUN and e.other and _meets(e.other, paths) else e
-        for e in found
+        for e in ran
     ]
 
 
@@ -113,22 +69,8 @@ def _meets(path: str, paths: Iterable[str]) -> bool:
     return any(overlap(path, one) for one in paths)
 
 
-@dataclass(slots=True)
-class Runner:
-    """Goes through the statements of one script; `found` grows in the order of their effects.
-
-    `is_script`: it stands in a file, and programs of which nothing is known are taken to have written anything.
-    """
-
-    script: Script
-    state: State
-    output: Output
-    exit_is_zero: bool
-    depth: int = 0
-    loops: int = 0
-    is_script: bool = False
-    found: list[Effect] = field(default_factory=list)
-    late: list[Effect] = field(default_factory=list)
+class Runner(Execution):
+    """Goes through the statements of one script."""
 
     def sequence(self, body: Sequence, status: Status, setting: Setting) -> bool:
         """Runs statements one after another; True where the last one surely succeeded."""
@@ -189,10 +131,10 @@ class Runner:
 
     def _aside(self, item: Statement, setting: Setting) -> list[Effect]:
         """A statement beside this shell, whose folder and variables are its own; what it may have done."""
-        before, start = self.state.copy(), len(self.found)
+        before, start = self.state.copy(), len(self.effects)
         self.statement(item, Status.MAYBE, replace(setting, inner=True))
         self.state.restore(before)
-        return self.found[start:]
+        return self.effects[start:]
 
     def _chain(self, item: Chain, status: Status, setting: Setting) -> bool:
         """``&&`` and ``||``, which bind alike, from the left."""
@@ -257,7 +199,7 @@ class Runner:
     def _pipeline(self, item: Pipeline, status: Status, setting: Setting) -> bool:
         """Every part is beside this shell; only the last is certain, and only where nothing runs beside it."""
         before = self.state.copy()
-        start = len(self.found)
+        start = len(self.effects)
         text: str | None = None
         for number, part in enumerate(item.parts[:-1]):
             piped = replace(setting, inner=True, stdin=text if number else setting.stdin)
@@ -265,7 +207,7 @@ class Runner:
             if text is None:
                 self.statement(part, Status.MAYBE, replace(piped, stdin=None))
             self.state.restore(before)
-        raced = len(self.found) > start
+        raced = len(self.effects) > start
         last = replace(setting, inner=True, stdin=text, hidden=setting.hidden)
         succeeded = self.statement(item.parts[-1], Status.MAYBE if raced else status, last)
         if raced:
@@ -275,14 +217,14 @@ class Runner:
 
     def _block(self, item: Block, status: Status, setting: Setting) -> bool:
         before = self.state.copy()
-        streams = simple.streams(self, item.redirects)
+        streams = redirected(self, item.redirects)
         own = replace(
             setting,
             hidden=setting.hidden or streams.hides,
             inner=setting.inner or item.is_subshell,
             stdin=streams.stdin if streams.has_stdin else setting.stdin,
         )
-        start = len(self.found)
+        start = len(self.effects)
         succeeded = self.sequence(item.body, status, own)
         targets = [path for path, _ in streams.written] + streams.unclear
         if targets:
@@ -294,16 +236,16 @@ class Runner:
     def _blur(self, start: int, more: Iterable[str]) -> None:
         """The effects from `start` on, and these paths, are UNCLEAR where they may meet."""
         self.unclear(more)
-        marked = [e.path for e in self.found[start:] if e.operation is Operation.UNCLEAR]
+        marked = [e.path for e in self.effects[start:] if e.operation is Operation.UNCLEAR]
         touched = [
             p
-            for e in self.found[start:]
+            for e in self.effects[start:]
             if e.operation not in (Operation.UNCLEAR, Operation.RUN)
             for p in (e.path, e.other)
             if p
         ]
         self.unclear(dict.fromkeys(p for p in touched if _meets(p, marked)))
-        self.found[start:] = _raced(self.found[start:])
+        self.effects[start:] = _raced(self.effects[start:])
 
     def _simple(self, item: Simple, status: Status, setting: Setting) -> bool:
         for inner in item.inner:
@@ -314,33 +256,20 @@ class Runner:
             status = Status.MAYBE
         return simple.run(self, item, status, setting)
 
-    # -- what simple.py reports ----------------------------------------------------------------------------------
-
-    def unclear(self, paths: Iterable[str], program: str | None = None) -> None:
-        """These paths may have changed; `program`: by this one, which they were given to."""
-        self.found += [Effect(Operation.UNCLEAR, path, other=program) for path in paths]
-
     def nested(self, command: str, status: Status, setting: Setting) -> bool:
         """A literal command that another shell runs."""
         if self.depth >= _DEEPEST_SCRIPT:
-            self.unclear(self.state.place.folders)
-            self.found += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
+            self.unclear_anywhere()
             return False
         try:
             script = parse(command)
         except (NotUnderstood, RecursionError):
-            self.unclear(self.state.place.folders)
-            self.found += [Effect(Operation.RUN, folder) for folder in self.state.place.folders]
+            self.unclear_anywhere()
             return status == Status.PROVEN
         state = self.state.copy()
         state.variables, state.strict, state.doubt = {}, False, state.doubt or script.has_functions
         inner = Runner(script, state, self.output, exit_is_zero=False, depth=self.depth + 1)
         inner.is_script = self.is_script
         succeeded = inner.sequence(script.body, Status.MAYBE if state.doubt else status, replace(setting, inner=True))
-        self.found += [*inner.found, *inner.late]
+        self.effects += [*inner.effects, *inner.late]
         return succeeded
-
-
-def start(folder: str, home: str | None) -> State:
-    """The state a command begins in."""
-    return State(Place((folder,)) if folder else Place((), known=False), home)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from daemon.model import Operation
 from daemon.transcript.shell.names import words
-from daemon.transcript.shell.places import Effect, Place, inside, is_system, overlap
+from daemon.transcript.shell.state import Effect, Place, inside, is_system, overlap
 from daemon.transcript.shell.words import Field
 
 

@@ -16,10 +16,10 @@ from functools import lru_cache
 from daemon.model import Launch
 from daemon.transcript.shell import effects
 from daemon.transcript.shell.heredocs import NotUnderstood
-from daemon.transcript.shell.known_programs import makefile, package_scripts, python, tables
+from daemon.transcript.shell.known_programs import makefile, packages, python, tables
 from daemon.transcript.shell.known_programs.wrappers import PYTHON
 from daemon.transcript.shell.parse import parse
-from daemon.transcript.shell.places import Effect
+from daemon.transcript.shell.state import Effect, Status, start
 from daemon.transcript.shell.words import OWN_FOLDER, SOURCE_FOLDER
 
 _LONGEST = 100_000
@@ -87,12 +87,12 @@ def _shell(program: Program) -> list[Effect] | None:
     launch = program.launch
     if launch.language == "sh" and _BASHS_OWN.search(program.text):
         return None
-    state = effects.start(program.folder, launch.home)
+    state = start(program.folder, launch.home)
     state.strict = launch.strict
     state.is_posix = launch.language == "sh"
     state.given = _given(program)
     # What stands on standard input, a command in it may have read instead of the shell.
-    status = effects.Status.MAYBE if launch.is_piped else effects.Status(launch.status)
+    status = Status.MAYBE if launch.is_piped else Status(launch.status)
     try:
         script = parse(program.text)
         if script.has_functions:
@@ -121,7 +121,7 @@ def _make(program: Program) -> list[Effect] | None:
 
 
 def _package(program: Program) -> list[Effect] | None:
-    lines = package_scripts.read(program.text, program.launch.arguments)
+    lines = packages.read(program.text, program.launch.arguments)
     folder = posixpath.dirname(program.path or "/")
     return None if lines is None else _lines(program, [(folder, line) for line in lines])
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from daemon.model import Launch, Operation
-from daemon.transcript.shell import builtins, file_commands, text, words
-from daemon.transcript.shell.heredocs import MARK, STRING_MARK
-from daemon.transcript.shell.known_programs import known, launched, possible_writes, tables
+from daemon.transcript.shell import builtins, file_commands, words
+from daemon.transcript.shell.known_programs import launched, possible_writes, tables
 from daemon.transcript.shell.known_programs.wrappers import is_plainly_wrapped, unwrapped
 from daemon.transcript.shell.names import words as word_set
-from daemon.transcript.shell.parse import Redirect, Simple, Statement
-from daemon.transcript.shell.places import Effect, Place, is_system, overlap
+from daemon.transcript.shell.parse import Simple, Statement
+from daemon.transcript.shell.state import Effect, Execution, Place, Setting, Status, is_system, overlap
+from daemon.transcript.shell.streams import Streams, redirected
 from daemon.transcript.shell.words import Field
-
-if TYPE_CHECKING:
-    from daemon.transcript.shell.effects import Runner, Setting, Status
 
 _WRAPPERS = word_set("command builtin time sudo env nohup exec coproc")
 _LEAVING = word_set("exec coproc")
@@ -27,103 +22,16 @@ _QUIET = word_set(": true")
 _PRINTING = re.compile(r"[\x01\x7f\0]")
 
 
-@dataclass(slots=True)
-class Streams:
-    """Where a command's streams go: files its output replaces or extends, others that may change, its input's text."""
-
-    written: list[tuple[str, bool]] = field(default_factory=list)
-    unclear: list[str] = field(default_factory=list)
-    hides: bool = False
-    takes_output: bool = False
-    has_stdin: bool = False
-    stdin: str | None = None
-    source: str | None = None
-
-
-def streams(runner: Runner, redirects: tuple[Redirect, ...]) -> Streams:
-    """The redirections of one command."""
-    found = Streams()
-    for redirect in redirects:
-        if redirect.operator in ("<", "<<<"):
-            if redirect.descriptor in ("", "0"):
-                found.has_stdin, found.stdin = True, _input(runner, redirect.target)
-                found.source = _source(runner, redirect.target)
-        elif redirect.operator.startswith(">&"):
-            _duplicate(runner, redirect, found)
-        else:
-            _to_file(runner, redirect, found)
-    if len(found.written) + len(found.unclear) > 1 and len(found.written) > 0:
-        found.unclear += [path for path, _ in found.written]
-        found.written = []
-    return found
-
-
-def _input(runner: Runner, target: str) -> str | None:
-    scope = runner.state.scope
-    if target.startswith(STRING_MARK):
-        known = words.value(target.removeprefix(STRING_MARK), scope)
-        return None if known is None else known + "\n"
-    if target.startswith(MARK):
-        body = runner.script.bodies[int(target.removeprefix(MARK))]
-        return body.text if body.literal else words.body(body.text, scope)
-    return "" if target == "/dev/null" else None
-
-
-def _source(runner: Runner, target: str) -> str | None:
-    """The file that standard input is read from."""
-    if target.startswith((STRING_MARK, MARK)):
-        return None
-    fields = words.fields(target, runner.state.scope)
-    return runner.state.place.exact(fields[0]) if len(fields) == 1 else None
-
-
-def _duplicate(runner: Runner, redirect: Redirect, found: Streams) -> None:
-    """``2>&1`` shows errors where the output goes; anything else may lose them."""
-    target = redirect.target
-    if redirect.operator == ">&-" or not re.fullmatch(r"\d|-", target):
-        found.hides = True
-        if target and target != "-":
-            found.unclear += [
-                path for one in words.fields(target, runner.state.scope) for path in runner.state.place.around(one)
-            ]
-            found.takes_output = True
-    elif redirect.descriptor == "2":
-        found.hides = found.hides or target != "1" or found.takes_output
-    else:
-        found.takes_output = True  # the text goes to standard error
-        found.hides = found.hides or redirect.descriptor not in ("", "1")
-
-
-def _to_file(runner: Runner, redirect: Redirect, found: Streams) -> None:
-    place = runner.state.place
-    fields = words.fields(redirect.target, runner.state.scope)
-    path = place.exact(fields[0]) if len(fields) == 1 else None
-    if redirect.operator.startswith("&") or redirect.descriptor not in ("", "1"):
-        found.hides = found.hides or redirect.operator.startswith("&") or redirect.descriptor == "2"
-        found.takes_output = found.takes_output or redirect.operator.startswith("&")
-        found.unclear += [
-            one for f in fields or [Field("", exact=False)] for one in place.around(f) if not is_system(one)
-        ]
-        return
-    found.takes_output = True
-    if path is not None and is_system(path):
-        return
-    if path is None or redirect.target.endswith("/"):
-        found.unclear += [one for f in fields or [Field("", exact=False)] for one in place.around(f)]
-    else:
-        found.written.append((path, redirect.operator == ">>"))
-
-
-def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
+def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bool:
     """Runs one simple command; True where it surely succeeded."""
     fields = _fields(runner, item)
     verb, arguments = _verb(fields)
-    flow = streams(runner, item.redirects)
+    flow = redirected(runner, item.redirects)
     leaves = verb not in _LEAVING and not _LEAVING.isdisjoint(
         one.text for one in fields[: len(fields) - len(arguments)]
     )
     if "coproc" in item.words:
-        status = type(status)(0)
+        status = Status.MAYBE
     ok = status == 2 or (status == 1 and _is_seen(runner, verb, item, hidden=setting.hidden or flow.hides))
     is_sure = (
         ok and item.sound and all(builtins.ASSIGNMENT.match(one) and not builtins.decides(one) for one in item.assigned)
@@ -141,7 +49,7 @@ def run(runner: Runner, item: Simple, status: Status, setting: Setting) -> bool:
     builtins.mislead(runner, verb, item)
     changed = builtins.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
     if changed is None and (text := _given_to_a_shell(fields)) is not None:
-        changed = runner.nested(text, type(status)(0), setting)
+        changed = runner.nested(text, Status.MAYBE, setting)
     runner.state.doubt = runner.state.doubt or leaves
     if changed is not None:
         runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
@@ -168,7 +76,7 @@ def _given_to_a_shell(fields: list[Field]) -> str | None:
 
 
 def _launch(
-    runner: Runner, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
+    runner: Execution, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
 ) -> str | None:
     """Records that the command runs a program, if it does; what that is, only where the folder is known.
 
@@ -195,7 +103,7 @@ def _launch(
                 is_piped=found.is_piped,
                 home=state.home,
             )
-        runner.found.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
+        runner.effects.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
         if place.known and launch is not None:
             return found.other
     return None
@@ -210,15 +118,15 @@ def _came_to(fields: list[Field], found: launched.Launched, status: int) -> int:
     return int(status) if is_alone or status != 1 else 0
 
 
-def _beware(runner: Runner, fields: list[Field], verb: str, arguments: list[Field]) -> None:
+def _beware(runner: Execution, fields: list[Field], verb: str, arguments: list[Field]) -> None:
     """In a script, a program of which nothing is known may have written anything."""
     program, _ = _program(verb, arguments)
     place = runner.state.place
-    if fields and not known.is_known(program) and launched.launched(fields, place, launched.Input()) is None:
-        runner.found += [Effect(Operation.RUN, folder) for folder in place.folders]
+    if fields and not launched.is_known(program) and launched.launched(fields, place, launched.Input()) is None:
+        runner.effects += [Effect(Operation.RUN, folder) for folder in place.folders]
 
 
-def _fields(runner: Runner, item: Simple) -> list[Field]:
+def _fields(runner: Execution, item: Simple) -> list[Field]:
     scope = runner.state.scope
     found = []
     for raw in item.words:
@@ -250,7 +158,7 @@ def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
     return name, rest
 
 
-def _is_seen(runner: Runner, verb: str, item: Simple, *, hidden: bool) -> bool:
+def _is_seen(runner: Execution, verb: str, item: Simple, *, hidden: bool) -> bool:
     """Whether a failure would stand in the output, and none does."""
     if not item.words:
         return bool(item.assigned) or not (hidden or runner.output.shows_failure("sh"))
@@ -261,28 +169,29 @@ def _is_seen(runner: Runner, verb: str, item: Simple, *, hidden: bool) -> bool:
 # -- effects on files ------------------------------------------------------------------------------------------------
 
 
-def printed(runner: Runner, item: Statement, setting: Setting) -> str | None:
+def printed(runner: Execution, item: Statement, setting: Setting) -> str | None:
     """What a part of a pipeline prints, where that is literal text and all that it does."""
     if not isinstance(item, Simple) or item.inner or item.assigned or not item.sound or runner.state.doubt:
         return None
-    flow = streams(runner, item.redirects)
+    flow = redirected(runner, item.redirects)
     verb, arguments = _verb(_fields(runner, item))
     if flow.takes_output or flow.written or flow.unclear:
         return None
     return _text(runner, verb, arguments, flow.stdin if flow.has_stdin else setting.stdin)
 
 
-def _text(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
+def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
     """The standard output of a command, where its words alone tell it."""
     if any(not one.exact or one.homely for one in arguments):
         return None
     given = [one.text for one in arguments]
     found: str | None = None
     if verb == "echo":
-        is_known = not (runner.state.is_zsh and any("\\" in one or one == "-" for one in given))
-        found = text.echo(given) if is_known and not (runner.state.is_posix and text.is_echo_bashs_own(given)) else None
+        is_ambiguous = runner.state.is_zsh and any("\\" in one or one == "-" for one in given)
+        is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_bashs_own(given))
+        found = None if is_ambiguous else builtins.echo(given)
     elif verb == "printf":
-        found = None if runner.state.is_posix and text.is_printf_bashs_own(given) else text.printf(given)
+        found = None if runner.state.is_posix and builtins.is_printf_bashs_own(given) else builtins.printf(given)
     elif verb == "cat" and given in ([], ["-"]):
         found = stdin
     elif verb in _QUIET:
@@ -291,7 +200,7 @@ def _text(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) 
 
 
 def _effects(
-    runner: Runner, verb: str, arguments: list[Field], flow: Streams, stdin: str | None
+    runner: Execution, verb: str, arguments: list[Field], flow: Streams, stdin: str | None
 ) -> list[Effect] | None:
     """The certain effects of a command that succeeded; None where there is a doubt about one of them."""
     own = _own_effects(runner, verb, arguments, stdin)
@@ -309,7 +218,7 @@ def _effects(
     return [*out, *own]
 
 
-def _own_effects(runner: Runner, verb: str, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
+def _own_effects(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
     if verb == "tee":
         return _tee(runner, arguments, stdin)
     if verb in ("echo", "printf", "cat", "") or verb in _QUIET:
@@ -320,7 +229,7 @@ def _own_effects(runner: Runner, verb: str, arguments: list[Field], stdin: str |
     return found
 
 
-def _tee(runner: Runner, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
+def _tee(runner: Execution, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
     options = [one.text for one in arguments if one.text.startswith("-")]
     fields = [one for one in arguments if not one.text.startswith("-")]
     paths = [runner.state.place.exact(one) for one in fields]
@@ -334,7 +243,7 @@ def _tee(runner: Runner, arguments: list[Field], stdin: str | None) -> list[Effe
 
 
 def _written(
-    runner: Runner, verb: str, arguments: list[Field], path: str, stdin: str | None, *, appends: bool
+    runner: Execution, verb: str, arguments: list[Field], path: str, stdin: str | None, *, appends: bool
 ) -> Effect | None:
     """What a command's output makes of the file it is redirected to."""
     source = runner.state.place.exact(arguments[0]) if verb == "cat" and len(arguments) == 1 else None
@@ -359,7 +268,7 @@ def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
     return verb.rpartition("/")[2], arguments
 
 
-def _doubts(runner: Runner, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
+def _doubts(runner: Execution, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
     """Everything that a command may have changed."""
     place = runner.state.place
     found = [path for path, _ in flow.written] + flow.unclear
@@ -383,7 +292,7 @@ def _linked_to(arguments: list[Field], place: Place) -> list[str]:
     return [posixpath.normpath(posixpath.join(folder, name.text)) for folder in folders for name in names[:-1]]
 
 
-def _record(runner: Runner, found: list[Effect]) -> None:
+def _record(runner: Execution, found: list[Effect]) -> None:
     """Certain effects, but for those on a path that has two names since this command made a link."""
     linked = runner.state.linked
     for effect in found:
@@ -391,7 +300,7 @@ def _record(runner: Runner, found: list[Effect]) -> None:
         if any(overlap(path, link) for path in paths for link in linked):
             runner.unclear(dict.fromkeys([*paths, *linked]))
             continue
-        runner.found.append(effect)
+        runner.effects.append(effect)
         if effect.operation is Operation.FOLDER:
             runner.state.made |= {effect.path}
         elif runner.state.made and effect.operation in (Operation.DELETE, Operation.MOVE):

@@ -1,7 +1,8 @@
 """Which commands run a program whose text could write any file, and where that text stands.
 
 Interpreters, scripts, build tools and package scripts do; test runners, linters that only look and version questions
-are taken not to. A formatter that rewrites what it is given is no run: doubts names what it may have changed.
+are taken not to. A formatter that rewrites what it is given is no run: `possible_writes` names what it may have
+changed. What is in none of the tables is an unknown program (`is_known`).
 """
 
 from __future__ import annotations
@@ -12,12 +13,25 @@ from dataclasses import dataclass
 
 from daemon.transcript.shell.known_programs import makefile, packages, possible_writes, tables
 from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program, unwrapped
-from daemon.transcript.shell.names import READERS, words
-from daemon.transcript.shell.places import Place
+from daemon.transcript.shell.names import READERS, WRITING, words
+from daemon.transcript.shell.state import Place
 from daemon.transcript.shell.words import Field
 
 _LONGEST = 1 << 20
 _STARTERS = words("make npm yarn pnpm npx deno bun")
+_FILTERS = words(
+    "tr jq nl paste join comm column fold fmt expr bc rev tac base64 cksum sum shasum b2sum sha512sum kill wait "
+    "hostname nproc uptime getconf tput clear pgrep ps lsof yes shuf factor numfmt pr expand unexpand look mktemp git "
+    "awk find xargs parallel : [["
+)
+_NOT_HERE = words("tree less fd env tar unzip cpio 7z patch")
+"""Readers and others with options that write, of which the tables do not know."""
+_KNOWN = frozenset(
+    {
+        *READERS, *WRITING, *_FILTERS, *possible_writes.KNOWN, *packages.MANAGERS, *tables.DIALECTS, *tables.RUNNING,
+        *tables.RUNNING_UNLESS, *tables.TESTING, *tables.LOOKING, "make", "gmake", "npx", "bunx", "pnpx", "uvx",
+    }
+) - _NOT_HERE  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,3 +316,8 @@ _READERS: dict[str, Callable[[Program, Place, Input], Launched | None]] = {
     "make": _make, "gmake": _make, "just": _just, "deno": _deno, "bun": _bun,
     "source": _source, ".": _source, "xargs": _each, "parallel": _each, "find": _each,
 }  # fmt: skip
+
+
+def is_known(name: str) -> bool:
+    """Whether the tables tell what a program of this name may write."""
+    return name in _KNOWN or PYTHON.fullmatch(name) is not None

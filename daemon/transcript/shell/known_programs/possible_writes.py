@@ -11,7 +11,7 @@ import re
 
 from daemon.transcript.shell.known_programs import filters, packages
 from daemon.transcript.shell.names import LIKE_FILE, READERS, RUNNERS, WRITING, words
-from daemon.transcript.shell.places import Place
+from daemon.transcript.shell.state import Place
 from daemon.transcript.shell.words import Field
 
 _OPERANDS = words("rm rmdir unlink mv touch tee truncate shred ln")

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from daemon.model import Operation
 from daemon.transcript.shell.names import words
-from daemon.transcript.shell.places import Effect, is_system
+from daemon.transcript.shell.state import Effect, is_system
 from daemon.transcript.tool_calls import absolute
 
 _NAME = "<recorded program>"
