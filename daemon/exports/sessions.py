@@ -13,8 +13,7 @@ from daemon.exports.content import Clean, Said, said
 from daemon.exports.form import iso
 from daemon.model import Json, Message, OllamaMessage, Session, parts_where
 from daemon.redact import redact_value
-from daemon.transcript.clean import clean_replay
-from daemon.transcript.replay import replay
+from daemon.transcript.replay import clean_replay, replay
 
 
 @dataclass(slots=True)

@@ -1,16 +1,21 @@
-"""A document as windows that are embedded, one vector each: small enough for the built-in model to read whole.
+"""The texts that are indexed of a message: chunks, which are embedded, and windows, which are searched by words.
 
-Cut at paragraph, line or sentence ends, with an overlap, so that what stands on a border is whole in one of them. Same
-document, same chunks, same numbers; a changed rule here means a new CHUNKER_VERSION, which is part of every
-embedding's fingerprint, so that old and new windows never mix.
+A chunk is small enough for the built-in model to read whole. Documents are cut at paragraph, line or sentence ends,
+with an overlap, so that what stands on a border is whole in one of them. Same document, same chunks, same numbers; a
+changed rule here means a new CHUNKER_VERSION, which is part of every embedding's fingerprint, so that old and new
+windows never mix.
+
+A window is what was said in a message and in the few before it, so that a message is also found by the words of its
+neighbours. Of a long message head and tail count. In front stand the session's title and the day.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
-from daemon.model import Chunk, Document, Section
+from daemon.model import Chunk, Document, Kind, Section
 from daemon.transcript.document import capped
 
 CHUNKER_VERSION = "c1"
@@ -20,6 +25,19 @@ OVERLAP = 135
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0003ffff]")
 _CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?;:]\s|[。！？]"), re.compile(r"\s"))
 _JOINT = "\n\n"
+BEFORE = 2
+"""How many of the messages before it a message is read with."""
+
+SAID = frozenset({Kind.PROMPT, Kind.ANSWER, Kind.REASONING, Kind.TASK, Kind.TITLE})
+MOST = 2000
+"""Characters of one message that count."""
+
+_TAIL = MOST // 4
+# Not the locale's: the same text on every machine.
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 
 
 def chunks(document: Document, embedded_kb: int) -> list[Chunk]:
@@ -94,3 +112,32 @@ def _resume(text: str, start: int, end: int) -> int:
         if found is not None and found.end() < end:
             return found.end()
     return earliest
+
+
+def said(document: Document) -> str:
+    """What was said in one message: all of it, or its first three and its last quarter of MOST characters."""
+    texts = (section.text.strip() for section in document.sections if section.kind in SAID)
+    text = "\n".join(text for text in texts if text)
+    if len(text) <= MOST:
+        return text
+    return f"{text[: MOST - _TAIL]}\n{text[len(text) - _TAIL :]}"
+
+
+def window(texts: Sequence[str], title: str, created: int) -> str:
+    """The text of a window: `texts` are what `said` gave for the messages before and for its own, in their order.
+
+    `created` is the message's time in epoch ms. Where nothing was said at all there is no window, only "".
+    """
+    spoken = [text for text in texts if text]
+    if not spoken:
+        return ""
+    return "\n".join(text for text in (title, day(created), *spoken) if text)
+
+
+def day(created: int) -> str:
+    """The day in UTC, spelt so that each part of it and the whole can be asked for; "" for a time out of all reason."""
+    try:
+        moment = datetime.fromtimestamp(created / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{moment.year} {_MONTHS[moment.month - 1]} {moment.day} {moment:%Y-%m-%d}"

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from daemon.transcript.evidence.reads import release
 from daemon.transcript.javascript import BLANK_RUN, BLANKS
+from daemon.transcript.tool_calls import release
 
 Hunk: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...], bool]
 """Context line, lines before, lines after, whether ``*** End of File`` followed: as FileEdit.hunks."""

@@ -11,10 +11,11 @@ import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from daemon import records
-from daemon.model import FileEdit, Json, Message, Operation, Part, Session
+from daemon.model import FileEdit, Json, Launch, Message, Operation, Part, Session
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_PATH = 4096  # PATH_MAX of Linux
@@ -138,9 +139,35 @@ def call(part: Part, message: Message, session: Session | None) -> Call:
     )
 
 
-def file_edit(made: Call, version: str, path: str, operation: Operation, **fields: Any) -> FileEdit:
-    """What `made` did to `path`, at the time the call ended; `fields` are those of FileEdit that the operation has."""
-    told: dict[str, Any] = {name: valid_text(text) if isinstance(text, str) else text for name, text in fields.items()}
+@lru_cache(maxsize=256)
+def release(version: str) -> tuple[int, ...] | None:
+    """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    return tuple(int(number) for number in found.groups()) if found else None
+
+
+def file_edit(
+    made: Call,
+    version: str,
+    path: str,
+    operation: Operation,
+    *,
+    content: str | None = None,
+    old: str | None = None,
+    new: str | None = None,
+    replace_all: bool = False,
+    hunks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], bool], ...] = (),
+    before: str | None = None,
+    after: str | None = None,
+    other: str | None = None,
+    existed: bool | None = None,
+    note: str = "",
+    blob: str = "",
+    into: bool | None = False,
+    recursive: bool = False,
+    launch: Launch | None = None,
+) -> FileEdit:
+    """What `made` did to `path`, at the time the call ended; texts are made valid Unicode."""
     return FileEdit(
         path=path,
         time=made.end,
@@ -149,10 +176,27 @@ def file_edit(made: Call, version: str, path: str, operation: Operation, **field
         part_id=made.part.id,
         tool=made.tool,
         operation=operation,
+        content=_valid_or_none(content),
+        old=_valid_or_none(old),
+        new=_valid_or_none(new),
+        replace_all=replace_all,
+        hunks=hunks,
+        before=_valid_or_none(before),
+        after=_valid_or_none(after),
+        other=_valid_or_none(other),
+        existed=existed,
         started=made.start if made.start < made.end else None,
         version=version,
-        **told,
+        note=valid_text(note),
+        blob=blob,
+        into=into,
+        recursive=recursive,
+        launch=launch,
     )
+
+
+def _valid_or_none(text: str | None) -> str | None:
+    return None if text is None else valid_text(text)
 
 
 def unclear(made: Call, version: str, paths: Iterable[str | None], note: str) -> list[FileEdit]:

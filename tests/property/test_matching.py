@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.files.apply import replacers, rules
-from daemon.files.apply.distance import Costs
+from daemon.transcript.javascript import Costs
 
 LINES = st.lists(
     st.sampled_from(["a", " a", "a ", "b", "\tb", "", " ", "a  b", "a b", "\\n", "c\\", "{", "}", "\ufeff"])

@@ -12,8 +12,8 @@ from daemon.files.apply import rules
 from daemon.files.fragments import Fragments
 from daemon.files.history import Grade, Revision
 from daemon.model import FileEdit
-from daemon.transcript.evidence.edits import INEXACT_READ
-from daemon.transcript.evidence.shown_diffs import hunks
+from daemon.transcript.evidence.call_results import INEXACT_READ
+from daemon.transcript.evidence.unified_diffs import hunks
 from tests.recovery.forms import trimmed
 from tests.replaying import append, edit, last, lines, read, unclear
 

@@ -16,7 +16,7 @@ from daemon.files.events import formatters
 from daemon.model import FileEdit, Operation
 from daemon.opencode import configuration
 from daemon.opencode.configuration import UNKNOWN, Settings
-from daemon.transcript.evidence.shown_diffs import hunks
+from daemon.transcript.evidence.unified_diffs import hunks
 from tests.recovery.calls import APP
 from tests.recovery.case import Case
 from tests.recovery.forms import trimmed

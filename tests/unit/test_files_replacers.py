@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.files.apply import replacers, rules
-from daemon.files.apply.distance import Costs, TooCostlyError, distance
 from daemon.transcript import javascript
+from daemon.transcript.javascript import Costs, TooCostlyError, distance
 
 NEW, OLD = "1.18.33", "1.1.65"
 

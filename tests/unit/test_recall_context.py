@@ -14,8 +14,7 @@ from recorded_sessions import MINUTE, Recorded, call, recorded
 
 from daemon.model import Hit, Message, OllamaMessage
 from daemon.recall.answer.chat_messages import IMAGE_TOKENS, around, tokens, window
-from daemon.transcript.clean import clean_replay
-from daemon.transcript.replay import validate
+from daemon.transcript.replay import clean_replay, validate
 
 SECRET = "ghp_" + "a1B2" * 9
 _SILENT = Message("msg_x", "ses_x", "assistant", 1, {}, b"{}")

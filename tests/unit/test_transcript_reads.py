@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.transcript.evidence.reads import release, seen
+from daemon.transcript.evidence.reads import seen
+from daemon.transcript.tool_calls import release
 from tests.records import read_output
 
 VERSIONS = ("1.0.61", "1.1.65", "1.18.33")

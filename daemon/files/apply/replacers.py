@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from daemon.files.apply.distance import Costs, TooCostlyError, distance
-from daemon.transcript.javascript import BLANK_RUN, BLANKS, collapsed, length
+from daemon.transcript.javascript import BLANK_RUN, BLANKS, Costs, TooCostlyError, collapsed, distance, length
 
 _ALIKE_STRICT = 0.65
 _ALIKE_OF_SEVERAL = 0.3

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from daemon.files.apply import patches, replacers
-from daemon.files.apply.distance import Costs, TooCostlyError
 from daemon.files.apply.patches import PatchRules
-from daemon.transcript.evidence.reads import release
-from daemon.transcript.javascript import is_plain, replace_all, replace_first
+from daemon.transcript.javascript import Costs, TooCostlyError, is_plain, replace_all, replace_first
 from daemon.transcript.patch_text import Hunk
+from daemon.transcript.tool_calls import release
 
 __all__ = [
     "BOM",

@@ -23,7 +23,7 @@ from daemon.files.trees import is_beneath
 from daemon.model import FileEdit, Operation
 from daemon.opencode import configuration
 from daemon.opencode.configuration import ANY, UNKNOWN, Settings
-from daemon.transcript.evidence.reads import release
+from daemon.transcript.tool_calls import release
 
 AS_WRITTEN = "as written; a formatter may have run"
 FORMATTED = "the diff that was recorded with it shows other lines: a formatter ran after it"

@@ -10,7 +10,7 @@ from daemon.files.replay.changes import MARK_UNKNOWN
 from daemon.files.replay.observe import had_no_mark, prove_by_hash
 from daemon.files.replay.track import State, Track
 from daemon.model import FileEdit, Operation
-from daemon.transcript.evidence.edits import INEXACT_READ
+from daemon.transcript.evidence.call_results import INEXACT_READ
 
 NOT_UTF8 = "it holds U+FFFD: the file may have other bytes there"
 

@@ -18,7 +18,7 @@ from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Operation
 from daemon.records import blob_id
-from daemon.transcript.evidence.reads import release
+from daemon.transcript.tool_calls import release
 
 _LEAVES_OUT = (1, 15, 0)
 """Since this version trees leave out large files."""

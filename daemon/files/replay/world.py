@@ -24,8 +24,8 @@ from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.track import State, Track
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Operation
+from daemon.transcript.evidence.call_results import MODIFIED
 from daemon.transcript.evidence.recorded_diffs import AFTER_TURN
-from daemon.transcript.evidence.refusals import MODIFIED
 
 _CHANGES = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH})
 _READS = frozenset({Operation.READ, Operation.READ_RANGE})

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from daemon.archive import Archive
 from daemon.model import Hit, OllamaMessage
-from daemon.transcript.clean import clean_replay
+from daemon.transcript.replay import clean_replay
 
 BUDGET_CHARS = 48_000
 """About 12,000 tokens of English: fits the context length of a small local model beside the question."""

@@ -19,7 +19,16 @@ from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
 from daemon.transcript.evidence import reads
 from daemon.transcript.evidence.call_results import observation
-from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, working_directory
+from daemon.transcript.tool_calls import (
+    PATH_KEYS,
+    Call,
+    absolute,
+    call,
+    file_edit,
+    first_text,
+    release,
+    working_directory,
+)
 
 TOOL = "attachment"
 _READ_CALL = "Called the Read tool with the following input: "
@@ -134,13 +143,13 @@ def _state(made: Call, version: str, path: str, url: str, mime: str) -> Iterator
     if read is None or (mime and read[0] and mime.partition(";")[0].strip().lower() != read[0]):
         return
     kind, content = mime.lower() or read[0], read[1]
-    number = reads.release(version)
+    number = release(version)
     if kind.startswith("image/") and (number is None or number > _LAST_UNCHANGED):
         return
-    fields: dict[str, str] = {}
+    text, blob = None, ""
     try:
-        fields["content"] = content.decode("utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
-        fields["blob"] = records.blob_id(content)
-    edit = file_edit(made, version, path, Operation.STATE, note="attached whole", **fields)
+        blob = records.blob_id(content)
+    edit = file_edit(made, version, path, Operation.STATE, content=text, blob=blob, note="attached whole")
     yield replace(edit, tool=TOOL), content

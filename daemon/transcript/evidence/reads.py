@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from daemon import records
 from daemon.model import Json
-from daemon.transcript.tool_calls import valid_text
+from daemon.transcript.tool_calls import release, valid_text
 
 _HEADER = re.compile(r"(?:<path>(?P<path>[^\n]*)</path>\n<type>file</type>\n<content>(?P<break>\n?)|<file>\n)")
 _TOTAL = re.compile(r"\(End of file - total (\d+) lines\)")
@@ -43,13 +42,6 @@ class Seen:
     @property
     def span(self) -> str:
         return f"lines {self.first} to {self.first + len(self.lines) - 1}"
-
-
-@lru_cache(maxsize=256)
-def release(version: str) -> tuple[int, ...] | None:
-    """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    return tuple(int(number) for number in found.groups()) if found else None
 
 
 def seen(output: str, metadata: Json, version: str) -> Seen | None:

@@ -12,11 +12,9 @@ from typing import Any
 from daemon import records
 from daemon.errors import BadRecord
 from daemon.model import FileEdit, Json, Message, Operation, Session
-from daemon.transcript.evidence import reads
 from daemon.transcript.evidence.unified_diffs import full_diff
-from daemon.transcript.paths import unquoted
-from daemon.transcript.roots import session_tree, work_tree
-from daemon.transcript.tool_calls import absolute, valid_text
+from daemon.transcript.paths import session_tree, unquoted, work_tree
+from daemon.transcript.tool_calls import absolute, release, valid_text
 
 BEFORE_TURN, AFTER_TURN, AFTER_SESSION = "before the turn", "after the turn", "after the session"
 BEFORE_REVERT = "before a revert"
@@ -129,7 +127,7 @@ class _Maker:
 def _told(diff: Json, version: str) -> dict[str, str | None]:
     """The sides that a diff proves: "before" and "after", None where there was no file."""
     status = records.text(diff.get("status"))
-    number = reads.release(version)
+    number = release(version)
     texts = _texts(diff, complete=number is not None and number >= _FIRST_COMPLETE)
     told: dict[str, str | None] = {}
     if texts is not None and _adds_up(diff, *texts):

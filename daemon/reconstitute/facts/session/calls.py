@@ -15,7 +15,7 @@ from daemon.reconstitute.facts.shell import error_line
 from daemon.redact import redact_value
 from daemon.transcript import patch_text
 from daemon.transcript.document import redacted_end
-from daemon.transcript.evidence import refusals
+from daemon.transcript.evidence import call_results
 from daemon.transcript.evidence.call_results import files, listed
 from daemon.transcript.own_calls import is_own_call, shows_own_answer
 from daemon.transcript.tool_calls import Call as Record
@@ -79,7 +79,7 @@ def _status(made: Record, *, is_shell: bool, is_over: bool) -> CallStatus:
         return _shell_status(made) if is_shell else CallStatus.OK
     if made.status != "error":
         return CallStatus.STOPPED if is_over else CallStatus.UNKNOWN
-    if refusals.is_by_user(made) or _DISMISSED.match(_error(made)):
+    if call_results.is_by_user(made) or _DISMISSED.match(_error(made)):
         return CallStatus.REFUSED
     return CallStatus.STOPPED if made.is_aborted else CallStatus.FAILED
 
