@@ -118,12 +118,16 @@ class Folders:
 
 
 class Tracks:
-    """The running state of everything; `number` counts events."""
+    """The running state of everything; `number` counts events.
+
+    `doubted` is the number of the last event that may have changed more than is known.
+    """
 
     def __init__(self) -> None:
         self.folders = Folders()
         self.roots: dict[str, trees.Root] = {}
         self.number = 0
+        self.doubted = 0
         self._tracks: dict[str, Track] = {}
         self._by_stem: dict[str, list[Track]] = {}
         self._watched: dict[str, dict[str, Track]] = {}

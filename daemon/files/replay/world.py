@@ -1,14 +1,11 @@
 """The files of the recorded past: every event replayed in time order over a small file system of known contents.
 
 Given all events of the wanted paths, oldest first, it makes their histories. Pure: same events and objects, same
-histories; nothing is guessed, and no disk is read. Folder operations act on what is known beneath the folder. What a
-change makes of one file is `changes`, what an observation says of it `observe`, what a tree says `snapshots`.
+histories; nothing is guessed, and no disk is read.
 """
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -20,6 +17,7 @@ from daemon.files.events import formatters
 from daemon.files.history import REMOVED, REVERTED, SHELL, FileHistory, Grade
 from daemon.files.replay import changes, moves, observe, reads
 from daemon.files.replay.launches import Launches
+from daemon.files.replay.moves import Moves
 from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.track import State, Track
 from daemon.files.replay.tracks import Tracks
@@ -30,8 +28,6 @@ from daemon.transcript.evidence.recorded_diffs import AFTER_TURN
 _CHANGES = frozenset({Operation.WRITE, Operation.APPEND, Operation.EDIT, Operation.PATCH})
 _READS = frozenset({Operation.READ, Operation.READ_RANGE})
 _CUT_OFF = "something that was cut off, at a time that is not recorded, may have changed it after this"
-_FILE_NAME = re.compile(r"[^/]\.(?!d$)[A-Za-z][A-Za-z0-9_]{0,9}$")
-"""A name with a suffix as files have; folders are called build-1.2 and conf.d."""
 
 _STEP = 2000
 _NEEDS_FILE = _READS | {Operation.EDIT, Operation.PATCH}
@@ -55,11 +51,13 @@ class World:
         self._tracks = Tracks()
         self._later: dict[str, deque[FileEdit]] = defaultdict(deque)
         self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later, may_format)
+        self._found_at: set[str] = set()
+        self._moves = Moves(self._tracks, self._found_at)
         self._launches = Launches(self._tracks, self._later, self._made, self._doubt_folder)
-        self._takers: dict[Operation, Callable[[FileEdit], None]] = {
-            Operation.DELETE: self._delete,
-            Operation.MOVE: self._move,
-            Operation.COPY: self._copy,
+        self._handlers: dict[Operation, Callable[[FileEdit], None]] = {
+            Operation.DELETE: self._moves.delete,
+            Operation.MOVE: self._moves.move,
+            Operation.COPY: self._moves.copy,
             Operation.TOUCH: self._touch,
             Operation.FOLDER: self._make_folder,
             Operation.SNAPSHOT: self._snapshots.take,
@@ -71,8 +69,6 @@ class World:
         }
         self.programs: list[FileEdit] = []
         """What ran and may have written files that no record names, oldest first; `path` is the folder it ran in."""
-        self._existed: set[str] = set()
-        self._doubted = 0  # the number of the last event that may have changed more than is known
 
     def take(self, events: Sequence[FileEdit], pulse: Callable[[], None] = lambda: None) -> None:
         """Replay `events`, in time order and none older than what was taken before; `pulse` is called now and then."""
@@ -80,12 +76,12 @@ class World:
             if edit.operation in _CHANGES:
                 self._later[edit.path].append(edit)
             if edit.operation in _NEEDS_FILE:
-                self._existed.add(edit.path)
+                self._found_at.add(edit.path)
         for number, edit in enumerate(events):
             if number % _STEP == 0:
                 pulse()
             self._tracks.number += 1
-            self._takers.get(edit.operation, self._one)(edit)
+            self._handlers.get(edit.operation, self._change_or_read)(edit)
         moves.join(self._tracks.all())
 
     def paths(self) -> list[str]:
@@ -130,7 +126,7 @@ class World:
 
     # -- one file ------------------------------------------------------------------------------------------------
 
-    def _one(self, edit: FileEdit) -> None:
+    def _change_or_read(self, edit: FileEdit) -> None:
         """A change or a read of one file."""
         if edit.operation in _READS:
             reads.read(self._tracks.of(edit.path, definite=edit.operation is Operation.READ), edit)
@@ -149,7 +145,7 @@ class World:
         track = self._tracks.of(edit.path)
         if track.exists or self._tracks.is_folder(edit.path):
             return
-        doubted = max(self._doubted, track.definite)
+        doubted = max(self._tracks.doubted, track.definite)
         if track.is_gone or (track.now is None and self._snapshots.lacks(track.path, doubted)):
             state = State(Grade.PROVEN, evidence=("made empty by touch",), kinds=frozenset({SHELL}))
         else:
@@ -175,126 +171,7 @@ class World:
             # The tree that the diff was made of is not recorded any more, nor what followed in its turn.
             self._doubt(track, replace(edit, note=REMOVED))
 
-    # -- whole files and folders ---------------------------------------------------------------------------------
-
-    def _delete(self, edit: FileEdit) -> None:
-        place = self._tracks.folders.named(edit.path)
-        if self._tracks.folders.is_link(place):
-            self._tracks.folders.unlink(place)
-            return
-        inner = self._tracks.beneath(place) if edit.recursive else []
-        for track in inner:
-            if track.exists or not track.is_certain:
-                self._gone(self._tracks.of(track.path, definite=True), edit, "deletion of its folder")
-        is_folder = bool(inner) or self._tracks.folders.is_made(place) or self._tracks.folders.has_inner(place)
-        self._tracks.folders.unmake(place)
-        if self._tracks.known(place) is not None or not is_folder:
-            self._gone(self._tracks.of(place, definite=True), edit, "deletion")
-
-    def _gone(self, track: Track, edit: FileEdit, how: str, *, moved_to: str = "") -> None:
-        if track.overlaps(edit):
-            state = State(Grade.STALE, track.whole, deleted=not track.exists, note=changes.CONCURRENT)
-        else:
-            state = State(
-                Grade.PROVEN,
-                evidence=(how,),
-                kinds=frozenset({changes.kind_of(edit)}),
-                deleted=True,
-                note=edit.note,
-                moved_to=moved_to,
-            )
-        track.add(edit, state)
-        track.changes.append(edit)
-
-    def _destination(self, edit: FileEdit) -> tuple[str, bool]:
-        """Where a move or copy went, and whether that is certain: into a folder of that name, or to that name."""
-        other = self._tracks.folders.real(edit.other or edit.path)
-        inside = posixpath.join(other, posixpath.basename(edit.path))
-        if edit.into is not None:
-            return (inside if edit.into else other), True
-        if self._tracks.is_folder(other):
-            return inside, True
-        track = self._tracks.known(other)
-        is_known = track is not None and (_is_file(track) or (track.is_gone and track.definite > self._doubted))
-        looks_like_file = _FILE_NAME.search(other) is not None and not self._tracks.is_folder(edit.path)
-        if is_known or (looks_like_file and not self._tracks.folders.has_inner(other)):
-            return other, True
-        return self._found_later(edit, other, inside)
-
-    def _found_later(self, edit: FileEdit, other: str, inside: str) -> tuple[str, bool]:
-        """Which of two destinations it was, by what later calls found there."""
-        source = self._tracks.folders.real(edit.path)
-        rests = [track.path[len(source) :] for track in self._tracks.beneath(source) if track.exists] or [""]
-        is_other, is_inside = (any(place + rest in self._existed for rest in rests) for place in (other, inside))
-        return (inside if is_inside and not is_other else other), is_other != is_inside
-
-    def _move(self, edit: FileEdit) -> None:
-        """A file, or a folder with all that is known to be in it, has another name now."""
-        target, is_sure = self._destination(edit)
-        source = self._tracks.folders.named(edit.path)
-        if target == source:
-            return
-        if self._tracks.folders.is_link(source):
-            self._tracks.folders.move_link(source, target, edit.time)
-            return
-        inner = [track for track in self._tracks.beneath(source) if track.exists]
-        for track in inner:
-            to = target + track.path[len(source) :]
-            self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="moved")
-            self._gone(self._tracks.of(track.path, definite=True), edit, f"moved to {to}", moved_to=to)
-        own = self._tracks.known(source)
-        if inner or (self._tracks.folders.is_made(source) and (own is None or not own.exists)):
-            self._tracks.folders.unmake(source)
-            self._tracks.folders.make(target)
-        else:
-            origin = self._tracks.of(source, definite=True)
-            self._arrive(self._tracks.of(target, definite=True), origin, edit, is_sure=is_sure, verb="moved")
-            self._gone(origin, edit, f"moved to {target}", moved_to=target)
-
-    def _copy(self, edit: FileEdit) -> None:
-        target, is_sure = self._destination(edit)
-        source = self._tracks.folders.real(edit.path)
-        if target == source:
-            return
-        inner = [track for track in self._tracks.beneath(source) if track.exists] if edit.recursive else []
-        for track in inner:
-            to = target + track.path[len(source) :]
-            self._arrive(self._tracks.of(to, definite=True), track, edit, is_sure=is_sure, verb="copied")
-        if inner:
-            self._tracks.folders.make(target)
-        else:
-            origin = self._tracks.known(source) or Track(source)
-            self._arrive(self._tracks.of(target, definite=True), origin, edit, is_sure=is_sure, verb="copied")
-
-    def _arrive(self, track: Track, origin: Track, edit: FileEdit, *, is_sure: bool, verb: str) -> None:
-        """The state of `origin` comes to `track`."""
-        now = origin.now
-        state = State(
-            Grade.STALE,
-            None if now is None else now.whole,
-            evidence=(f"{verb} from {origin.path}",),
-            moved_from=origin.path if verb == "moved" else "",
-            mark_unknown=now is not None and now.mark_unknown,
-        )
-        if now is None or now.deleted:
-            note = f"{verb} from {origin.path}, of which nothing is known"
-            state = replace(state, grade=Grade.LOST, whole=None, note=note)
-        elif track.overlaps(edit) or origin.overlaps(edit):
-            state = replace(state, note=changes.CONCURRENT)
-        elif not is_sure:
-            state = replace(state, note=f"whether {edit.other} was a folder is not recorded")
-        else:
-            state = replace(
-                state,
-                grade=Grade.PROVEN if now.proven else now.grade,
-                kinds=frozenset({changes.kind_of(edit)}),
-                note="" if now.proven else now.note,
-                fragments=now.fragments,
-                mode=now.mode,
-                unconfirmed=now.unconfirmed,
-            )
-        track.add(edit, state)
-        track.changes.append(edit)
+    # -- folders and programs ------------------------------------------------------------------------------------
 
     def _make_folder(self, edit: FileEdit) -> None:
         self._tracks.folders.make(self._tracks.folders.real(edit.path))
@@ -303,7 +180,7 @@ class World:
         """The path, and all that is known beneath it, may have changed."""
         if self._launches.tells_of(edit):
             return
-        self._doubted = self._tracks.number
+        self._tracks.doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
         inner = self._tracks.beneath(path)
         if self._tracks.is_folder(path):
@@ -319,12 +196,12 @@ class World:
         self._tracks.number += 1
         if edit.operation in _CHANGES:
             self._later[edit.path].appendleft(edit)
-        self._takers.get(edit.operation, self._one)(edit)
+        self._handlers.get(edit.operation, self._change_or_read)(edit)
 
     def _doubt_folder(self, folder: str, edit: FileEdit) -> None:
         """A program may have written any file that is known there."""
         self.programs.append(edit)
-        self._doubted = self._tracks.number
+        self._tracks.doubted = self._tracks.number
         for track in self._tracks.changed_beneath(self._tracks.folders.real(folder)):
             if track.may_become_stale and track.exists:
                 self._doubt(self._tracks.of(track.path), edit)
@@ -366,11 +243,6 @@ class World:
         )
         track.add(edit, state)
         track.changes.append(edit)
-
-
-def _is_file(track: Track) -> bool:
-    """Whether something is known that only a file has."""
-    return track.exists and (track.whole is not None or track.revisions[-1].fragments is not None)
 
 
 def replay(
