@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from daemon.archive import Archive
 from daemon.files.end_states import EndStates, Row, alias_hints
+from daemon.files.events import Loader
 from daemon.files.events.formatters import FormatterSettings
-from daemon.files.events.load import Loader
 from daemon.files.history import FileHistory, Grade, Revision
-from daemon.files.replay.world import World, replay
+from daemon.files.replay import World, replay
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 

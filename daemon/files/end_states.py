@@ -16,7 +16,7 @@ import msgspec
 from daemon import records
 from daemon.archive import Archive
 from daemon.files.history import FileHistory
-from daemon.files.replay.world import World
+from daemon.files.replay import World
 from daemon.files.trees import above, is_beneath
 from daemon.model import FileEdit, Operation
 from daemon.opencode.configuration import configured_by

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.files.apply import rules as matching
+from daemon.files import apply as matching
 from tests.property import model_rules as rules
 from tests.property.model_rules import BOM, NEW, OLD, ToolError
 from tests.property.model_sessions import Model

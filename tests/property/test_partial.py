@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from daemon.files.apply import rules
+from daemon.files import apply
 from daemon.files.fragments import Fragments
 from daemon.files.history import Grade, Revision
 from daemon.model import FileEdit
@@ -36,7 +36,7 @@ class File:
     events: list[FileEdit]
 
     def read(self, first: int = 1, count: int | None = None) -> None:
-        shown = rules.as_read(self.text).split("\n")
+        shown = apply.as_read(self.text).split("\n")
         second = len(self.events) + 1
         if count is None:
             self.events.append(read(second, PATH, "\n".join(shown), note=INEXACT_READ))
@@ -45,7 +45,7 @@ class File:
 
     def edit(self, old: str, new: str, *, is_shown: bool) -> bool:
         """Whether the edit succeeded."""
-        after = rules.edited(self.text, old, new, False, "1.18.33")
+        after = apply.edited(self.text, old, new, False, "1.18.33")
         if after is None or after == self.text:
             return False
         diff = hunks(trimmed(PATH, self.text, after)) if is_shown else ()
@@ -72,7 +72,7 @@ class File:
 
     def check(self) -> None:
         """Nothing that is called known is otherwise."""
-        shown = rules.as_read(self.text).split("\n")
+        shown = apply.as_read(self.text).split("\n")
         plain = self.text.replace("\r\n", "\n")
         if self.known.is_stale:
             assert self.last.grade is Grade.STALE
@@ -91,7 +91,7 @@ class File:
 
 def _old(data: st.DataObject, text: str) -> str:
     """Some rows of the text, as a model would quote them; with the final newline, or without."""
-    rows = rules.as_read(text).split("\n")
+    rows = apply.as_read(text).split("\n")
     start = data.draw(st.integers(0, len(rows) - 1))
     count = data.draw(st.integers(1, 3))
     return "\n".join(rows[start : start + count]) + data.draw(st.sampled_from(["", "\n"]))
@@ -102,7 +102,7 @@ def test_edits_after_a_complete_read_leave_every_line_known(text: str, data: st.
     file = File(text, [])
     file.read()
     for _ in range(3):
-        rows = len(rules.as_read(file.text).split("\n"))
+        rows = len(apply.as_read(file.text).split("\n"))
         old = _old(data, file.text)
         if old.strip() and file.edit(old, data.draw(_NEW), is_shown=data.draw(st.booleans())):
             file.check()

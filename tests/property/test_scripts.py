@@ -21,8 +21,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.files.events.load import ordered
-from daemon.files.replay.world import World
+from daemon.files.events import ordered
+from daemon.files.replay import World
 from daemon.model import FileEdit, Operation
 from tests.property.test_shell import BEFORE, FOLDERS, recorded, statements, tree
 from tests.replaying import START, Objects, event, write

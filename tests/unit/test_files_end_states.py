@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.files import Files, Row
-from daemon.files.replay.world import World
+from daemon.files.replay import World
 from daemon.model import FileEdit
 from tests.replaying import at, copy, delete, edit, keep, keep_tree, lines, move, remove, snapshot, unclear, write
 

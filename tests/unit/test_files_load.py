@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from daemon import records
 from daemon.archive import Archive
 from daemon.files import FileHistory, Files
-from daemon.files.events.load import Loader, ordered
+from daemon.files.events import Loader, ordered
 from daemon.model import FileEdit, Launch, Message, Operation, Part
 from tests.replaying import (
     append,

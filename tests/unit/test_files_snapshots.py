@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from daemon.files.history import Grade
+from daemon.files.replay import World
 from daemon.files.replay.snapshots import Snapshots
 from daemon.files.replay.tracks import Tracks
-from daemon.files.replay.world import World
 from daemon.files.trees import Wanted, differing
 from daemon.model import FileEdit
 from daemon.records import blob_id

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from daemon.files.apply import rules
+from daemon.files import apply
 from daemon.files.fragments import Fragments, Run
 from daemon.model import FileEdit, Operation
 from daemon.transcript.patch_text import Hunk
@@ -101,7 +101,7 @@ _LEAST_CONTEXT = 3
 """Unchanged lines that every diff shows behind a change, unless the file ends there."""
 
 
-def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], rules.Outcome]) -> Fragments | None:
+def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], apply.Outcome]) -> Fragments | None:
     """All lines after an edit of a file of which all are known; None where they are not certain.
 
     `make` is the edit by OpenCode's rules. Nothing is left where none of the possible texts can have been changed so:
@@ -116,7 +116,7 @@ def lines_by_rules(fragments: Fragments, edit: FileEdit, make: Callable[[str], r
             continue
         if edit.operation is not Operation.EDIT or fits(text, outcome.text, edit.hunks):
             made.add(outcome.text)
-    lines = {rules.as_read(text) for text in made}
+    lines = {apply.as_read(text) for text in made}
     if len(lines) > 1:
         return None
     ends = {text.endswith("\n") for text in made}
@@ -131,7 +131,7 @@ def _texts(fragments: Fragments) -> Iterator[str]:
         text = plain + "\n" * newline
         for ended in dict.fromkeys((text, text.replace("\r\n", "\n").replace("\n", "\r\n"))):
             yield ended
-            yield rules.BOM + ended
+            yield apply.BOM + ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from daemon.files.apply import edit_diffs, rules
+from daemon.files import apply
+from daemon.files.apply import edit_diffs
 from daemon.files.content import may_begin_with_mark
 from daemon.files.events import formatters
 from daemon.files.fragments import Fragments, Run
@@ -54,12 +55,12 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     content = edit.content if edit.content is not None else edit.new or ""
     base = track.text
     # Only the file tools look at what they overwrite, for a byte order mark; a patch that adds a file does not.
-    looks = edit.tool in ("write", "edit", "multiedit") and not content.startswith(rules.BOM)
-    text = rules.written(content, base, edit.version) if looks else content
+    looks = edit.tool in ("write", "edit", "multiedit") and not content.startswith(apply.BOM)
+    text = apply.written(content, base, edit.version) if looks else content
     outside = track.is_gone and edit.existed is True
     unseen = edit.existed is not False and not track.is_gone and (base is None or track.mark_unknown)
     unseen = unseen and may_begin_with_mark(track.path)
-    kept = looks and unseen and rules.written("", rules.BOM, edit.version) != ""
+    kept = looks and unseen and apply.written("", apply.BOM, edit.version) != ""
     evidence = "write" if kind_of(edit) == CALL else "written by a command of the shell"
     kinds = frozenset({kind_of(edit)})
     result = _Result(
@@ -95,11 +96,11 @@ def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
     """One edit, or the hunks of a patch; `may_format`: a formatter may have run right after it."""
     if edit.operation is Operation.EDIT and edit.old == "" and edit.after is None and not track.text:
         # An empty old text stands for the whole file; since 1.17 it is only taken where there is none.
-        creates = rules.only_creates(edit.version)
+        creates = apply.only_creates(edit.version)
         write(track, replace(edit, existed=False) if creates else edit, may_format=may_format)
         return
     base = track.text if track.exists else None
-    outcome = rules.Outcome() if base is None else _apply(base, edit)
+    outcome = apply.Outcome() if base is None else _apply(base, edit)
     if edit.after is not None:
         _confirm_before(track, edit)
         _recorded(track, edit, base if track.is_certain else None, outcome.text, may_format=may_format)
@@ -119,7 +120,7 @@ def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
         _by_rules(track, edit, outcome, may_format=may_format)
 
 
-def _with_diff(track: Track, edit: FileEdit, base: str, outcome: rules.Outcome, *, may_format: bool) -> None:
+def _with_diff(track: Track, edit: FileEdit, base: str, outcome: apply.Outcome, *, may_format: bool) -> None:
     """An edit with a diff of some lines, from what was there before it to what its formatters left."""
     text = outcome.text or ""
     if not edit_diffs.fits_before(base, edit.hunks):
@@ -148,14 +149,14 @@ def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole
     track.add_text(edit, text, state)
 
 
-def _by_rules(track: Track, edit: FileEdit, outcome: rules.Outcome, *, may_format: bool) -> None:
+def _by_rules(track: Track, edit: FileEdit, outcome: apply.Outcome, *, may_format: bool) -> None:
     """What OpenCode's own rules make of a text that is certain."""
     text = outcome.text or ""
     moved = f", moved from {edit.other}" if edit.other else ""
     how = "" if not outcome.rule or outcome.rule.startswith(_EXACT) else f", its old text found by {outcome.rule}"
     evidence = (f"{edit.operation.value} of a proven text{moved}{how}",)
     # Up to 1.2.6 an edit drops the mark, so that after it there is none.
-    unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and rules.is_old(edit.version))
+    unknown = track.mark_unknown and not (edit.operation is Operation.EDIT and apply.is_old(edit.version))
     kinds = frozenset({kind_of(edit)})
     _record(track, edit, _Result(text, text, evidence, kinds, mark_unknown=unknown, may_format=may_format))
 
@@ -177,12 +178,12 @@ def outcome(base: str, edit: FileEdit) -> str | None:
     return edit.after if edit.after is not None else _apply(base, edit).text
 
 
-def _apply(base: str, edit: FileEdit) -> rules.Outcome:
+def _apply(base: str, edit: FileEdit) -> apply.Outcome:
     if edit.operation is Operation.PATCH:
-        return rules.patched_by(base, edit.hunks, edit.version)
+        return apply.patched_by(base, edit.hunks, edit.version)
     if edit.old is None or edit.new is None:
-        return rules.Outcome()
-    return rules.edited_by(base, edit.old, edit.new, edit.replace_all, edit.version)
+        return apply.Outcome()
+    return apply.edited_by(base, edit.old, edit.new, edit.replace_all, edit.version)
 
 
 def _without_base(track: Track, edit: FileEdit, note: str) -> None:
@@ -216,7 +217,7 @@ def _recorded(
 ) -> None:
     """An edit whose text before and after OpenCode has recorded; neither shows a byte order mark."""
     before, after = edit.before or "", edit.after or ""
-    follows = base is not None and base.removeprefix(rules.BOM) == before.removeprefix(rules.BOM)
+    follows = base is not None and base.removeprefix(apply.BOM) == before.removeprefix(apply.BOM)
     # An empty old text overwrites: the recorded text before is empty then, whatever was there (section 9, 6).
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     was_gone = track.is_gone and edit.other is None and before != ""
@@ -225,8 +226,8 @@ def _recorded(
     if follows and computed == after:
         evidence.append(f"{edit.operation.value} of a proven text")
         kinds.add(CALL)
-    keeps_mark = base is not None and base.startswith(rules.BOM) and not rules.is_old(edit.version)
-    text = None if keeps_mark and not after.startswith(rules.BOM) else after
+    keeps_mark = base is not None and base.startswith(apply.BOM) and not apply.is_old(edit.version)
+    text = None if keeps_mark and not after.startswith(apply.BOM) else after
     # What came before and is the text this one started from did end before it, overlap or not.
     may_format = may_format and not formatters.shows_it(edit)
     result = _Result(

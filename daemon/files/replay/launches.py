@@ -19,8 +19,7 @@ from daemon.files.replay.track import Track, started
 from daemon.files.replay.tracks import Tracks
 from daemon.model import FileEdit, Launch, Operation
 from daemon.redact import redact
-from daemon.transcript.shell import scripts
-from daemon.transcript.shell.calls import in_scope
+from daemon.transcript.shell import in_scope, scripts
 from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.state import Effect, is_system
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daemon.files.apply import rules
+from daemon.files import apply
 from daemon.files.content import Content, may_begin_with_mark, variant_with_id
 from daemon.files.events import formatters
 from daemon.files.history import (
@@ -281,9 +281,9 @@ def recorded_state(track: Track, edit: FileEdit, content: Content | None, number
 def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number: int) -> None:
     """The text that a recorded diff gives a file on one of its sides."""
     known = track.text
-    if known is not None and known.startswith(rules.BOM) and content is not None:
+    if known is not None and known.startswith(apply.BOM) and content is not None:
         # Recorded diffs are texts that were decoded, and decoding drops a byte order mark.
-        same = content.data == known.removeprefix(rules.BOM).encode()
+        same = content.data == known.removeprefix(apply.BOM).encode()
         content = track.whole if same else content
     now = track.now
     evidence = f"recorded diff, {edit.note.removesuffix(NO_MARK)}"
@@ -309,4 +309,4 @@ def _may_have_mark(track: Track) -> bool:
 def had_no_mark(track: Track) -> bool:
     """Whether the file was once known to begin without one; what changes a file seldom puts one before it."""
     known = next((r.content for r in reversed(track.revisions) if r.proven and r.whole is not None), None)
-    return known is not None and not known.startswith(rules.BOM.encode())
+    return known is not None and not known.startswith(apply.BOM.encode())

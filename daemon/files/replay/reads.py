@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.files.apply import rules
+from daemon.files import apply
 from daemon.files.content import may_begin_with_mark
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import READ, Grade
@@ -111,12 +111,12 @@ def _confirms(track: Track, edit: FileEdit, text: str) -> bool:
     if known is None or not track.exists:
         return False
     if edit.operation is Operation.READ_RANGE:
-        return _contains(rules.as_read(known), rules.as_read(text), _first_line(edit))
+        return _contains(apply.as_read(known), apply.as_read(text), _first_line(edit))
     is_exact = not edit.note.startswith(INEXACT_READ)
-    is_same = known.removeprefix(rules.BOM) == text if is_exact else rules.as_read(known) == text
+    is_same = known.removeprefix(apply.BOM) == text if is_exact else apply.as_read(known) == text
     if not is_same:
         return False
-    hides_mark = known.startswith(rules.BOM) or may_begin_with_mark(track.path, was_read=True)
+    hides_mark = known.startswith(apply.BOM) or may_begin_with_mark(track.path, was_read=True)
     if is_exact and (track.is_certain or (track.is_unconfirmed and (not hides_mark or had_no_mark(track)))):
         track.confirm(READ, "confirmed by a read")
         return True

@@ -16,12 +16,12 @@ from typing import Any
 
 from daemon import records
 from daemon.model import FileEdit, Json, Message, Operation, Session
+from daemon.transcript import shell as bash
 from daemon.transcript.evidence import attachments, call_results, reads, unified_diffs
 from daemon.transcript.evidence.call_results import files, listed, recorded, settled
 from daemon.transcript.evidence.patch_calls import patch, patched_paths
 from daemon.transcript.evidence.recorded_diffs import summary_edits
 from daemon.transcript.evidence.steps import step_edits
-from daemon.transcript.shell import calls as bash
 from daemon.transcript.tool_calls import PATH_KEYS, Call, absolute, call, file_edit, first_text, unclear
 
 NEVER_ENDED = 0

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from daemon.model import Launch
-from daemon.transcript.shell import effects
+from daemon.transcript.shell import effects, known_programs
 from daemon.transcript.shell.heredocs import NotUnderstood
-from daemon.transcript.shell.known_programs import makefile, packages, python, tables
+from daemon.transcript.shell.known_programs import makefile, packages, python
 from daemon.transcript.shell.known_programs.wrappers import PYTHON
 from daemon.transcript.shell.parse import parse
 from daemon.transcript.shell.state import Effect, Status, start
@@ -76,7 +76,7 @@ def _resolved(program: Program) -> Program:
         words = words[2:] if words[1:2] == ["-S"] else words[1:]
     name, options = (words[0], words[1:]) if words else ("", [])
     is_python = PYTHON.fullmatch(name) is not None
-    dialect = tables.PYTHON if is_python else tables.DIALECTS.get(name)
+    dialect = known_programs.PYTHON_DIALECT if is_python else known_programs.DIALECTS.get(name)
     if dialect is None or not all(dialect.plain.fullmatch(one) for one in options):
         return replace(program, launch=replace(launch, language=""))
     strict = not is_python and any(one[0] == "-" and "e" in one for one in options)

@@ -6,8 +6,8 @@ import posixpath
 import re
 
 from daemon.model import Launch, Operation
-from daemon.transcript.shell import builtins, file_commands, words
-from daemon.transcript.shell.known_programs import launched, possible_writes, tables
+from daemon.transcript.shell import builtins, file_commands, known_programs, words
+from daemon.transcript.shell.known_programs import launched, possible_writes
 from daemon.transcript.shell.known_programs.wrappers import is_plainly_wrapped, unwrapped
 from daemon.transcript.shell.names import words as word_set
 from daemon.transcript.shell.parse import Simple, Statement
@@ -70,7 +70,7 @@ def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bo
 def _given_to_a_shell(fields: list[Field]) -> str | None:
     """The literal command that a shell behind ``timeout 5`` and its like is given."""
     program = unwrapped(fields)
-    if program is None or program.name not in tables.SHELLS or not program.arguments:
+    if program is None or program.name not in known_programs.SHELLS or not program.arguments:
         return None
     return program.arguments[1].text if launched.is_read_through(list(program.arguments)) else None
 

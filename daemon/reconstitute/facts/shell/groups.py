@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daemon.transcript.shell.known_programs import packages, tables
+from daemon.transcript.shell import known_programs
+from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.known_programs.wrappers import PYTHON
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
@@ -54,7 +55,7 @@ _TASK_WORDS = {
     "run": words("run boot start"),
 }
 """What a task of Gradle is for: by its first word that tells, as in ``assembleDebug``; of tests by any word."""
-_INTERPRETERS = frozenset(tables.DIALECTS) - {"java"}
+_INTERPRETERS = frozenset(known_programs.DIALECTS) - {"java"}
 _TESTS = words(
     "pytest unittest tox nox nose2 jest vitest mocha ava tap karma jasmine cypress playwright wdio phpunit pest rspec "
     "prove minitest cucumber behave ctest bats busted gotestsum nextest testthat ward trial stestr pytest-3 behat "
@@ -315,7 +316,7 @@ def _interpreted(name: str, given: list[str]) -> str | None:
         return group_of(module, given[2:]) or "run"
     if name == "node" and "--test" in given:
         return "test"
-    dialect = tables.PYTHON if name == "python" else tables.DIALECTS.get(name)
+    dialect = known_programs.PYTHON_DIALECT if name == "python" else known_programs.DIALECTS.get(name)
     at = 0
     while at < len(given) and given[at].startswith("-"):
         at += 2 if dialect is not None and given[at] in dialect.values else 1

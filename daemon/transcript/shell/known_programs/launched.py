@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from daemon.transcript.shell.known_programs import makefile, packages, possible_writes, tables
+from daemon.transcript.shell import known_programs
+from daemon.transcript.shell.known_programs import makefile, packages, possible_writes
 from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program, unwrapped
 from daemon.transcript.shell.names import READERS, WRITING, words
 from daemon.transcript.shell.state import Place
@@ -26,12 +27,22 @@ _FILTERS = words(
 )
 _NOT_HERE = words("tree less fd env tar unzip cpio 7z patch")
 """Readers and others with options that write, of which the tables do not know."""
-_KNOWN = frozenset(
-    {
-        *READERS, *WRITING, *_FILTERS, *possible_writes.KNOWN, *packages.MANAGERS, *tables.DIALECTS, *tables.RUNNING,
-        *tables.RUNNING_UNLESS, *tables.TESTING, *tables.LOOKING, "make", "gmake", "npx", "bunx", "pnpx", "uvx",
-    }
-) - _NOT_HERE  # fmt: skip
+_KNOWN = (
+    frozenset[str]().union(
+        READERS,
+        WRITING,
+        _FILTERS,
+        possible_writes.KNOWN,
+        packages.MANAGERS,
+        known_programs.DIALECTS,
+        known_programs.RUNNING,
+        known_programs.RUNNING_UNLESS,
+        known_programs.TESTING,
+        known_programs.LOOKING,
+        words("make gmake npx bunx pnpx uvx"),
+    )
+    - _NOT_HERE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,7 @@ def _launched(  # noqa: PLR0911 - a table of kinds
 ) -> Launched | None:
     name, text = program.name, program.field.text
     if "/" in text and not _TOOL_FOLDER.search(text):
-        is_tool = name in ("gradlew", "mvnw") or (text.startswith("bin/") and name in tables.RUNNING_UNLESS)
+        is_tool = name in ("gradlew", "mvnw") or (text.startswith("bin/") and name in known_programs.RUNNING_UNLESS)
         if not is_tool:
             arguments = (text, *_texts(program.arguments))
             return Launched(other=place.exact(program.field), language="#!", arguments=arguments)
@@ -98,13 +109,13 @@ def _launched(  # noqa: PLR0911 - a table of kinds
         return _python(list(program.arguments), place, given)
     if name in _READERS:
         return _READERS[name](program, place, given)
-    if name in tables.DIALECTS:
-        return _interpreted(tables.DIALECTS[name], list(program.arguments), place, given)
+    if name in known_programs.DIALECTS:
+        return _interpreted(known_programs.DIALECTS[name], list(program.arguments), place, given)
     if name in packages.SCRIPTED and (script := packages.script_of(name, program.arguments)):
         return _packaged(program, script, place)
-    if name in tables.RUNNING or name in tables.RUNNING_UNLESS:
+    if name in known_programs.RUNNING or name in known_programs.RUNNING_UNLESS:
         return _tool(name, [one.text for one in program.arguments])
-    if "/" not in text and tables.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
+    if "/" not in text and known_programs.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
         return Launched(other=place.exact(program.field))
     return _other(program)
 
@@ -112,24 +123,24 @@ def _launched(  # noqa: PLR0911 - a table of kinds
 def _other(program: Program) -> Launched | None:
     """Any other program: unknown ones only where a package runner fetched them, or a test runner that updates."""
     name, texts = program.name, [one.text for one in program.arguments]
-    if name in tables.TESTING:
+    if name in known_programs.TESTING:
         return Launched() if packages.updates_snapshots(texts) else None
-    is_known = name in tables.LOOKING or name in READERS or possible_writes.is_formatter(name)
-    if not program.is_fetched or is_known or (texts and set(texts) <= tables.ASKING):
+    is_known = name in known_programs.LOOKING or name in READERS or possible_writes.is_formatter(name)
+    if not program.is_fetched or is_known or (texts and set(texts) <= known_programs.ASKING):
         return None
     return Launched()
 
 
 def _python(arguments: list[Field], place: Place, given: Input) -> Launched | None:
     for at, one in enumerate(arguments):
-        if not one.text.startswith("-") or one.text == "-" or tables.PYTHON_TEXT.fullmatch(one.text):
+        if not one.text.startswith("-") or one.text == "-" or known_programs.PYTHON_TEXT.fullmatch(one.text):
             break
-        module = tables.PYTHON_MODULE.fullmatch(one.text)
+        module = known_programs.PYTHON_MODULE.fullmatch(one.text)
         if module and one.exact:
             rest = arguments[at + 1 :]
             name = Field(module[1]) if module[1] else rest.pop(0) if rest else Field("", exact=False)
             return _module(name, rest, place, given)
-    return _interpreted(tables.PYTHON, arguments, place, given)
+    return _interpreted(known_programs.PYTHON_DIALECT, arguments, place, given)
 
 
 def _module(name: Field, rest: list[Field], place: Place, given: Input) -> Launched | None:
@@ -137,7 +148,7 @@ def _module(name: Field, rest: list[Field], place: Place, given: Input) -> Launc
         return Launched()
     if name.text == "coverage":
         return _coverage(rest, place, given)
-    if name.text in tables.HARMLESS_MODULES or possible_writes.is_formatter(name.text):
+    if name.text in known_programs.HARMLESS_MODULES or possible_writes.is_formatter(name.text):
         return None
     return Launched()
 
@@ -149,7 +160,7 @@ def _coverage(rest: list[Field], place: Place, given: Input) -> Launched | None:
 
 
 def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
-    dialect: tables.Dialect, arguments: list[Field], place: Place, given: Input
+    dialect: known_programs.Dialect, arguments: list[Field], place: Place, given: Input
 ) -> Launched | None:
     """What an interpreter runs: a text among its options, the first operand, or its standard input."""
     left = arguments[::-1]
@@ -186,7 +197,7 @@ def _shell(program: Program, place: Place, given: Input) -> Launched | None:
     arguments = list(program.arguments)
     if arguments and is_read_through(arguments):
         return None  # its text is read as a command of its own
-    return _interpreted(tables.DIALECTS[program.name], arguments, place, given)
+    return _interpreted(known_programs.DIALECTS[program.name], arguments, place, given)
 
 
 def is_read_through(arguments: list[Field]) -> bool:
@@ -231,25 +242,25 @@ def _deno(program: Program, place: Place, given: Input) -> Launched | None:
         return (
             None
             if texts & words("--version -v -V --help -h")
-            else _interpreted(tables.SCRIPTED, arguments, place, given)
+            else _interpreted(known_programs.SCRIPTED, arguments, place, given)
         )
     command = arguments[plain[0]].text
     rest = arguments[plain[0] + 1 :]
     if command == "run":
-        return _interpreted(tables.SCRIPTED, [*arguments[: plain[0]], *rest], place, given)
+        return _interpreted(known_programs.SCRIPTED, [*arguments[: plain[0]], *rest], place, given)
     if command == "eval":
         text = next((one for one in rest if not one.text.startswith("-")), Field("", exact=False))
         return Launched(content=text.text if text.exact else None)
-    if command in tables.RUNNING["deno"]:
+    if command in known_programs.RUNNING["deno"]:
         return Launched()
-    return Launched(other=place.exact(arguments[plain[0]])) if tables.SCRIPT_NAME.fullmatch(command) else None
+    return Launched(other=place.exact(arguments[plain[0]])) if known_programs.SCRIPT_NAME.fullmatch(command) else None
 
 
 def _bun(program: Program, place: Place, given: Input) -> Launched | None:
     operands = [one for one in program.arguments if not one.text.startswith("-")]
     names = [one for one in operands if one.text != "run"]
-    is_text = any(tables.SCRIPTED.text.fullmatch(one.text) for one in program.arguments)
-    if is_text or (names and ("/" in names[0].text or tables.SCRIPT_NAME.fullmatch(names[0].text))):
+    is_text = any(known_programs.SCRIPTED.text.fullmatch(one.text) for one in program.arguments)
+    if is_text or (names and ("/" in names[0].text or known_programs.SCRIPT_NAME.fullmatch(names[0].text))):
         return _deno(program, place, given)
     if operands[:1] == [Field("test")]:
         return _other(Program(Field("jest"), program.arguments))
@@ -290,7 +301,7 @@ def _each(program: Program, _: Place, __: Input) -> Launched | None:
         if program.name == "find" and not before.text.startswith(("-exec", "-ok")):
             continue
         name = one.text.rpartition("/")[2]
-        is_known = PYTHON.fullmatch(name) or name in tables.DIALECTS or name in _STARTERS
+        is_known = PYTHON.fullmatch(name) or name in known_programs.DIALECTS or name in _STARTERS
         if one.exact and (is_known or one.text.startswith(("./", "../"))):
             return Launched()
     return None
@@ -300,19 +311,19 @@ def _tool(name: str, texts: list[str]) -> Launched | None:
     plain = [text for text in texts if not text.startswith(("-", "+"))]
     if {"--version", "--help", "-h", "version", "help"} & set(texts) or texts in (["-v"], ["-V"]):
         return None
-    if name in tables.RUNNING:
+    if name in known_programs.RUNNING:
         if name in ("docker", "podman") and plain[:1] == ["compose"]:
-            return Launched() if tables.RUNNING[name] & set(plain[1:4]) else None
-        return Launched() if tables.RUNNING[name] & set(plain[:1]) else None
+            return Launched() if known_programs.RUNNING[name] & set(plain[1:4]) else None
+        return Launched() if known_programs.RUNNING[name] & set(plain[:1]) else None
     return (
         None
-        if tables.RUNNING_UNLESS[name] & {*plain[:1], *(text for text in texts if text.startswith("-"))}
+        if known_programs.RUNNING_UNLESS[name] & {*plain[:1], *(text for text in texts if text.startswith("-"))}
         else Launched()
     )
 
 
 _READERS: dict[str, Callable[[Program, Place, Input], Launched | None]] = {
-    **dict.fromkeys(tables.SHELLS, _shell),
+    **dict.fromkeys(known_programs.SHELLS, _shell),
     "make": _make, "gmake": _make, "just": _just, "deno": _deno, "bun": _bun,
     "source": _source, ".": _source, "xargs": _each, "parallel": _each, "find": _each,
 }  # fmt: skip
