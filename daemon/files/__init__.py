@@ -60,14 +60,14 @@ class Files:
     def folder(self, prefix: str, until: int | None = None) -> Folder:
         """All that is recorded at or beneath `prefix`."""
         world = self._world((prefix,))
-        found = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
+        histories = (world.history(path).until(until) for path in world.paths() if is_beneath(path, prefix))
         programs = (
             edit
             for edit in world.programs
             if (until is None or edit.time <= until)
             and (is_beneath(edit.path, prefix) or is_beneath(prefix, edit.path))
         )
-        return Folder([history for history in found if history.revisions], list(programs))
+        return Folder([history for history in histories if history.revisions], list(programs))
 
     def rows(self, prefix: str = "/") -> list[Row]:
         """The end state of each path at or beneath `prefix`, sorted; brought up to date first."""

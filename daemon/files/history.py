@@ -198,7 +198,7 @@ class FileHistory:
         That something may have changed it is no change, and neither is an observation that shows it for the first
         time or as it was.
         """
-        found: list[Change] = []
+        changes: list[Change] = []
         earlier: Revision | None = None
         before: Revision | None = None
         doubts: list[Revision] = []
@@ -207,9 +207,9 @@ class FileHistory:
                 doubts.append(revision)
                 continue
             if _is_change(revision, before):
-                found.append(Change(revision, before, tuple(doubts), is_set_back(revision, before, earlier)))
+                changes.append(Change(revision, before, tuple(doubts), is_set_back(revision, before, earlier)))
             earlier, before, doubts = before, revision, []
-        return found
+        return changes
 
     @property
     def last_change(self) -> Revision | None:
@@ -251,17 +251,17 @@ class FileHistory:
 
         Where the next one shows that something else had changed the file by then, the state in between is not certain.
         """
-        found, following = None, None
+        current, following = None, None
         for revision in self.revisions:
             if revision.time > time:
                 following = revision
                 break
-            found = revision
-        if found is None or not found.proven or found.time == time:
-            return found
-        if found.is_fleeting or (following is not None and following.outside_change):
-            return _doubted(found, time)
-        return found
+            current = revision
+        if current is None or not current.proven or current.time == time:
+            return current
+        if current.is_fleeting or (following is not None and following.outside_change):
+            return _doubted(current, time)
+        return current
 
     def until(self, time: int | None) -> FileHistory:
         """The history as it was at `time`, its last revision as `at` gives it; None: all of it."""

@@ -46,8 +46,8 @@ class Root:
 
     def before(self, path: str) -> Covered | None:
         """The newest tree that covered `path`."""
-        found = [covered for covered in self.covered.values() if is_beneath(path, covered.scope)]
-        return max(found, key=lambda covered: covered.number, default=None)
+        covering = [covered for covered in self.covered.values() if is_beneath(path, covered.scope)]
+        return max(covering, key=lambda covered: covered.number, default=None)
 
 
 def is_beneath(path: str, folder: str) -> bool:

@@ -45,27 +45,27 @@ def chunks(document: Document, embedded_kb: int) -> list[Chunk]:
 
     Short neighbouring sections share a window. A document without text has none.
     """
-    found: list[Chunk] = []
+    chunks_so_far: list[Chunk] = []
     for sections, text in _gathered(document, embedded_kb * 1024):
         kinds = tuple(dict.fromkeys(str(section.kind) for section in sections))
         tools = tuple(dict.fromkeys(section.tool for section in sections if section.tool))
         for start, end in windows(text):
-            found.append(Chunk(document.message_id, len(found), text[start:end].strip(), kinds, tools))
-    return found
+            chunks_so_far.append(Chunk(document.message_id, len(chunks_so_far), text[start:end].strip(), kinds, tools))
+    return chunks_so_far
 
 
 def windows(text: str) -> list[tuple[int, int]]:
     """(start, end) of each window; together they cover every character of `text` that is not blank."""
-    found = []
+    spans = []
     start, size = 0, len(text)
     while start < size:
         end = _end(text, start, min(size, start + _room(text, start)))
         if text[start:end].strip():
-            found.append((start, end))
+            spans.append((start, end))
         if end >= size or not text[end:].strip():
             break
         start = max(start + 1, _resume(text, start, end))
-    return found
+    return spans
 
 
 def _gathered(document: Document, limit: int) -> Iterator[tuple[list[Section], str]]:
@@ -98,7 +98,7 @@ def _end(text: str, start: int, end: int) -> int:
         return len(text)
     earliest = start + max(1, (end - start) * 2 // 3)
     for cut in _CUTS:
-        places = [found.end() for found in cut.finditer(text, earliest, end)]
+        places = [match.end() for match in cut.finditer(text, earliest, end)]
         if places:
             return places[-1]
     return end
@@ -108,9 +108,9 @@ def _resume(text: str, start: int, end: int) -> int:
     """Where the next window begins: an overlap before `end`, at the beginning of a line or a word."""
     earliest = max(start + 1, end - max(1, (end - start) * OVERLAP // WINDOW))
     for cut in _CUTS[1:]:
-        found = cut.search(text, earliest, end)
-        if found is not None and found.end() < end:
-            return found.end()
+        match = cut.search(text, earliest, end)
+        if match is not None and match.end() < end:
+            return match.end()
     return earliest
 
 

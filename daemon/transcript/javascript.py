@@ -67,8 +67,8 @@ def _places(text: str, old: str) -> list[int]:
 def _expanded(text: str, old: str, new: str, at: int) -> str:
     """`new` as it stands in the place of the `old` at `at`."""
 
-    def one(found: re.Match[str]) -> str:
-        match found[0]:
+    def one(match: re.Match[str]) -> str:
+        match match[0]:
             case "$$":
                 return "$"
             case "$&":

@@ -128,9 +128,9 @@ def _assign(assignments: tuple[str, ...], scope: words.Scope) -> None:
 
 def _fields(raw: str, scope: words.Scope) -> list[words.Field]:
     """A word's fields; of one that is not known, as ``$VENV/bin/reconstitute``, what stands behind the last slash."""
-    found = words.fields(raw, scope)
-    if found and all(field.exact for field in found):
-        return found
+    fields = words.fields(raw, scope)
+    if fields and all(field.exact for field in fields):
+        return fields
     if _LOOKED_UP.fullmatch(raw):
         return [words.Field(_PROGRAM)]
     end = raw.rpartition("/")[2].strip("\"'{}")

@@ -41,14 +41,14 @@ _PAIRS = frozenset({Operation.MOVE, Operation.COPY})
 
 def paths(message: Message, session: Session | None, made: Iterable[FileEdit] = ()) -> tuple[str, ...]:
     """Absolute paths, touched ones first, each group in order of appearance; `made` are the message's edits."""
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     base = working_directory(message, session)
     for path in chain(_touched(message, session, base), _edited(made), _mentioned(message, base)):
         if path is not None and path != "/":
-            found[path] = None
-        if len(found) >= MOST:
+            ordered[path] = None
+        if len(ordered) >= MOST:
             break
-    return tuple(found)
+    return tuple(ordered)
 
 
 # -- touched -----------------------------------------------------------------------------------------------------

@@ -151,8 +151,8 @@ def _result(state: Json) -> str:
     for field, status in (("error", "error"), ("output", "completed")):
         if state.get("status") == status:
             return "\n".join(text for text in (partial, _as_text(state.get(field))) if text)
-    shown = [_as_text(state[field]) for field in ("output", "error") if state.get(field)]
-    return "\n".join(shown) or INTERRUPTED
+    texts = [_as_text(state[field]) for field in ("output", "error") if state.get(field)]
+    return "\n".join(texts) or INTERRUPTED
 
 
 def _as_text(value: Any) -> str:
@@ -253,14 +253,14 @@ def _clean_records(message: Message) -> Message:
 
 
 def _clean_record(data: Json) -> Json:
-    shown: Json = redact_value(data)
+    redacted: Json = redact_value(data)
     url = data.get("url")
     if isinstance(url, str) and IMAGE.match(url):
-        shown["url"] = url
+        redacted["url"] = url
     attachments = records.table(data.get("state")).get("attachments")
     if isinstance(attachments, list):
-        shown["state"]["attachments"] = [_attachment(one) for one in attachments]
-    return shown
+        redacted["state"]["attachments"] = [_attachment(one) for one in attachments]
+    return redacted
 
 
 def _attachment(value: Any) -> Any:

@@ -51,11 +51,11 @@ def patches(state: Json) -> list[tuple[str, str]]:
     metadata = records.table(state.get("metadata"))
     listed = metadata.get("files")
     changed = [*(listed if isinstance(listed, list) else []), metadata.get("filediff")]
-    found = [
+    texts = [
         (first_text(item, ("file", "filePath", "path", "relativePath")), first_text(item, ("patch", "diff")))
         for item in map(records.table, changed)
     ]
-    return [(valid_text(file), valid_text(patch)) for file, patch in found if patch]
+    return [(valid_text(file), valid_text(patch)) for file, patch in texts if patch]
 
 
 def compact(value: Any) -> str:
@@ -142,8 +142,8 @@ def call(part: Part, message: Message, session: Session | None) -> Call:
 @lru_cache(maxsize=256)
 def release(version: str) -> tuple[int, ...] | None:
     """An OpenCode version as numbers that compare; None where it is not of the form 1.2.3."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    return tuple(int(number) for number in found.groups()) if found else None
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    return tuple(int(number) for number in match.groups()) if match else None
 
 
 def file_edit(

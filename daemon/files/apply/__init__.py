@@ -204,14 +204,14 @@ def _possible(table: Iterable[tuple[_Span, _Rules]], version: str) -> list[_Rule
     rows = list(table)
     if number is None or number < rows[0][0][0]:
         return [rules for (first, _), rules in rows if first < (2, 0, 0)]
-    found = [rules for (first, last), rules in rows if first <= number <= last]
-    if not found:
+    possible = [rules for (first, last), rules in rows if first <= number <= last]
+    if not possible:
         before = [rules for (_, last), rules in rows if last < number][-1:]
-        found = before + [rules for (first, _), rules in rows if first > number][:1]
+        possible = before + [rules for (first, _), rules in rows if first > number][:1]
     if number >= (2, 0, 0) and rows[-1][0][0] >= (2, 0, 0):
         # OpenCode 2 is known from what 1.18 already carries of it only: the last rules of 1.x have to agree.
-        found = [rules for _, rules in rows][-2:]
-    return list(dict.fromkeys(found))
+        possible = [rules for _, rules in rows][-2:]
+    return list(dict.fromkeys(possible))
 
 
 def _silent(version: str) -> list[_EditRules]:

@@ -76,10 +76,10 @@ def _lines(text: str) -> list[str]:
     return _LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
-def _stands(lines: list[str], first: int, shown: tuple[str, ...]) -> bool:
+def _stands(lines: list[str], first: int, expected: tuple[str, ...]) -> bool:
     """Whether the shown lines stand from line `first` on (1 is the first), but for indentation in common."""
-    ends_without = shown[-1:] == (NO_NEWLINE,)
-    wanted = shown[:-1] if ends_without else shown
+    ends_without = expected[-1:] == (NO_NEWLINE,)
+    wanted = expected[:-1] if ends_without else expected
     start = max(first - 1, 0)
     there = lines[start : start + len(wanted)]
     if len(there) != len(wanted):
@@ -87,13 +87,13 @@ def _stands(lines: list[str], first: int, shown: tuple[str, ...]) -> bool:
     last = start + len(wanted)
     if wanted and ends_without != (last == len(lines) and lines[-1] != ""):
         return False
-    cut = {len(line) - len(seen) for line, seen in zip(there, wanted, strict=True) if line.strip() and seen.strip()}
+    cut = {len(line) - len(text) for line, text in zip(there, wanted, strict=True) if line.strip() and text.strip()}
     if len(cut) > 1:
         return False
     return all(
-        line.endswith(seen) and not line[: len(line) - len(seen)].strip()
-        for line, seen in zip(there, wanted, strict=True)
-        if line.strip() or seen.strip()
+        line.endswith(text) and not line[: len(line) - len(text)].strip()
+        for line, text in zip(there, wanted, strict=True)
+        if line.strip() or text.strip()
     )
 
 
@@ -205,16 +205,16 @@ def _side(lines: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
 
 def _cuts(known: dict[int, str], hunks: list[_NumberedHunk]) -> set[int] | None:
     """How much indentation the diff has taken away, by the known lines that it shows; None where it shows others."""
-    found: set[int] = set()
+    cuts: set[int] = set()
     for hunk in hunks:
-        for number, seen in enumerate(hunk.old, hunk.old_first):
-            line = known.get(number, seen).rstrip("\r")
-            if number in known and (line.strip() or seen.strip()):
-                cut = len(line) - len(seen)
-                if not line.endswith(seen) or line[:cut].strip():
+        for number, text in enumerate(hunk.old, hunk.old_first):
+            line = known.get(number, text).rstrip("\r")
+            if number in known and (line.strip() or text.strip()):
+                cut = len(line) - len(text)
+                if not line.endswith(text) or line[:cut].strip():
                     return None
-                found.add(cut)
-    return found
+                cuts.add(cut)
+    return cuts
 
 
 def _runs(known: dict[int, str]) -> list[Run]:

@@ -127,18 +127,18 @@ def _anchored(file: Lines, wanted: Sequence[str], strict: bool) -> Iterator[str]
         return
     inner = [row.strip(BLANKS) for row in _without_end(wanted)]
     size = len(inner)
-    found = list(_blocks(file, inner[0], inner[-1]))
+    blocks = list(_blocks(file, inner[0], inner[-1]))
     if strict:
-        found = [block for block in found if abs(block[1] - size) <= max(1, size // 4)]
-    if not found:
+        blocks = [block for block in blocks if abs(block[1] - size) <= max(1, size // 4)]
+    if not blocks:
         return
-    if len(found) == 1:
-        chosen = found[0]
+    if len(blocks) == 1:
+        chosen = blocks[0]
         is_alike = not strict or _reaches(file, inner, chosen)
     else:
-        scores = [_likeness(file, inner, block) for block in found]
+        scores = [_likeness(file, inner, block) for block in blocks]
         best = max(scores)
-        chosen = found[scores.index(best)]
+        chosen = blocks[scores.index(best)]
         is_alike = best >= (_ALIKE_STRICT if strict else _ALIKE_OF_SEVERAL)
     if is_alike:
         yield file.block(*chosen)
@@ -200,7 +200,7 @@ def _any_blanks(file: Lines, old: str, wanted: Sequence[str]) -> Iterator[str]:
 
 
 def _resolved(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), text)
+    return _ESCAPED.sub(lambda match: _MEANT.get(match[1], match[1]), text)
 
 
 def _escapes_resolved(file: Lines, old: str) -> Iterator[str]:
@@ -237,16 +237,16 @@ def _empty_runs(file: Lines, count: int) -> Iterator[int]:
 
 def _padded(file: Lines, sought: str, count: int) -> list[int]:
     """Where `count` lines begin that hold nothing but `sought` and blanks."""
-    found: set[int] = set()
+    starts: set[int] = set()
     at = file.text.find(sought)
     while at >= 0:
         first, last = file.line_at(at), file.line_at(at + len(sought) - 1)
         head = file.text[file.starts[first] : at]
         tail = file.text[at + len(sought) : file.starts[last] + len(file.rows[last])]
         if not (head + tail).strip(BLANKS):
-            found.update(_spans(file, first, last, count))
+            starts.update(_spans(file, first, last, count))
         at = file.text.find(sought, at + 1)
-    return sorted(found)
+    return sorted(starts)
 
 
 def _spans(file: Lines, first: int, last: int, count: int) -> Iterator[int]:

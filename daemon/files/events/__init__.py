@@ -34,12 +34,12 @@ class Loader:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._aliases = sorted(archive.files.aliases().items())
-        self._found: dict[tuple[int, str, int, str], FileEdit] = {}
-        self._bringing: list[FileEdit] = []
+        self._events: dict[tuple[int, str, int, str], FileEdit] = {}
+        self._carriers: list[FileEdit] = []
         self._looked_at: dict[str, int] = {}  # how many of those were looked at for a prefix
         self._read: set[str] = set()
         self._read_whole: list[str] = []
-        self._asked: dict[str, _Key] = {}
+        self._requested: dict[str, _Key] = {}
         self._ends: dict[str, int] = {}
 
     def events(self, prefixes: Iterable[str]) -> list[FileEdit]:
@@ -47,24 +47,26 @@ class Loader:
         waiting = [(prefix, _LAST) for prefix in prefixes]
         while waiting:
             prefix, before = waiting.pop()
-            if self._is_asked(prefix, before):
+            if self._is_requested(prefix, before):
                 continue
-            self._asked[prefix] = before
+            self._requested[prefix] = before
             self._looked_at.pop(prefix, None)
             self._read_prefix(prefix)
             waiting += [(old, before) for old in self._older_names(prefix)]
             # Also for what was asked before: an alias may have brought carriers to light that concern it.
-            for asked in list(self._asked):
-                waiting += self._came_from(asked)
+            for requested in list(self._requested):
+                waiting += self._origins(requested)
         checks = self._session_diff_checks()
-        found = Reverts(self._archive).applied(ordered(self._found.values()))
-        weighed = (one for edit in found for one in self._weighed(edit, checks))
+        edits = Reverts(self._archive).applied(ordered(self._events.values()))
+        weighed = (one for edit in edits for one in self._weighed(edit, checks))
         return sorted(map(self._timed, weighed), key=_order)
 
     @property
     def prefixes_read(self) -> tuple[str, ...]:
         """Beneath these all events were read: what was asked for, and where it came from."""
-        return tuple(p for p in self._asked if not any(p != other and is_beneath(p, other) for other in self._asked))
+        return tuple(
+            p for p in self._requested if not any(p != other and is_beneath(p, other) for other in self._requested)
+        )
 
     def _read_prefix(self, prefix: str) -> None:
         """Read the events at and beneath a prefix, and of the folders above it."""
@@ -78,29 +80,29 @@ class Loader:
         self._keep(self._archive.files.edits(prefix))
         self._keep(self._archive.files.beneath(prefix))
 
-    def _came_from(self, prefix: str) -> list[tuple[str, _Key]]:
+    def _origins(self, prefix: str) -> list[tuple[str, _Key]]:
         """Where something was brought from to `prefix`, and when; only what came before an event counts for it.
 
         Answers for what has been read since it was last asked for this prefix.
         """
-        before, start = self._asked[prefix], self._looked_at.get(prefix, 0)
-        self._looked_at[prefix] = len(self._bringing)
-        found: list[tuple[str, _Key]] = []
-        for edit in self._bringing[start:]:
+        before, start = self._requested[prefix], self._looked_at.get(prefix, 0)
+        self._looked_at[prefix] = len(self._carriers)
+        origins: list[tuple[str, _Key]] = []
+        for edit in self._carriers[start:]:
             if edit.operation is Operation.RUN:
                 # Whether the program wrote anything, its text and that of the files beside it tell.
                 if is_beneath(prefix, edit.path):
                     places = [edit.path, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
-                    found += [(place, _order(edit)) for place in places]
+                    origins += [(place, _order(edit)) for place in places]
                 continue
             sources = [(source, _order(edit)) for source in _sources(edit, prefix)] if _order(edit) < before else []
             if sources and edit.into is None:
-                found.append((edit.other or "", _order(edit)))  # whether it was a folder, what lay in it tells
-            found += sources
-        return [(place, until) for place, until in found if not self._is_asked(place, until)]
+                origins.append((edit.other or "", _order(edit)))  # whether it was a folder, what lay in it tells
+            origins += sources
+        return [(place, until) for place, until in origins if not self._is_requested(place, until)]
 
-    def _is_asked(self, place: str, until: _Key) -> bool:
-        return any(is_beneath(place, asked) and until <= known for asked, known in self._asked.items())
+    def _is_requested(self, place: str, until: _Key) -> bool:
+        return any(is_beneath(place, requested) and until <= known for requested, known in self._requested.items())
 
     def _keep(self, edits: Iterable[FileEdit]) -> None:
         for edit in edits:
@@ -109,9 +111,9 @@ class Loader:
             )  # what is shown of a file hides what its sessions are known to hold
             renamed = self._renamed(edit) if self._aliases else edit
             key = renamed.time, renamed.part_id, renamed.number, renamed.path
-            if key not in self._found and _brings(renamed):
-                self._bringing.append(renamed)
-            self._found[key] = renamed
+            if key not in self._events and _is_carrier(renamed):
+                self._carriers.append(renamed)
+            self._events[key] = renamed
 
     # -- folders that were renamed outside of any session --------------------------------------------------------
 
@@ -157,8 +159,8 @@ class Loader:
 
     def _session_diff_checks(self) -> dict[str, SessionDiffCheck]:
         """Of each session with a session_diff file what its trees tell of that."""
-        trees: dict[str, list[FileEdit]] = {e.session_id: [] for e in self._found.values() if _is_session_diff(e)}
-        for edit in self._found.values():
+        trees: dict[str, list[FileEdit]] = {e.session_id: [] for e in self._events.values() if _is_session_diff(e)}
+        for edit in self._events.values():
             if edit.operation is Operation.SNAPSHOT and edit.session_id in trees:
                 trees[edit.session_id].append(edit)
         for session_id, known in trees.items():
@@ -214,7 +216,7 @@ def _is_session_diff(edit: FileEdit) -> bool:
     return edit.tool == "summary" and not edit.message_id
 
 
-def _brings(edit: FileEdit) -> bool:
+def _is_carrier(edit: FileEdit) -> bool:
     """Whether what is known of other paths decides what this event does to one."""
     if edit.operation is Operation.RUN:
         return edit.content is not None or edit.other is not None

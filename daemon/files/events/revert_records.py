@@ -59,22 +59,22 @@ def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Re
     is_here = session is not None and state is not None and state["deleted"] is None
     now = _pending(session) if session is not None and is_here else []
     extra = archive.files.session_extra(session_id)
-    told = extra.get("reverts", {})
-    found = [revert for marks in told.values() for revert in _exact(marks)]
-    seen = [mark for marks in told.values() for mark in marks if not mark.get("is_exact", True)]
-    for mark in [*seen, *now]:
-        if any(_is_same(mark, revert) and revert.undone is None for revert in found):
+    marks_by_source = extra.get("reverts", {})
+    reverts_so_far = [revert for marks in marks_by_source.values() for revert in _exact(marks)]
+    inexact = [mark for marks in marks_by_source.values() for mark in marks if not mark.get("is_exact", True)]
+    for mark in [*inexact, *now]:
+        if any(_is_same(mark, revert) and revert.undone is None for revert in reverts_so_far):
             continue  # told more exactly, or as seen before
         times = [edit.time for edit in edits if edit.message_id and is_from(edit.message_id, mark["message_id"])]
-        time = mark["time"] if mark in seen else max([mark["time"], *times])
+        time = mark["time"] if mark in inexact else max([mark["time"], *times])
         is_exact = abs(extra.get("diff_time", 0) - time) <= _AT_ONE_STROKE_MS
         after = time if is_exact else max((one for one in times if one <= time), default=time)
         revert = replace(_revert(mark), after=after, time=time)
         is_over = is_here and not any(_is_same(one, revert) for one in now)
-        found.append(_ended(archive, session, mark, revert) if is_over or "ended" in mark else revert)
+        reverts_so_far.append(_ended(archive, session, mark, revert) if is_over or "ended" in mark else revert)
     if session is not None and is_here:
-        found += _removed(archive, session, edits, found)
-    return found
+        reverts_so_far += _removed(archive, session, edits, reverts_so_far)
+    return reverts_so_far
 
 
 def _pending(session: Session) -> list[Json]:
@@ -89,15 +89,15 @@ def _pending(session: Session) -> list[Json]:
 
 def _exact(marks: Iterable[Json]) -> list[Revert]:
     """The reverts of which a journal told the time, set and cleared in turn."""
-    found: list[Revert] = []
+    exact: list[Revert] = []
     for mark in marks:
         if not mark.get("is_exact", True):
             continue
         if not mark["is_undone"]:
-            found.append(_revert(mark))
-        elif found and found[-1].undone is None:
-            found[-1] = replace(found[-1], undone=records.integer(mark["time"]))
-    return found
+            exact.append(_revert(mark))
+        elif exact and exact[-1].undone is None:
+            exact[-1] = replace(exact[-1], undone=records.integer(mark["time"]))
+    return exact
 
 
 def _revert(mark: Json) -> Revert:
@@ -121,8 +121,8 @@ def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert
 # -- what only missing messages tell -----------------------------------------------------------------------------
 
 
-def _removed(archive: Archive, session: Session, edits: list[FileEdit], told: list[Revert]) -> Iterator[Revert]:
-    """Reverts that are not `told` otherwise, one for each run of messages that are gone or cut off.
+def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: list[Revert]) -> Iterator[Revert]:
+    """Reverts that are not `known` otherwise, one for each run of messages that are gone or cut off.
 
     Each came after the last thing that was taken back, and before the prompt that removed it, or at the latest
     before we saw it gone.
@@ -131,12 +131,12 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], told: li
     for edit in edits:
         parts[edit.message_id].add(edit.part_id)
     order = archive.message_ids(session.id)
-    lost = {one: _lost(archive, one, parts[one], told) for one in order if one in parts}
+    lost = {one: _lost(archive, one, parts[one], known) for one in order if one in parts}
     if not any(part is not None for part in lost.values()):
         return
     run: list[str] = []
     for message_id in [*order, ""]:
-        part = lost.get(message_id) if message_id in parts else _lost(archive, message_id, set(), told)
+        part = lost.get(message_id) if message_id in parts else _lost(archive, message_id, set(), known)
         if run and (part is None or part):
             state = archive.state(message_id) or {}
             yield _run(archive, session, edits, run, lost.get(run[0]) or "", before=state.get("created"))
@@ -145,10 +145,10 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], told: li
             run.append(message_id)
 
 
-def _lost(archive: Archive, message_id: str, touching: set[str], told: list[Revert]) -> str | None:
+def _lost(archive: Archive, message_id: str, touching: set[str], known: list[Revert]) -> str | None:
     """From which part on a message is gone, empty for all of it; None where it is there, or what happened is told."""
     state = archive.state(message_id)
-    if state is None or any(_explains(revert, message_id, state["created"]) for revert in told):
+    if state is None or any(_explains(revert, message_id, state["created"]) for revert in known):
         return None
     if state["deleted"] is not None:
         return ""
@@ -165,8 +165,8 @@ def _run(
     states = [archive.state(one) or {} for one in run]
     ends = [edit.time for edit in edits if edit.message_id in run]
     after = max([*(one.get("created", 0) for one in states), *ends])
-    seen = min(one.get("deleted") or session.updated for one in states)
-    return Revert(run[0], part, after, max(after + 1, seen if before is None else before - 1), is_told=False)
+    noticed = min(one.get("deleted") or session.updated for one in states)
+    return Revert(run[0], part, after, max(after + 1, noticed if before is None else before - 1), is_told=False)
 
 
 def is_from(message_id: str, first: str) -> bool:

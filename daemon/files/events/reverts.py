@@ -50,8 +50,8 @@ class _Covered:
 
     @property
     def steps(self) -> list[FileEdit]:
-        found = (edit for edit in self.edits if edit.operation is Operation.STEP)
-        return sorted(found, key=lambda edit: (edit.time, edit.part_id))
+        steps = (edit for edit in self.edits if edit.operation is Operation.STEP)
+        return sorted(steps, key=lambda edit: (edit.time, edit.part_id))
 
 
 class Reverts:
@@ -62,7 +62,7 @@ class Reverts:
 
     def applied(self, edits: list[FileEdit]) -> list[FileEdit]:
         """`edits`, and with them the events of reverts; in no order."""
-        found = list(edits)
+        events = list(edits)
         by_session: dict[str, list[FileEdit]] = defaultdict(list)
         changing: dict[str, list[FileEdit]] = defaultdict(list)
         for edit in edits:
@@ -74,8 +74,8 @@ class Reverts:
             for revert in reverts(self._archive, session_id, own):
                 for covered in _covered(own, revert, roots):
                     others = [e for e in changing[covered.path] if e.session_id != session_id]
-                    found += self._set_back(covered, revert, others)
-        return found
+                    events += self._set_back(covered, revert, others)
+        return events
 
     def _set_back(self, covered: _Covered, revert: Revert, others: list[FileEdit]) -> Iterator[FileEdit]:
         """The events of one revert for one file."""

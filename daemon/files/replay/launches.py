@@ -85,9 +85,9 @@ class Launches:
         is_harmless = not may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
         is_harmless = is_harmless and not _is_read_only_whole(edit, text)
-        found = None if program is None else scripts.read(program)
+        effects = None if program is None else scripts.read(program)
         self._names_its_files = "", None
-        if program is None or found is None:
+        if program is None or effects is None:
             is_harmless = is_harmless or (text is None and self._is_trusted(edit))
             if not is_harmless:
                 is_elsewhere = _is_of_package(edit) or (
@@ -97,7 +97,7 @@ class Launches:
             return
         is_read_on = scripts.rereads_itself(program)
         is_sure = edit.content is not None or (script is not None and script.is_certain)
-        is_sure = self._replay(edit, folder, found, script if is_read_on else None, is_sure=is_sure)
+        is_sure = self._replay(edit, folder, effects, script if is_read_on else None, is_sure=is_sure)
         if is_sure and not _is_of_package(edit) and not (is_read_on and _TAKES_ANY.search(program.text)):
             self._names_its_files = edit.part_id, edit.other
 
@@ -161,7 +161,7 @@ class Launches:
         return not any(later.part_id != edit.part_id and started(later) < edit.time for later in coming)
 
     def _replay(
-        self, edit: FileEdit, folder: str, found: Iterable[Effect], script: Track | None, *, is_sure: bool
+        self, edit: FileEdit, folder: str, effects: Iterable[Effect], script: Track | None, *, is_sure: bool
     ) -> bool:
         """All effects in their order, as doubts unless `is_sure`, and from where the script itself may have changed.
 
@@ -171,11 +171,11 @@ class Launches:
         is_intact = True
         self._depth += 1
         try:
-            for one in found:
+            for effect in effects:
                 if self._read > _MOST_READ:
                     self._doubt(edit.path, edit)
                     return False
-                for step in _steps(edit, one, is_sure=is_sure):
+                for step in _steps(edit, effect, is_sure=is_sure):
                     if step.operation is Operation.RUN and step.launch is None:
                         self._doubt(step.path, step)
                     else:
@@ -210,37 +210,42 @@ def _told(track: Track | None) -> str | None:
     return track.text if track is not None and is_known and track.exists else None
 
 
-def _steps(edit: FileEdit, one: Effect, *, is_sure: bool) -> list[FileEdit]:
+def _steps(edit: FileEdit, effect: Effect, *, is_sure: bool) -> list[FileEdit]:
     """The events for one effect of a program, as far as they lie beneath the event's own path."""
-    if one.operation is Operation.RUN:
-        return _launched(edit, one)
-    named = [path for path in (one.path, one.other) if path is not None]
+    if effect.operation is Operation.RUN:
+        return _launched(edit, effect)
+    named = [path for path in (effect.path, effect.other) if path is not None]
     paths = [path for path in named if not is_system(path) and redact(path) == path]
     is_inside = paths == named and all(trees.is_beneath(path, edit.path) for path in paths)
-    told = replace(edit, content=None, other=None, launch=None)
-    if is_sure and is_inside and one.operation is not Operation.UNCLEAR:
+    plain = replace(edit, content=None, other=None, launch=None)
+    if is_sure and is_inside and effect.operation is not Operation.UNCLEAR:
         made = replace(
-            told, path=one.path, operation=one.operation, content=one.content, other=one.other, into=one.into,
-            recursive=one.recursive,
-        )  # fmt: skip
+            plain,
+            path=effect.path,
+            operation=effect.operation,
+            content=effect.content,
+            other=effect.other,
+            into=effect.into,
+            recursive=effect.recursive,
+        )
         return [made]
-    if one.operation is Operation.UNCLEAR:
-        paths = paths[: named.index(one.path) + 1] if one.path in paths else []
+    if effect.operation is Operation.UNCLEAR:
+        paths = paths[: named.index(effect.path) + 1] if effect.path in paths else []
     clipped = (_clipped(path, edit.path) for path in paths)
-    return [replace(told, path=path, operation=Operation.UNCLEAR) for path in clipped if path is not None]
+    return [replace(plain, path=path, operation=Operation.UNCLEAR) for path in clipped if path is not None]
 
 
-def _launched(edit: FileEdit, one: Effect) -> list[FileEdit]:
+def _launched(edit: FileEdit, effect: Effect) -> list[FileEdit]:
     """A program that this one started."""
-    folder = _clipped(one.path, edit.path)
+    folder = _clipped(effect.path, edit.path)
     if folder is None:
         return []
-    told = replace(edit, path=folder, content=one.content, other=one.other, launch=None)
-    if one.content is None and one.other is None:
-        return [told]
-    launch = one.launch or Launch("")
-    scoped = in_scope(replace(one, launch=launch), edit.path)
-    return [replace(told, path=scoped.path, launch=scoped.launch)]
+    started_run = replace(edit, path=folder, content=effect.content, other=effect.other, launch=None)
+    if effect.content is None and effect.other is None:
+        return [started_run]
+    launch = effect.launch or Launch("")
+    scoped = in_scope(replace(effect, launch=launch), edit.path)
+    return [replace(started_run, path=scoped.path, launch=scoped.launch)]
 
 
 def _clipped(path: str, scope: str) -> str | None:

@@ -211,11 +211,11 @@ def _pair(gone: Sequence[_End], new: Sequence[_End], key: Callable[[_End], tuple
 
 
 def _by_key(ends: Iterable[_End], key: Callable[[_End], tuple[str, ...]]) -> dict[tuple[str, ...], list[_End]]:
-    found: dict[tuple[str, ...], list[_End]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[_End]] = defaultdict(list)
     for end in ends:
         if not (end.revision.moved_to or end.revision.moved_from):
-            found[key(end)].append(end)
-    return found
+            groups[key(end)].append(end)
+    return groups
 
 
 def _gone(track: Track) -> Iterator[_End]:

@@ -124,14 +124,14 @@ class Snapshots:
         before = root.before(scope)
         old = "" if before is None else self._folder(root, before.tree, scope) or ""
         new = self._folder(root, tree, scope) or ""
-        found: dict[str, trees.Entry | None] = {
+        candidates: dict[str, trees.Entry | None] = {
             path: entry for path, _, entry in trees.differing(self._objects, old, new, scope, self._wanted)
         }
         for path in root.touched:
-            if path not in found and trees.is_beneath(path, scope):
+            if path not in candidates and trees.is_beneath(path, scope):
                 entry = self._entry(root, tree, path)
-                found[path] = None if entry is not None and entry[0] == trees.FOLDER_MODE else entry
-        return found
+                candidates[path] = None if entry is not None and entry[0] == trees.FOLDER_MODE else entry
+        return candidates
 
     def _may_ignore(self, root: trees.Root, tree: str, path: str) -> bool:
         """Whether a .gitignore in the tree names something on the way of `path`, so that git may leave it out.

@@ -172,8 +172,8 @@ class Tracks:
         if changed is None and len(self._watched) >= _MOST_WATCHED:
             return self.beneath(folder)
         self._watched[folder] = {}
-        found = self.beneath(folder) if changed is None else list(changed.values())
-        return sorted(found, key=lambda track: track.path)
+        tracks = self.beneath(folder) if changed is None else list(changed.values())
+        return sorted(tracks, key=lambda track: track.path)
 
     def is_folder(self, path: str) -> bool:
         """Whether the path is known to be a folder now."""

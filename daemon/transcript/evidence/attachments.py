@@ -71,7 +71,7 @@ def answered(made: Call, version: str) -> list[FileEdit]:
 
 def attached_blobs(message: Message, session: Session | None = None) -> list[bytes]:
     """The bytes of every attachment whose STATE names them by `blob` only: they are to be archived with the message."""
-    found: list[bytes] = []
+    blobs: list[bytes] = []
     version = session.version if session else ""
     for number, part in enumerate(message.parts):
         if part.type == "file":
@@ -80,8 +80,8 @@ def attached_blobs(message: Message, session: Session | None = None) -> list[byt
             states = _of_read(call(part, message, session), version)
         else:
             continue
-        found += [content for edit, content in states if edit.blob]
-    return found
+        blobs += [content for edit, content in states if edit.blob]
+    return blobs
 
 
 def data_url(url: str) -> tuple[str, bytes] | None:

@@ -85,13 +85,13 @@ def listed(value: Any) -> list[Any]:
 
 def files(made: Call) -> list[Json]:
     """`metadata.files` with each file's absolute path as `path`, whichever name its version gave it."""
-    found = []
+    entries = []
     for item in listed(made.metadata.get("files")):
         name = first_text(records.table(item), ("filePath", "file", "path", "relativePath"))
         path = absolute(name, made.base)
         if path is not None:
-            found.append(records.table(item) | {"path": path})
-    return found
+            entries.append(records.table(item) | {"path": path})
+    return entries
 
 
 @dataclass(frozen=True, slots=True)

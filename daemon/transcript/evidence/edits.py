@@ -129,12 +129,12 @@ def _edit(made: Call, version: str) -> list[FileEdit]:
     path = made.path() or next((file["path"] for file in files(made)), None)
     if path is None:
         return []
-    found = _replacement(made, version, path, made.input, made.metadata.get("filediff"))
+    replacements = _replacement(made, version, path, made.input, made.metadata.get("filediff"))
     return [
-        replace(one, hunks=unified_diffs.hunks_of_edit(made, path))
-        if one.operation is Operation.EDIT and one.after is None
-        else one
-        for one in found
+        replace(edit, hunks=unified_diffs.hunks_of_edit(made, path))
+        if edit.operation is Operation.EDIT and edit.after is None
+        else edit
+        for edit in replacements
     ]
 
 
@@ -161,14 +161,14 @@ def _multiedit_or_part(made: Call, version: str) -> list[FileEdit]:
 def _multiedit(made: Call, version: str) -> list[FileEdit]:
     path = made.path()
     results = listed(made.metadata.get("results"))
-    found: list[FileEdit] = []
+    edits: list[FileEdit] = []
     for number, item in enumerate(listed(made.input.get("edits"))):
         fields = records.table(item)
         target = absolute(first_text(fields, PATH_KEYS), made.base) or path
         result = records.table(results[number]) if number < len(results) else {}
         if target is not None:
-            found += _replacement(made, version, target, fields, result.get("filediff"))
-    return found
+            edits += _replacement(made, version, target, fields, result.get("filediff"))
+    return edits
 
 
 def _replacement(made: Call, version: str, path: str, fields: Json, diff: Any) -> list[FileEdit]:
@@ -221,12 +221,12 @@ def _of_unknown_tool(made: Call, version: str) -> list[FileEdit]:
 
 def _named_in_lists(made: Call) -> list[str]:
     """The names in lists of files that such tools take."""
-    found: list[str] = []
+    names: list[str] = []
     for key in ("paths", "files", "filePaths", "file_paths"):
         value = made.input.get(key)
         items = value if isinstance(value, list) else []
-        found += [item if isinstance(item, str) else first_text(records.table(item), PATH_KEYS) for item in items]
-    return found
+        names += [item if isinstance(item, str) else first_text(records.table(item), PATH_KEYS) for item in items]
+    return names
 
 
 _READERS: dict[str, Callable[[Call, str], list[FileEdit]]] = {

@@ -20,21 +20,21 @@ def patched_paths(made: Call, version: str = "") -> list[str]:
 def patch(made: Call, version: str) -> list[FileEdit]:
     """The edits of a completed patch, in its order, then those of files that only its result names."""
     entries = {file["path"]: file for file in files(made)}
-    found: list[FileEdit] = []
+    edits: list[FileEdit] = []
     for file in patch_text.parse(_text_of(made), version):
         path = absolute(file.path, made.base)
         if path is not None:
-            found += _patched(made, version, path, file, entries.pop(path, {}))
-    found += [edit for path, entry in entries.items() for edit in _recorded_only(made, version, path, entry)]
+            edits += _patched(made, version, path, file, entries.pop(path, {}))
+    edits += [edit for path, entry in entries.items() for edit in _recorded_only(made, version, path, entry)]
     counts: dict[str, int] = {}
-    for edit in found:
+    for edit in edits:
         counts[edit.path] = counts.get(edit.path, 0) + 1
     # A patch that names a file twice computes both results from the same text: which one stands is not known.
     return [
         file_edit(made, version, edit.path, Operation.UNCLEAR, note="named twice in one patch")
         if counts[edit.path] > 1
         else edit
-        for edit in found
+        for edit in edits
     ]
 
 

@@ -77,13 +77,13 @@ def _numbered(lines: list[str], *, is_old: bool) -> tuple[list[str], int, list[s
     if start is None:
         return [], 1, lines
     first = int(start[1])
-    shown = []
+    numbered = []
     for number, line in enumerate(lines, first):
         prefix = f"{number:05d}| " if is_old else f"{number}: "
         if not line.startswith(prefix):
             break
-        shown.append(line[len(prefix) :])
-    return shown, first, lines[len(shown) :]
+        numbered.append(line[len(prefix) :])
+    return numbered, first, lines[len(numbered) :]
 
 
 def _ends(rest: list[str], count: int, is_old: bool) -> bool:

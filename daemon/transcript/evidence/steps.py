@@ -39,21 +39,21 @@ def step_edits(message: Message, session: Session | None, root: str = "") -> dic
     if tree is None or scope is None:
         return {}
     version = session.version if session else ""
-    found: dict[int, list[FileEdit]] = {}
+    by_part: dict[int, list[FileEdit]] = {}
     for number, part, time, begun in _timed(message):
         if part.type in _MARKS:
             blob = _git_id(part.data.get("snapshot"))
             if blob:
                 edit = _edit(part, scope, time, operation=Operation.SNAPSHOT, blob=blob, version=version)
                 taken_from = begun if begun < time else None
-                found[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from)]
+                by_part[number] = [replace(edit, other=tree, note=_MARKS[part.type], started=taken_from)]
         else:
             blob = _git_id(part.data.get("hash"))
             paths = _changed(part, tree) if blob else iter(())
-            found[number] = [
+            by_part[number] = [
                 _edit(part, path, time, operation=Operation.STEP, blob=blob, version=version) for path in paths
             ]
-    return found
+    return by_part
 
 
 def last_finish(message: Message) -> int | None:
@@ -149,7 +149,7 @@ def _plain(name: str, tree: str) -> str:
     quoted = name.removeprefix(tree + "/")
     if len(quoted) < 2 or not (quoted.startswith('"') and quoted.endswith('"')) or "\\" in quoted:
         return unquoted(name)
-    slashes = [found.start() for found in _ESCAPED.finditer(quoted[:-1])]
+    slashes = [match.start() for match in _ESCAPED.finditer(quoted[:-1])]
     if len(slashes) != 1:
         return ""
     at = slashes[0]

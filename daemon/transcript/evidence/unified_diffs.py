@@ -77,11 +77,11 @@ def _is_missing(head: list[str], *marks: str) -> bool:
 
 def _hunk(header: str, body: list[str]) -> list[tuple[str, str]] | None:
     """The lines of the only hunk as (sign, text with its newline); None if it is not the only one, or not whole."""
-    found = _HUNK.match(header)
-    if found is None:
+    match = _HUNK.match(header)
+    if match is None:
         return None
-    first_old, first_new = int(found[1]), int(found[3])
-    left = {"-": _count(found[2]), "+": _count(found[4])}
+    first_old, first_new = int(match[1]), int(match[3])
+    left = {"-": _count(match[2]), "+": _count(match[4])}
     if first_old > 1 or first_new > 1:
         return None
     hunk: list[tuple[str, str]] = []
@@ -143,16 +143,16 @@ def hunks(diff: str) -> tuple[Hunk, ...]:
         return ()
     lines = valid_text(diff).split("\n")
     at = next((number for number, line in enumerate(lines) if _HEADER.fullmatch(line)), len(lines))
-    found: list[Hunk] = []
+    whole: list[Hunk] = []
     while at < len(lines):
         header = _HEADER.fullmatch(lines[at])
         if header is None:
-            return tuple(found) if not "".join(lines[at:]) else ()
+            return tuple(whole) if not "".join(lines[at:]) else ()
         hunk, at = _hunk_around(header, lines, at + 1)
         if hunk is None:
             return ()
-        found.append(hunk)
-    return tuple(found)
+        whole.append(hunk)
+    return tuple(whole)
 
 
 def _hunk_around(header: re.Match[str], lines: list[str], at: int) -> tuple[Hunk | None, int]:

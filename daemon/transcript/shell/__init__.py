@@ -43,13 +43,13 @@ def edits(made: Call, version: str) -> list[FileEdit]:
     state = _start(made, base)
     try:
         script = parse.parse(command)
-        found = _effects(script, state, made)
+        effects = _effects(script, state, made)
     except (NotUnderstood, RecursionError):
         named = [*names.named_files(command, base), *([base] if base != "/" and names.may_write(command) else [])]
         ran = runs.may_run(command) and base.startswith("/")
         runs_there = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
         return [*unclear(made, version, _speakable(named, command, redacted), note), *runs_there]
-    scoped = [in_scope(one, base) if one.launch else one for one in _bounded(found, base)]
+    scoped = [in_scope(one, base) if one.launch else one for one in _bounded(effects, base)]
     return list(_as_edits(made, version, scoped, (command, redacted), note))
 
 
@@ -93,16 +93,16 @@ def _was_not_found(script: parse.Script, output: str) -> bool:
     )
 
 
-def _bounded(found: list[Effect], base: str) -> list[Effect]:
+def _bounded(effects: list[Effect], base: str) -> list[Effect]:
     """The same with one UNCLEAR folder in place of very many UNCLEAR paths, and one RUN of anything for very many."""
-    launched = [effect for effect in found if effect.operation is Operation.RUN]
+    launched = [effect for effect in effects if effect.operation is Operation.RUN]
     if len(launched) > _MOST_RUNS:
-        found = [e for e in found if e.operation is not Operation.RUN]
-        found += [Effect(Operation.RUN, folder) for folder in dict.fromkeys(effect.path for effect in launched)]
-    count = sum(effect.operation is Operation.UNCLEAR for effect in found)
+        effects = [e for e in effects if e.operation is not Operation.RUN]
+        effects += [Effect(Operation.RUN, folder) for folder in dict.fromkeys(effect.path for effect in launched)]
+    count = sum(effect.operation is Operation.UNCLEAR for effect in effects)
     if count <= _MOST_UNCLEAR or not base.startswith("/") or base == "/":
-        return found
-    outside = [e for e in found if e.operation is not Operation.UNCLEAR or not f"{e.path}/".startswith(f"{base}/")]
+        return effects
+    outside = [e for e in effects if e.operation is not Operation.UNCLEAR or not f"{e.path}/".startswith(f"{base}/")]
     return [*outside, Effect(Operation.UNCLEAR, base)]
 
 
@@ -115,30 +115,30 @@ def in_scope(run: Effect, scope: str) -> Effect:
 
 
 def _as_edits(
-    made: Call, version: str, found: Iterable[Effect], texts: tuple[str, str], note: str
+    made: Call, version: str, effects: Iterable[Effect], texts: tuple[str, str], note: str
 ) -> Iterator[FileEdit]:
     last: tuple[Operation, str] | None = None
     scopes: dict[str | None, str] = {}
-    for one in found:
-        if one.operation is Operation.RUN:
-            scopes[one.other] = one.path
-        if is_system(one.path) or (one.path == "/" and one.operation is not Operation.RUN):
+    for effect in effects:
+        if effect.operation is Operation.RUN:
+            scopes[effect.other] = effect.path
+        if is_system(effect.path) or (effect.path == "/" and effect.operation is not Operation.RUN):
             continue
-        if one.operation is Operation.UNCLEAR:
-            if last != (one.operation, one.path):
-                for edit in unclear(made, version, _speakable([one.path], *texts), note):
-                    is_near = one.other is not None and f"{edit.path}/".startswith(f"{scopes.get(one.other)}/")
-                    yield replace(edit, other=one.other) if is_near else edit
+        if effect.operation is Operation.UNCLEAR:
+            if last != (effect.operation, effect.path):
+                for edit in unclear(made, version, _speakable([effect.path], *texts), note):
+                    is_near = effect.other is not None and f"{edit.path}/".startswith(f"{scopes.get(effect.other)}/")
+                    yield replace(edit, other=effect.other) if is_near else edit
         else:
-            into = one.into if one.other else False
-            other = one.other
-            if one.operation is Operation.RUN and other:
+            into = effect.into if effect.other else False
+            other = effect.other
+            if effect.operation is Operation.RUN and other:
                 other = next(iter(_speakable([other], *texts)), None)
             yield file_edit(
-                made, version, one.path, one.operation, content=one.content, other=other, into=into,
-                recursive=one.recursive, note=note, launch=one.launch, existed=one.existed,
+                made, version, effect.path, effect.operation, content=effect.content, other=other, into=into,
+                recursive=effect.recursive, note=note, launch=effect.launch, existed=effect.existed,
             )  # fmt: skip
-        last = (one.operation, one.path)
+        last = (effect.operation, effect.path)
 
 
 def _speakable(paths: Iterable[str], command: str, redacted: str) -> list[str]:

@@ -52,11 +52,11 @@ def mislead(runner: Execution, verb: str, item: Simple) -> None:
 
 def assign(runner: Execution, item: Simple, *, sure: bool) -> None:
     for raw in item.assigned:
-        found = ASSIGNMENT.fullmatch(raw)
-        if found is None or decides(raw):
+        match = ASSIGNMENT.fullmatch(raw)
+        if match is None or decides(raw):
             runner.state.doubt = True
             continue
-        name, operator, value = found.groups()
+        name, operator, value = match.groups()
         known = words.value(value, runner.state.scope) if operator == "=" and not value.startswith("(") else None
         if known is None and _TEMPORARY.fullmatch(value):
             known = "/dev/unknown"  # a file that did not exist before, outside of everything
@@ -141,21 +141,21 @@ def _set(runner: Execution, arguments: list[Field], *, ok: bool) -> None:
 
 def _declare(runner: Execution, verb: str, arguments: list[Field], *, sure: bool) -> None:
     state = runner.state
-    for one in arguments:
-        found = ASSIGNMENT.fullmatch(one.text)
-        if decides(one.text):
+    for field in arguments:
+        match = ASSIGNMENT.fullmatch(field.text)
+        if decides(field.text):
             state.doubt = True
-        elif found is None:
-            state.variables.pop(one.text, None)
-        elif verb == "export" and found[2] == "=" and one.exact and sure and "~" not in found[3]:
-            state.variables[found[1]] = found[3]
+        elif match is None:
+            state.variables.pop(field.text, None)
+        elif verb == "export" and match[2] == "=" and field.exact and sure and "~" not in match[3]:
+            state.variables[match[1]] = match[3]
         else:
-            state.variables.pop(found[1], None)
+            state.variables.pop(match[1], None)
     if verb == "shift":
         state.given = {}
     if verb in ("read", "mapfile", "readarray", "getopts", "let", "printf"):
         state.variables.clear()
-    if any(one.text.startswith(("-", "+")) for one in arguments) or any(not one.exact for one in arguments):
+    if any(field.text.startswith(("-", "+")) for field in arguments) or any(not field.exact for field in arguments):
         state.variables.clear()
 
 
@@ -190,17 +190,17 @@ def echo(words: list[str]) -> str | None:
 def _interpreted(text: str, ends: str) -> str | None:
     pieces: list[str] = []
     done = 0
-    for found in _ECHO_ESCAPE.finditer(text):
-        pieces.append(text[done : found.start()])
-        done = found.end()
-        if found[5] == "c":
+    for match in _ECHO_ESCAPE.finditer(text):
+        pieces.append(text[done : match.start()])
+        done = match.end()
+        if match[5] == "c":
             return "".join(pieces)
-        if found[5] is not None or found.lastindex is None:
-            pieces.append(SIMPLE_ESCAPES.get(found[5] or "", found[0]))
-            if found[5] in ("x", "u", "U"):
+        if match[5] is not None or match.lastindex is None:
+            pieces.append(SIMPLE_ESCAPES.get(match[5] or "", match[0]))
+            if match[5] in ("x", "u", "U"):
                 return None
             continue
-        char = escaped(found.groups(), "") if found[4] != "" else None
+        char = escaped(match.groups(), "") if match[4] != "" else None
         if char is None:
             return None
         pieces.append(char)
@@ -237,14 +237,14 @@ def _steps(text: str) -> list[tuple[str, str]] | None:
     """A format as (conversion, "") and ("", literal text) in turn."""
     steps: list[tuple[str, str]] = []
     done = 0
-    for found in _FORMAT.finditer(text):
-        steps.append(("", text[done : found.start()]))
-        done = found.end()
-        conversion = found[1]
+    for match in _FORMAT.finditer(text):
+        steps.append(("", text[done : match.start()]))
+        done = match.end()
+        conversion = match[1]
         if conversion is None:
-            if found.lastindex is None:
+            if match.lastindex is None:
                 return None
-            char = escaped(found.groups()[1:], "\"'?")
+            char = escaped(match.groups()[1:], "\"'?")
             if char is None:
                 return None
             steps.append(("", char))

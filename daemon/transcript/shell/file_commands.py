@@ -50,10 +50,10 @@ def certain(verb: str, fields: list[Field], place: Place, made: Collection[str])
     given = _given(verb, fields, place, made) if reader else None
     if reader is None or given is None:
         return None
-    found = reader(given)
-    if found is not None and len({effect.path for effect in found}) < len(found):
+    effects = reader(given)
+    if effects is not None and len({effect.path for effect in effects}) < len(effects):
         return None
-    return found
+    return effects
 
 
 def _given(  # noqa: C901, PLR0911 - one way out for every doubt

@@ -49,8 +49,8 @@ def read(program: Program) -> tuple[Effect, ...] | None:
         return None
     named = _resolved(program)
     reader = _READERS.get(named.launch.language)
-    found = reader(named) if reader is not None else None
-    return None if found is None or len(found) > _MOST_EFFECTS else tuple(found)
+    effects = reader(named) if reader is not None else None
+    return None if effects is None or len(effects) > _MOST_EFFECTS else tuple(effects)
 
 
 def rereads_itself(program: Program) -> bool:
@@ -103,12 +103,12 @@ def _shell(program: Program) -> list[Effect] | None:
 
 
 def _given(program: Program) -> dict[str, str]:
-    found = {str(number): text for number, text in enumerate(program.launch.arguments) if text is not None}
-    if "0" in found:
-        found[OWN_FOLDER] = posixpath.dirname(found["0"]) or "."
+    given = {str(number): text for number, text in enumerate(program.launch.arguments) if text is not None}
+    if "0" in given:
+        given[OWN_FOLDER] = posixpath.dirname(given["0"]) or "."
     if program.path is not None:
-        found[SOURCE_FOLDER] = posixpath.dirname(program.path)
-    return found
+        given[SOURCE_FOLDER] = posixpath.dirname(program.path)
+    return given
 
 
 def _python(program: Program) -> list[Effect] | None:
@@ -128,14 +128,14 @@ def _package(program: Program) -> list[Effect] | None:
 
 def _lines(program: Program, lines: list[tuple[str, str]]) -> list[Effect] | None:
     """What command lines, each with its folder and for a shell of its own, may have done."""
-    found: list[Effect] = []
+    effects: list[Effect] = []
     for folder, line in lines:
         launch = replace(program.launch, language="sh", status=0, arguments=(), strict=False)
         one = _shell(Program(line, launch, folder))
         if one is None:
             return None
-        found += one
-    return found
+        effects += one
+    return effects
 
 
 _READERS: dict[str, Callable[[Program], list[Effect] | None]] = {

@@ -56,14 +56,14 @@ def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bo
         return changed
     if runner.is_script:
         _beware(runner, fields, verb, arguments)
-    found = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
-    if found is None:
+    effects = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
+    if effects is None:
         targets = [path for path, _ in flow.written] + flow.unclear
         doubted = _doubts(runner, verb, arguments, flow)
         runner.unclear(path for path in doubted if path in targets)
         runner.unclear((path for path in doubted if path not in targets), program)
     else:
-        _record(runner, found)
+        _record(runner, effects)
     return ok
 
 
@@ -86,35 +86,37 @@ def _launch(
     state, place = runner.state, runner.state.place
     is_plain = status is not None and not state.doubt and is_plainly_wrapped(fields)
     for folder in place.folders:
-        found = launched.launched(fields, Place((folder,)), given)
-        if found is None:
+        program = launched.launched(fields, Place((folder,)), given)
+        if program is None:
             return None
         if not (place.known or place.is_one_of_them):
-            found = launched.Launched()
+            program = launched.Launched()
         launch = None
-        if found.language and is_plain:
+        if program.language and is_plain:
             launch = Launch(
-                "sh" if found.language == "source" and state.is_zsh else found.language,
-                arguments=found.arguments,
-                status=_came_to(fields, found, status or 0) if place.known else 0,
+                "sh" if program.language == "source" and state.is_zsh else program.language,
+                arguments=program.arguments,
+                status=_came_to(fields, program, status or 0) if place.known else 0,
                 shows_errors=not hides
                 and not any(runner.output.shows_failure(verb) for verb in ("", *file_commands.VOCAL)),
-                strict=found.strict,
-                is_piped=found.is_piped,
+                strict=program.strict,
+                is_piped=program.is_piped,
                 home=state.home,
             )
-        runner.effects.append(Effect(Operation.RUN, folder, content=found.content, other=found.other, launch=launch))
+        runner.effects.append(
+            Effect(Operation.RUN, folder, content=program.content, other=program.other, launch=launch)
+        )
         if place.known and launch is not None:
-            return found.other
+            return program.other
     return None
 
 
-def _came_to(fields: list[Field], found: launched.Launched, status: int) -> int:
+def _came_to(fields: list[Field], program_run: launched.Launched, status: int) -> int:
     """How sure it is that all of a program ran: one that ran, but need not have succeeded, may have been ended early
     without a word, by ``timeout`` or its like, or by an option of the shell that reads it.
     """
     program = unwrapped(fields)
-    is_alone = program is not None and program.field is fields[0] and found.language != "source"
+    is_alone = program is not None and program.field is fields[0] and program_run.language != "source"
     return int(status) if is_alone or status != 1 else 0
 
 
@@ -128,13 +130,13 @@ def _beware(runner: Execution, fields: list[Field], verb: str, arguments: list[F
 
 def _fields(runner: Execution, item: Simple) -> list[Field]:
     scope = runner.state.scope
-    found = []
+    expanded = []
     for raw in item.words:
         fields = words.fields(raw, scope)
-        found += fields
+        expanded += fields
         if any(not one.exact for one in fields) and ("((" in raw or "=" in raw):
             runner.state.variables.clear()  # an expansion that may set variables
-    return found
+    return expanded
 
 
 def _verb(fields: list[Field]) -> tuple[str, list[Field]]:
@@ -185,18 +187,18 @@ def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | Non
     if any(not one.exact or one.homely for one in arguments):
         return None
     given = [one.text for one in arguments]
-    found: str | None = None
+    text: str | None = None
     if verb == "echo":
         is_ambiguous = runner.state.is_zsh and any("\\" in one or one == "-" for one in given)
         is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_bashs_own(given))
-        found = None if is_ambiguous else builtins.echo(given)
+        text = None if is_ambiguous else builtins.echo(given)
     elif verb == "printf":
-        found = None if runner.state.is_posix and builtins.is_printf_bashs_own(given) else builtins.printf(given)
+        text = None if runner.state.is_posix and builtins.is_printf_bashs_own(given) else builtins.printf(given)
     elif verb == "cat" and given in ([], ["-"]):
-        found = stdin
+        text = stdin
     elif verb in _QUIET:
-        found = ""
-    return None if found is None or _PRINTING.search(found) else found
+        text = ""
+    return None if text is None or _PRINTING.search(text) else text
 
 
 def _effects(
@@ -223,10 +225,10 @@ def _own_effects(runner: Execution, verb: str, arguments: list[Field], stdin: st
         return _tee(runner, arguments, stdin)
     if verb in ("echo", "printf", "cat", "") or verb in _QUIET:
         return [] if verb or not arguments else None
-    found = file_commands.certain(verb, arguments, runner.state.place, runner.state.made)
-    if found is None and not possible_writes.names(*_program(verb, arguments), runner.state.place):
+    effects = file_commands.certain(verb, arguments, runner.state.place, runner.state.made)
+    if effects is None and not possible_writes.names(*_program(verb, arguments), runner.state.place):
         return []
-    return found
+    return effects
 
 
 def _tee(runner: Execution, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
@@ -250,12 +252,12 @@ def _written(
     if source is not None and not appends and not arguments[0].text.startswith("-"):
         return None if overlap(source, path) or is_system(source) else Effect(Operation.COPY, source, other=path)
     if verb == "tee":
-        found = stdin if all(one.exact for one in arguments) else None
+        text = stdin if all(one.exact for one in arguments) else None
     else:
-        found = _text(runner, verb, arguments, stdin) if verb or arguments else ""
-    if found is None or _PRINTING.search(found):
+        text = _text(runner, verb, arguments, stdin) if verb or arguments else ""
+    if text is None or _PRINTING.search(text):
         return None
-    return Effect(Operation.APPEND if appends else Operation.WRITE, path, content=found)
+    return Effect(Operation.APPEND if appends else Operation.WRITE, path, content=text)
 
 
 def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
@@ -271,16 +273,16 @@ def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
 def _doubts(runner: Execution, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
     """Everything that a command may have changed."""
     place = runner.state.place
-    found = [path for path, _ in flow.written] + flow.unclear
+    paths = [path for path, _ in flow.written] + flow.unclear
     name, given = _program(verb, arguments)
     if name == "env" and given:  # an option that may change what is run, or where
-        found += [*place.folders, *(path for one in given for path in place.around(one) if one.text[:1] != "-")]
+        paths += [*place.folders, *(path for one in given for path in place.around(one) if one.text[:1] != "-")]
     else:
-        found += possible_writes.names(name, given, place)
+        paths += possible_writes.names(name, given, place)
     if name == "ln":
-        found += _linked_to(given, place)
-        runner.state.linked = (*runner.state.linked, *found)
-    return list(dict.fromkeys(path for path in found if path != "/" and not is_system(path)))
+        paths += _linked_to(given, place)
+        runner.state.linked = (*runner.state.linked, *paths)
+    return list(dict.fromkeys(path for path in paths if path != "/" and not is_system(path)))
 
 
 def _linked_to(arguments: list[Field], place: Place) -> list[str]:
@@ -292,10 +294,10 @@ def _linked_to(arguments: list[Field], place: Place) -> list[str]:
     return [posixpath.normpath(posixpath.join(folder, name.text)) for folder in folders for name in names[:-1]]
 
 
-def _record(runner: Execution, found: list[Effect]) -> None:
+def _record(runner: Execution, effects: list[Effect]) -> None:
     """Certain effects, but for those on a path that has two names since this command made a link."""
     linked = runner.state.linked
-    for effect in found:
+    for effect in effects:
         paths = [path for path in (effect.path, effect.other) if path]
         if any(overlap(path, link) for path in paths for link in linked):
             runner.unclear(dict.fromkeys([*paths, *linked]))

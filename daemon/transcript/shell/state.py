@@ -77,8 +77,8 @@ class Place:
             folders = self.folders
         else:
             return list(self.folders)
-        found = [absolute(text, folder) for folder in folders]
-        return [path for path in found if path is not None and path != "/" and not is_system(path)]
+        paths = [absolute(text, folder) for folder in folders]
+        return [path for path in paths if path is not None and path != "/" and not is_system(path)]
 
     def or_in(self, other: Place) -> Place:
         """Either this or the other."""
@@ -91,8 +91,8 @@ class Place:
         """Where ``cd folder`` may have led from here, and here, if it failed; None where that cannot be told."""
         if not (folder.exact and self.folders and (self.known or self.is_one_of_them)):
             return None
-        found = [path for here in self.folders if (path := absolute(folder.text, here)) is not None]
-        whole = tuple(dict.fromkeys((*self.folders, *found)))
+        paths = [path for here in self.folders if (path := absolute(folder.text, here)) is not None]
+        whole = tuple(dict.fromkeys((*self.folders, *paths)))
         return self if whole == self.folders else Place(whole, known=False, is_one_of_them=len(whole) <= _MOST_PLACES)
 
 

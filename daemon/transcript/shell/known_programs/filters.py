@@ -69,15 +69,15 @@ def _parsed(fields: Sequence[Field], letters: str, long: frozenset[str], long_va
             else:
                 return None
         else:
-            found = _cluster(one, letters, left)
-            if found is None:
+            cluster = _cluster(one, letters, left)
+            if cluster is None:
                 return None
-            options += found
+            options += cluster
     return options, operands
 
 
 def _cluster(one: Field, letters: str, left: list[Field]) -> list[tuple[str, Field]] | None:
-    found: list[tuple[str, Field]] = []
+    options: list[tuple[str, Field]] = []
     for at in range(1, len(one.text)):
         letter, rest = one.text[at], one.text[at + 1 :]
         place = letters.find(letter) if letter not in ":?" else -1
@@ -88,11 +88,11 @@ def _cluster(one: Field, letters: str, left: list[Field]) -> list[tuple[str, Fie
             return None
         if kind in (":", "?"):
             value = left.pop() if kind == ":" and not rest else Field(rest, one.exact)
-            return [*found, (letter, value)]
+            return [*options, (letter, value)]
         if not one.exact:
             return None
-        found.append((letter, Field("")))
-    return found
+        options.append((letter, Field("")))
+    return options
 
 
 def _sed(_: str, fields: Sequence[Field]) -> list[Field] | None:
@@ -120,10 +120,10 @@ def is_harmless_sed(text: str) -> bool:
     """Whether a program of sed surely writes to no file and runs no command."""
     at = 0
     while at < len(text) <= _LONGEST:
-        found = _SED_COMMAND.match(text, at)
-        if found is None or (found.end() == at and at < len(text)):
+        match = _SED_COMMAND.match(text, at)
+        if match is None or (match.end() == at and at < len(text)):
             return False
-        at = found.end()
+        at = match.end()
     return at >= len(text)
 
 
@@ -179,17 +179,17 @@ def _pressed(verb: str, fields: Sequence[Field]) -> list[Field] | None:
     options, operands = {name for name, _ in parsed[0]}, parsed[1]
     if options & words("c stdout to-stdout t test l list"):
         return []
-    found = list(operands)
+    written = list(operands)
     for one in operands:
         stem, dot, _ = one.text.rpartition(".")
         suffix = one.text[len(stem) :] if dot else ""
         if verb in _SUFFIX and not options & words("d decompress uncompress"):
-            found.append(Field(one.text + _SUFFIX[verb], one.exact))
+            written.append(Field(one.text + _SUFFIX[verb], one.exact))
         elif suffix in _DECOMPRESSED:
-            found.append(Field(stem + _DECOMPRESSED[suffix], one.exact))
+            written.append(Field(stem + _DECOMPRESSED[suffix], one.exact))
         else:
             return None
-    return found
+    return written
 
 
 def _none(_: str, __: Sequence[Field]) -> None:

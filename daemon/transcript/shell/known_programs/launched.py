@@ -90,10 +90,10 @@ def launched(fields: list[Field], place: Place, given: Input) -> Launched | None
         return None
     if not program.field.exact:
         return Launched()
-    found = _launched(program, place, given)
-    if found is not None and found.content is not None and len(found.content) > _LONGEST:
+    program_run = _launched(program, place, given)
+    if program_run is not None and program_run.content is not None and len(program_run.content) > _LONGEST:
         return Launched()
-    return found
+    return program_run
 
 
 def _launched(  # noqa: PLR0911 - a table of kinds

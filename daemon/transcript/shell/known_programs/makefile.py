@@ -148,7 +148,7 @@ def _rule(made: _Makefile, left: str, right: str) -> list[str]:
 
 
 def _lines(made: _Makefile, goals: list[str]) -> list[str]:
-    found: list[str] = []
+    lines: list[str] = []
     seen: set[str] = set()
     waiting = goals[::-1]
     while waiting:
@@ -158,9 +158,9 @@ def _lines(made: _Makefile, goals: list[str]) -> list[str]:
         seen.add(target)
         if not made.recipes.get(target) and not _is_source(made, target):
             raise _NotPlain
-        found += [_expanded(made, line, target, 0).lstrip("@-+ \t") for line in made.recipes.get(target, ())]
+        lines += [_expanded(made, line, target, 0).lstrip("@-+ \t") for line in made.recipes.get(target, ())]
         waiting += made.needs.get(target, [])[::-1]
-    return [line for line in found if line]
+    return [line for line in lines if line]
 
 
 def _is_source(made: _Makefile, target: str) -> bool:
@@ -175,10 +175,10 @@ def _expanded(made: _Makefile, line: str, target: str, depth: int) -> str:
     if depth > _DEEPEST:
         raise _NotPlain
 
-    def value(found: re.Match[str]) -> str:
-        if found[3] in ("$", "@"):
-            return "$" if found[3] == "$" else target
-        name = found[1] or found[2]
+    def value(match: re.Match[str]) -> str:
+        if match[3] in ("$", "@"):
+            return "$" if match[3] == "$" else target
+        name = match[1] or match[2]
         if name == "MAKE":
             return "make"
         text = made.variables.get(name)

@@ -69,10 +69,10 @@ def read(text: str, folder: str, path: str | None) -> list[Effect] | None:
         return None
     try:
         tree = ast.parse(text, _NAME)
-        found = _Reader(tree, folder, path).paths()
+        paths = _Reader(tree, folder, path).paths()
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, NotUnderstood):
         return None
-    return [Effect(Operation.UNCLEAR, one) for one in found if not is_system(one)]
+    return [Effect(Operation.UNCLEAR, path_written) for path_written in paths if not is_system(path_written)]
 
 
 class _Reader:
@@ -93,16 +93,16 @@ class _Reader:
 
     def paths(self) -> list[str]:
         """Absolute paths that it may have changed, in the order of the text."""
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         for node in self._nodes:
             if isinstance(node, ast.Call):
-                for one in self._written(node):
-                    found.update(dict.fromkeys(self._absolute(one)))
+                for values in self._written(node):
+                    paths.update(dict.fromkeys(self._absolute(values)))
             elif isinstance(node, ast.Attribute):
                 self._check_attribute(node)
             elif isinstance(node, ast.Name):
                 self._check_name(node)
-        return list(found)
+        return list(paths)
 
     def _check_name(self, node: ast.Name) -> None:
         is_called = id(node) in self._called

@@ -123,9 +123,9 @@ class Values:
             return None if self._path is None else frozenset({self._path})
         if name not in self._known:
             self._known[name] = None  # what depends on itself is not known
-            found = [self.of(one, depth + 1) for one in self._names.get(name, ())]
-            found += [self._elements(one, depth + 1) for one in self._items.get(name, ())]
-            self._known[name] = _union(found) if found else None
+            possible = [self.of(one, depth + 1) for one in self._names.get(name, ())]
+            possible += [self._elements(one, depth + 1) for one in self._items.get(name, ())]
+            self._known[name] = _union(possible) if possible else None
         return self._known[name]
 
     def _elements(self, node: ast.expr, depth: int) -> Strings:
@@ -201,10 +201,10 @@ class Values:
             self._assign(target, None)
 
 
-def _union(found: list[Strings]) -> Strings:
-    if not found or any(one is None for one in found):
+def _union(values: list[Strings]) -> Strings:
+    if not values or any(value is None for value in values):
         return None
-    whole = frozenset[str]().union(*(one for one in found if one is not None))
+    whole = frozenset[str]().union(*(value for value in values if value is not None))
     return whole if len(whole) <= _MOST_VALUES else None
 
 
@@ -229,5 +229,5 @@ def _dirname(one: str, _: str) -> str:
 def _each(joined: Callable[[str, str], str], one: Strings, other: Strings) -> Strings:
     if one is None or other is None or len(one) * len(other) > _MOST_VALUES:
         return None
-    found = frozenset(joined(first, second) for first, second in product(one, other))
-    return found if all(len(text) <= _LONGEST_VALUE for text in found) else None
+    combined = frozenset(joined(first, second) for first, second in product(one, other))
+    return combined if all(len(text) <= _LONGEST_VALUE for text in combined) else None
