@@ -114,24 +114,24 @@ class Content:
         return data
 
 
-def _common(one: bytes, other: bytes) -> int:
+def _common(first: bytes, second: bytes) -> int:
     """How many first bytes are the same; by halves, since comparing slices is fast and comparing bytes is not."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _common_end(one: bytes, other: bytes, most: int) -> int:
+def _common_end(first: bytes, second: bytes, most: int) -> int:
     """How many last bytes are the same, at most `most`."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if first[len(first) - middle : len(first) - low] == second[len(second) - middle : len(second) - low]:
             low = middle
         else:
             high = middle - 1

@@ -29,10 +29,10 @@ def unified(old: str, new: str) -> str:
     start = _same(before, after)
     end = _same(before[start:][::-1], after[start:][::-1])
     top, bottom = max(0, start - CONTEXT), max(0, end - CONTEXT)
-    one, other = before[top : len(before) - bottom], after[top : len(after) - bottom]
-    if max(len(one), len(other)) > MOST_COMPARED:
+    old_lines, new_lines = before[top : len(before) - bottom], after[top : len(after) - bottom]
+    if max(len(old_lines), len(new_lines)) > MOST_COMPARED:
         return _replaced(before, after, start, end)
-    hunks = list(difflib.unified_diff(one, other, n=CONTEXT))[2:]
+    hunks = list(difflib.unified_diff(old_lines, new_lines, n=CONTEXT))[2:]
     return "".join(_shifted(line, top) if line.startswith("@@") else _ended(line) for line in hunks)
 
 
@@ -42,9 +42,9 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
+def _same(first: Sequence[str], second: Sequence[str]) -> int:
     number = 0
-    for left, right in zip(one, other, strict=False):
+    for left, right in zip(first, second, strict=False):
         if left != right:
             break
         number += 1
@@ -128,7 +128,9 @@ def counts(before: bytes, after: bytes) -> tuple[int, int] | None:
     if len(was) + len(now) > _MOST_COUNTED:
         kept = (Counter(was) & Counter(now)).total()
     elif was and now:
-        kept = sum(one.size for one in difflib.SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks())
+        kept = sum(
+            block.size for block in difflib.SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
+        )
     else:
         kept = 0
     return len(now) - kept, len(was) - kept
@@ -140,8 +142,8 @@ def _carried(old: list[str], owners: list[Revision], new: list[str], revision: R
     kept = [revision] * (len(new) - start - end)
     before, after = old[start : len(old) - end], new[start : len(new) - end]
     if before and after and len(before) + len(after) <= _MOST_COMPARED:
-        for one in difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
-            kept[one.b : one.b + one.size] = owners[start + one.a : start + one.a + one.size]
+        for block in difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+            kept[block.b : block.b + block.size] = owners[start + block.a : start + block.a + block.size]
     return [*owners[:start], *kept, *owners[len(owners) - end :]] if end else [*owners[:start], *kept]
 
 

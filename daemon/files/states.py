@@ -128,7 +128,9 @@ class _Group:
     @property
     def _is_mere_doubt(self) -> bool:
         """Whether nothing of it is known but that something may have made it."""
-        return all(one.operation in DOUBTS and one.whole is None and not one.deleted for one in self.records)
+        return all(
+            record.operation in DOUBTS and record.whole is None and not record.deleted for record in self.records
+        )
 
     def _becomes_known(self, revision: Revision, before: _Group | None) -> bool:
         """Whether what `revision` shows can be this state, of which no whole content is known yet."""

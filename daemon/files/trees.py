@@ -72,14 +72,14 @@ def differing(
     """
     stack = [(base, old, new)]
     while stack:
-        folder, one, other = stack.pop()
-        if one == other:
+        folder, old_tree, new_tree = stack.pop()
+        if old_tree == new_tree:
             continue
-        before = objects.tree(one) if one else {}
-        after = objects.tree(other) if other else {}
+        before = objects.tree(old_tree) if old_tree else {}
+        after = objects.tree(new_tree) if new_tree else {}
         if after is None:
             if wanted.may_hold(folder):
-                yield folder, None, (UNKNOWN, other)
+                yield folder, None, (UNKNOWN, new_tree)
             continue
         before = before or {}
         for name in sorted({*before, *after}):

@@ -259,7 +259,7 @@ def _clean_record(data: Json) -> Json:
         redacted["url"] = url
     attachments = records.table(data.get("state")).get("attachments")
     if isinstance(attachments, list):
-        redacted["state"]["attachments"] = [_attachment(one) for one in attachments]
+        redacted["state"]["attachments"] = [_attachment(attachment) for attachment in attachments]
     return redacted
 
 

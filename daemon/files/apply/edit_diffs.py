@@ -149,7 +149,7 @@ class _NumberedHunk:
     def reaches_end(self) -> bool:
         """Whether the file must end behind it."""
         pairs = zip(reversed(self.old), reversed(self.new), strict=False)
-        same = next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(self.old), len(self.new)))
+        same = next((n for n, (old, new) in enumerate(pairs) if old != new), min(len(self.old), len(self.new)))
         return self.old_marked or self.new_marked or same < _LEAST_CONTEXT
 
 

@@ -58,7 +58,7 @@ class Loader:
                 waiting += self._origins(requested)
         checks = self._session_diff_checks()
         edits = Reverts(self._archive).applied(ordered(self._events.values()))
-        weighed = (one for edit in edits for one in self._weighed(edit, checks))
+        weighed = (event for edit in edits for event in self._weighed(edit, checks))
         return sorted(map(self._timed, weighed), key=_order)
 
     @property

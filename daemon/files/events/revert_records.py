@@ -68,9 +68,9 @@ def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Re
         times = [edit.time for edit in edits if edit.message_id and is_from(edit.message_id, mark["message_id"])]
         time = mark["time"] if mark in inexact else max([mark["time"], *times])
         is_exact = abs(extra.get("diff_time", 0) - time) <= _AT_ONE_STROKE_MS
-        after = time if is_exact else max((one for one in times if one <= time), default=time)
+        after = time if is_exact else max((moment for moment in times if moment <= time), default=time)
         revert = replace(_revert(mark), after=after, time=time)
-        is_over = is_here and not any(_is_same(one, revert) for one in now)
+        is_over = is_here and not any(_is_same(moment, revert) for moment in now)
         reverts_so_far.append(_ended(archive, session, mark, revert) if is_over or "ended" in mark else revert)
     if session is not None and is_here:
         reverts_so_far += _removed(archive, session, edits, reverts_so_far)
@@ -162,19 +162,19 @@ def _explains(revert: Revert, message_id: str, created: int) -> bool:
 def _run(
     archive: Archive, session: Session, edits: list[FileEdit], run: list[str], part: str, *, before: int | None
 ) -> Revert:
-    states = [archive.state(one) or {} for one in run]
+    states = [archive.state(state) or {} for state in run]
     ends = [edit.time for edit in edits if edit.message_id in run]
-    after = max([*(one.get("created", 0) for one in states), *ends])
-    noticed = min(one.get("deleted") or session.updated for one in states)
+    after = max([*(state.get("created", 0) for state in states), *ends])
+    noticed = min(state.get("deleted") or session.updated for state in states)
     return Revert(run[0], part, after, max(after + 1, noticed if before is None else before - 1), is_told=False)
 
 
 def is_from(message_id: str, first: str) -> bool:
     """Whether a message of the same session is `first` or came after it, by their ids' clock, which wraps."""
-    one, other = _ID.match(message_id), _ID.match(first)
-    if one is None or other is None:
+    id_match, first_match = _ID.match(message_id), _ID.match(first)
+    if id_match is None or first_match is None:
         return message_id >= first
-    return message_id == first or 0 < (int(one[1], 16) - int(other[1], 16)) % _SPAN < _SPAN // 2
+    return message_id == first or 0 < (int(id_match[1], 16) - int(first_match[1], 16)) % _SPAN < _SPAN // 2
 
 
 # -- the session_diff file ---------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class Launches:
         return [
             _told(track)
             for track in self._tracks.called(name)
-            if track is not script and track.exists and any(trees.is_beneath(track.path, one) for one in places)
+            if track is not script and track.exists and any(trees.is_beneath(track.path, place) for place in places)
         ]
 
     def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> scripts.Program | None:

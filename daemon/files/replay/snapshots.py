@@ -91,7 +91,7 @@ class Snapshots:
     def denies(self, path: str, content: Content | None) -> bool:
         """Whether the newest tree that covered a path shows something else there; False without one."""
         places = [root for root in self._tracks.roots.values() if trees.is_beneath(path, root.path)]
-        root = max(places, key=lambda one: len(one.path), default=None)
+        root = max(places, key=lambda place: len(place.path), default=None)
         covered = None if root is None else root.before(path)
         if root is None or covered is None:
             return False

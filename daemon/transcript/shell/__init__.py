@@ -49,7 +49,7 @@ def edits(made: Call, version: str) -> list[FileEdit]:
         ran = runs.may_run(command) and base.startswith("/")
         runs_there = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
         return [*unclear(made, version, _speakable(named, command, redacted), note), *runs_there]
-    scoped = [in_scope(one, base) if one.launch else one for one in _bounded(effects, base)]
+    scoped = [in_scope(effect, base) if effect.launch else effect for effect in _bounded(effects, base)]
     return list(_as_edits(made, version, scoped, (command, redacted), note))
 
 

@@ -44,8 +44,8 @@ def decides(assignment: str) -> bool:
 def mislead(runner: Execution, verb: str, item: Simple) -> None:
     """Where a variable is set that decides which folder ``cd`` goes to, what comes may be in any."""
     named = [*item.assigned, *(item.words if verb in _SETTERS or verb == "export" else ())]
-    moves = any(_LEADING.match(one) for one in named)
-    if moves or (verb in _MOVING and any(decides(one) for one in item.assigned)):
+    moves = any(_LEADING.match(assignment) for assignment in named)
+    if moves or (verb in _MOVING and any(decides(assignment) for assignment in item.assigned)):
         runner.unclear(runner.state.place.folders)
         runner.state.doubt = True
 
@@ -119,7 +119,7 @@ def _change_folder(runner: Execution, verb: str, arguments: list[Field], *, ok: 
 
 
 def _set(runner: Execution, arguments: list[Field], *, ok: bool) -> None:
-    names = [one.text for one in arguments if one.exact]
+    names = [field.text for field in arguments if field.exact]
     if len(names) != len(arguments):
         runner.state.doubt, runner.state.given = True, {}
         return

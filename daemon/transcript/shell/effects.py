@@ -66,7 +66,7 @@ def _raced(ran: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
 
 
 def _meets(path: str, paths: Iterable[str]) -> bool:
-    return any(overlap(path, one) for one in paths)
+    return any(overlap(path, other) for other in paths)
 
 
 class Runner(Execution):
@@ -187,9 +187,9 @@ class Runner(Execution):
         """Whether it can only have led to another exit status than the recorded one, so that it did not run."""
         if isinstance(item, Block) and not item.is_subshell and not item.redirects and item.body.items:
             harmless = all(
-                isinstance(one, Simple) and one.words[:1] == ("echo",) and not one.inner and not aside
-                and all(r.operator == ">&" for r in one.redirects)
-                for one, aside in item.body.items[:-1]
+                isinstance(statement, Simple) and statement.words[:1] == ("echo",) and not statement.inner and not aside
+                and all(r.operator == ">&" for r in statement.redirects)
+                for statement, aside in item.body.items[:-1]
             )  # fmt: skip
             return harmless and self._ends(item.body.items[-1][0], setting)
         if not isinstance(item, Simple) or item.redirects or item.assigned or setting.inner or not self.exit_is_zero:

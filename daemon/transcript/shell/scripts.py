@@ -77,9 +77,9 @@ def _resolved(program: Program) -> Program:
     name, options = (words[0], words[1:]) if words else ("", [])
     is_python = PYTHON.fullmatch(name) is not None
     dialect = known_programs.PYTHON_DIALECT if is_python else known_programs.DIALECTS.get(name)
-    if dialect is None or not all(dialect.plain.fullmatch(one) for one in options):
+    if dialect is None or not all(dialect.plain.fullmatch(option) for option in options):
         return replace(program, launch=replace(launch, language=""))
-    strict = not is_python and any(one[0] == "-" and "e" in one for one in options)
+    strict = not is_python and any(option[0] == "-" and "e" in option for option in options)
     return replace(program, launch=replace(launch, language=dialect.language, strict=strict))
 
 
@@ -131,10 +131,10 @@ def _lines(program: Program, lines: list[tuple[str, str]]) -> list[Effect] | Non
     effects: list[Effect] = []
     for folder, line in lines:
         launch = replace(program.launch, language="sh", status=0, arguments=(), strict=False)
-        one = _shell(Program(line, launch, folder))
-        if one is None:
+        line_effects = _shell(Program(line, launch, folder))
+        if line_effects is None:
             return None
-        effects += one
+        effects += line_effects
     return effects
 
 

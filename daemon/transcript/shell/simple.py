@@ -28,21 +28,23 @@ def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bo
     verb, arguments = _verb(fields)
     flow = redirected(runner, item.redirects)
     leaves = verb not in _LEAVING and not _LEAVING.isdisjoint(
-        one.text for one in fields[: len(fields) - len(arguments)]
+        word.text for word in fields[: len(fields) - len(arguments)]
     )
     if "coproc" in item.words:
         status = Status.MAYBE
     ok = status == 2 or (status == 1 and _is_seen(runner, verb, item, hidden=setting.hidden or flow.hides))
     is_sure = (
-        ok and item.sound and all(builtins.ASSIGNMENT.match(one) and not builtins.decides(one) for one in item.assigned)
+        ok
+        and item.sound
+        and all(builtins.ASSIGNMENT.match(word) and not builtins.decides(word) for word in item.assigned)
     )
     if not item.sound:
         runner.state.doubt = True
-    if item.redirects and any(_OWN_DESCRIPTOR.fullmatch(one) for one in item.words):
+    if item.redirects and any(_OWN_DESCRIPTOR.fullmatch(word) for word in item.words):
         is_sure = False  # the shell gives the file a number, and the output may not go there
     stdin = flow.stdin if flow.has_stdin else setting.stdin
     hides = setting.hidden or flow.hides
-    is_plain = item.sound and not any(builtins.decides(one) for one in item.assigned)
+    is_plain = item.sound and not any(builtins.decides(word) for word in item.assigned)
     program = _launch(runner, fields, launched.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         builtins.assign(runner, item, sure=status > 0)
@@ -134,7 +136,7 @@ def _fields(runner: Execution, item: Simple) -> list[Field]:
     for raw in item.words:
         fields = words.fields(raw, scope)
         expanded += fields
-        if any(not one.exact for one in fields) and ("((" in raw or "=" in raw):
+        if any(not field.exact for field in fields) and ("((" in raw or "=" in raw):
             runner.state.variables.clear()  # an expansion that may set variables
     return expanded
 
@@ -184,12 +186,12 @@ def printed(runner: Execution, item: Statement, setting: Setting) -> str | None:
 
 def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
     """The standard output of a command, where its words alone tell it."""
-    if any(not one.exact or one.homely for one in arguments):
+    if any(not field.exact or field.homely for field in arguments):
         return None
-    given = [one.text for one in arguments]
+    given = [field.text for field in arguments]
     text: str | None = None
     if verb == "echo":
-        is_ambiguous = runner.state.is_zsh and any("\\" in one or one == "-" for one in given)
+        is_ambiguous = runner.state.is_zsh and any("\\" in field or field == "-" for field in given)
         is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_bashs_own(given))
         text = None if is_ambiguous else builtins.echo(given)
     elif verb == "printf":
@@ -232,9 +234,9 @@ def _own_effects(runner: Execution, verb: str, arguments: list[Field], stdin: st
 
 
 def _tee(runner: Execution, arguments: list[Field], stdin: str | None) -> list[Effect] | None:
-    options = [one.text for one in arguments if one.text.startswith("-")]
-    fields = [one for one in arguments if not one.text.startswith("-")]
-    paths = [runner.state.place.exact(one) for one in fields]
+    options = [field.text for field in arguments if field.text.startswith("-")]
+    fields = [field for field in arguments if not field.text.startswith("-")]
+    paths = [runner.state.place.exact(field) for field in fields]
     if stdin is None or _PRINTING.search(stdin) or None in paths or set(options) - {"-a", "--append"}:
         return None
     known = [path for path in paths if path is not None and not is_system(path)]
@@ -252,7 +254,7 @@ def _written(
     if source is not None and not appends and not arguments[0].text.startswith("-"):
         return None if overlap(source, path) or is_system(source) else Effect(Operation.COPY, source, other=path)
     if verb == "tee":
-        text = stdin if all(one.exact for one in arguments) else None
+        text = stdin if all(field.exact for field in arguments) else None
     else:
         text = _text(runner, verb, arguments, stdin) if verb or arguments else ""
     if text is None or _PRINTING.search(text):
@@ -276,7 +278,7 @@ def _doubts(runner: Execution, verb: str, arguments: list[Field], flow: Streams)
     paths = [path for path, _ in flow.written] + flow.unclear
     name, given = _program(verb, arguments)
     if name == "env" and given:  # an option that may change what is run, or where
-        paths += [*place.folders, *(path for one in given for path in place.around(one) if one.text[:1] != "-")]
+        paths += [*place.folders, *(path for field in given for path in place.around(field) if field.text[:1] != "-")]
     else:
         paths += possible_writes.names(name, given, place)
     if name == "ln":

@@ -101,9 +101,9 @@ def inside(folder: str, path: str) -> str:
     return posixpath.join(folder, posixpath.basename(path))
 
 
-def overlap(one: str, other: str) -> bool:
+def overlap(first: str, second: str) -> bool:
     """Whether one path is the other or lies beneath it."""
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+    return first == second or first.startswith(f"{second}/") or second.startswith(f"{first}/")
 
 
 @dataclass(slots=True)

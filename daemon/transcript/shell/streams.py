@@ -69,7 +69,7 @@ def _duplicate(runner: Execution, redirect: Redirect, streams: Streams) -> None:
         streams.hides = True
         if target and target != "-":
             streams.unclear += [
-                path for one in words.fields(target, runner.state.scope) for path in runner.state.place.around(one)
+                path for field in words.fields(target, runner.state.scope) for path in runner.state.place.around(field)
             ]
             streams.takes_output = True
     elif redirect.descriptor == "2":

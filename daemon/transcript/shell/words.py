@@ -77,9 +77,9 @@ def fields(raw: str, scope: Scope) -> list[Field]:
     """The arguments that one word becomes; none where it expands to nothing."""
     fields_so_far = []
     for alternative in _braced(pieces(raw)):
-        one = _joined(alternative, scope, splits=True)
-        if one is not None:
-            fields_so_far.append(one)
+        joined = _joined(alternative, scope, splits=True)
+        if joined is not None:
+            fields_so_far.append(joined)
     return fields_so_far
 
 

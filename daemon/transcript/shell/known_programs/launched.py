@@ -114,7 +114,7 @@ def _launched(  # noqa: PLR0911 - a table of kinds
     if name in packages.SCRIPTED and (script := packages.script_of(name, program.arguments)):
         return _packaged(program, script, place)
     if name in known_programs.RUNNING or name in known_programs.RUNNING_UNLESS:
-        return _tool(name, [one.text for one in program.arguments])
+        return _tool(name, [field.text for field in program.arguments])
     if "/" not in text and known_programs.SCRIPT_NAME.fullmatch(text) and not program.is_fetched:
         return Launched(other=place.exact(program.field))
     return _other(program)
@@ -122,7 +122,7 @@ def _launched(  # noqa: PLR0911 - a table of kinds
 
 def _other(program: Program) -> Launched | None:
     """Any other program: unknown ones only where a package runner fetched them, or a test runner that updates."""
-    name, texts = program.name, [one.text for one in program.arguments]
+    name, texts = program.name, [field.text for field in program.arguments]
     if name in known_programs.TESTING:
         return Launched() if packages.updates_snapshots(texts) else None
     is_known = name in known_programs.LOOKING or name in READERS or possible_writes.is_formatter(name)
@@ -132,11 +132,11 @@ def _other(program: Program) -> Launched | None:
 
 
 def _python(arguments: list[Field], place: Place, given: Input) -> Launched | None:
-    for at, one in enumerate(arguments):
-        if not one.text.startswith("-") or one.text == "-" or known_programs.PYTHON_TEXT.fullmatch(one.text):
+    for at, field in enumerate(arguments):
+        if not field.text.startswith("-") or field.text == "-" or known_programs.PYTHON_TEXT.fullmatch(field.text):
             break
-        module = known_programs.PYTHON_MODULE.fullmatch(one.text)
-        if module and one.exact:
+        module = known_programs.PYTHON_MODULE.fullmatch(field.text)
+        if module and field.exact:
             rest = arguments[at + 1 :]
             name = Field(module[1]) if module[1] else rest.pop(0) if rest else Field("", exact=False)
             return _module(name, rest, place, given)
@@ -154,9 +154,9 @@ def _module(name: Field, rest: list[Field], place: Place, given: Input) -> Launc
 
 
 def _coverage(rest: list[Field], place: Place, given: Input) -> Launched | None:
-    if [one.text for one in rest[:1]] != ["run"]:
+    if [field.text for field in rest[:1]] != ["run"]:
         return None
-    return _python([one for one in rest[1:] if not one.text.startswith("--")], place, given)
+    return _python([field for field in rest[1:] if not field.text.startswith("--")], place, given)
 
 
 def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
@@ -166,29 +166,29 @@ def _interpreted(  # noqa: PLR0911 - one way out for every kind of argument
     left = arguments[::-1]
     language, strict = dialect.language, False
     while left:
-        one = left.pop()
-        if not one.exact and not one.text.startswith("-"):
+        field = left.pop()
+        if not field.exact and not field.text.startswith("-"):
             return Launched()
-        if one.text in dialect.harmless or (one.text == "-v" and not left):
+        if field.text in dialect.harmless or (field.text == "-v" and not left):
             return None
-        brought = dialect.text.fullmatch(one.text)
+        brought = dialect.text.fullmatch(field.text)
         if brought:
-            inline = Field(brought[1], one.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
+            inline = Field(brought[1], field.exact) if brought[1] else next(iter(left[-1:]), Field("", exact=False))
             return Launched(inline.text if inline.exact else None, None, language, ("-c",))
-        if one.text in ("-", "-s"):
+        if field.text in ("-", "-s"):
             break
-        if one.text in dialect.values:
-            if one.text == "-jar":
+        if field.text in dialect.values:
+            if field.text == "-jar":
                 return Launched()
             language = ""
             left = left[:-1]
-        elif one.text == "--" and left:
+        elif field.text == "--" and left:
             return Launched(other=place.exact(left[-1]))
-        elif not one.text.startswith(("-", "+")):
-            return Launched(None, place.exact(one), language, _texts([one, *left[::-1]]), strict)
+        elif not field.text.startswith(("-", "+")):
+            return Launched(None, place.exact(field), language, _texts([field, *left[::-1]]), strict)
         else:
-            language = language if dialect.plain.fullmatch(one.text) else ""
-            strict = one.text[0] == "-" if "e" in one.text else strict
+            language = language if dialect.plain.fullmatch(field.text) else ""
+            strict = field.text[0] == "-" if "e" in field.text else strict
     source = given.source if given.text is None else None
     return Launched(given.text, source, language, (None, *_texts(left[::-1])), strict, is_piped=True)
 
@@ -207,7 +207,7 @@ def is_read_through(arguments: list[Field]) -> bool:
 
 
 def _make(program: Program, place: Place, _: Input) -> Launched | None:
-    texts = [one.text for one in program.arguments]
+    texts = [field.text for field in program.arguments]
     if set(texts) & words("-n --dry-run --just-print -q --question --version -v --help -h -p"):
         return None
     if not makefile.is_plainly_called(texts):
@@ -217,7 +217,7 @@ def _make(program: Program, place: Place, _: Input) -> Launched | None:
 
 
 def _just(program: Program, place: Place, _: Input) -> Launched | None:
-    texts = [one.text for one in program.arguments]
+    texts = [field.text for field in program.arguments]
     if set(texts) & words("-l --list --summary --show -n --dry-run --version --help -h --evaluate"):
         return None
     return Launched(other=_file_of(program.arguments, place, "-d", "-f", "justfile"))
@@ -225,7 +225,7 @@ def _just(program: Program, place: Place, _: Input) -> Launched | None:
 
 def _file_of(arguments: tuple[Field, ...], place: Place, folder: str, file: str, usual: str) -> str | None:
     """The file that a build tool reads."""
-    pairs = {one.text: arguments[at + 1] for at, one in enumerate(arguments[:-1])}
+    pairs = {field.text: arguments[at + 1] for at, field in enumerate(arguments[:-1])}
     name = pairs.get(file, Field(usual))
     inside = pairs.get(folder)
     if inside is None:
@@ -236,9 +236,9 @@ def _file_of(arguments: tuple[Field, ...], place: Place, folder: str, file: str,
 def _deno(program: Program, place: Place, given: Input) -> Launched | None:
     """``deno run FILE``, ``deno eval TEXT``, ``deno FILE``, and the same of bun."""
     arguments = list(program.arguments)
-    plain = [at for at, one in enumerate(arguments) if not one.text.startswith("-")]
+    plain = [at for at, field in enumerate(arguments) if not field.text.startswith("-")]
     if not plain:
-        texts = {one.text for one in arguments}
+        texts = {field.text for field in arguments}
         return (
             None
             if texts & words("--version -v -V --help -h")
@@ -249,7 +249,7 @@ def _deno(program: Program, place: Place, given: Input) -> Launched | None:
     if command == "run":
         return _interpreted(known_programs.SCRIPTED, [*arguments[: plain[0]], *rest], place, given)
     if command == "eval":
-        text = next((one for one in rest if not one.text.startswith("-")), Field("", exact=False))
+        text = next((field for field in rest if not field.text.startswith("-")), Field("", exact=False))
         return Launched(content=text.text if text.exact else None)
     if command in known_programs.RUNNING["deno"]:
         return Launched()
@@ -257,9 +257,9 @@ def _deno(program: Program, place: Place, given: Input) -> Launched | None:
 
 
 def _bun(program: Program, place: Place, given: Input) -> Launched | None:
-    operands = [one for one in program.arguments if not one.text.startswith("-")]
-    names = [one for one in operands if one.text != "run"]
-    is_text = any(known_programs.SCRIPTED.text.fullmatch(one.text) for one in program.arguments)
+    operands = [field for field in program.arguments if not field.text.startswith("-")]
+    names = [field for field in operands if field.text != "run"]
+    is_text = any(known_programs.SCRIPTED.text.fullmatch(field.text) for field in program.arguments)
     if is_text or (names and ("/" in names[0].text or known_programs.SCRIPT_NAME.fullmatch(names[0].text))):
         return _deno(program, place, given)
     if operands[:1] == [Field("test")]:
@@ -284,25 +284,25 @@ def _packaged(program: Program, script: tuple[str, Field], place: Place) -> Laun
 
 def _texts(fields: Iterable[Field]) -> tuple[str | None, ...]:
     """Arguments as a program gets them; None for one that is not certain."""
-    return tuple(one.text if one.exact and not one.homely else None for one in fields)
+    return tuple(field.text if field.exact and not field.homely else None for field in fields)
 
 
 def _source(program: Program, place: Place, _: Input) -> Launched | None:
-    one = program.arguments[0] if program.arguments else None
-    if one is None or _SOURCED.fullmatch(one.text):
+    field = program.arguments[0] if program.arguments else None
+    if field is None or _SOURCED.fullmatch(field.text):
         return None
     arguments = (None, *_texts(program.arguments[1:])) if len(program.arguments) > 1 else (None,)
-    return Launched(other=place.exact(one), language="source", arguments=arguments)
+    return Launched(other=place.exact(field), language="source", arguments=arguments)
 
 
 def _each(program: Program, _: Place, __: Input) -> Launched | None:
     """``xargs``, ``parallel`` and ``find -exec``: an interpreter or script among their words is run."""
-    for before, one in zip((Field(""), *program.arguments), program.arguments, strict=False):
+    for before, field in zip((Field(""), *program.arguments), program.arguments, strict=False):
         if program.name == "find" and not before.text.startswith(("-exec", "-ok")):
             continue
-        name = one.text.rpartition("/")[2]
+        name = field.text.rpartition("/")[2]
         is_known = PYTHON.fullmatch(name) or name in known_programs.DIALECTS or name in _STARTERS
-        if one.exact and (is_known or one.text.startswith(("./", "../"))):
+        if field.exact and (is_known or field.text.startswith(("./", "../"))):
             return Launched()
     return None
 

@@ -31,16 +31,16 @@ class _NotPlain(Exception):  # noqa: N818 - the answer "no", never an error that
 
 def is_plainly_called(texts: Sequence[str]) -> bool:
     """Whether the words behind ``make`` surely tell which makefile it reads, and in which folder."""
-    left = [one for one in texts[::-1] if one not in _QUIET and not _JOBS.fullmatch(one)]
+    left = [word for word in texts[::-1] if word not in _QUIET and not _JOBS.fullmatch(word)]
     seen: set[str] = set()
     while left:
-        one = left.pop()
-        if one in ("-C", "-f"):
-            if one in seen or not left:
+        word = left.pop()
+        if word in ("-C", "-f"):
+            if word in seen or not left:
                 return False
-            seen.add(one)
+            seen.add(word)
             left.pop()
-        elif one.startswith("-"):
+        elif word.startswith("-"):
             return False
     return True
 
@@ -71,20 +71,20 @@ def _called(arguments: Sequence[str | None], folder: str) -> tuple[list[str], di
     goals, given = [], {}
     left = list(arguments[:0:-1])
     while left:
-        one = left.pop()
-        if one is None:
+        word = left.pop()
+        if word is None:
             raise _NotPlain
-        variable = _VARIABLE.fullmatch(one)
-        if one in ("-C", "-f"):
+        variable = _VARIABLE.fullmatch(word)
+        if word in ("-C", "-f"):
             value = left.pop() if left else None
             if value is None:
                 raise _NotPlain
-            folder = posixpath.normpath(posixpath.join(folder, value)) if one == "-C" else folder
-        elif variable and "$" not in one:
+            folder = posixpath.normpath(posixpath.join(folder, value)) if word == "-C" else folder
+        elif variable and "$" not in word:
             given[variable[1]] = variable[3]
-        elif not one.startswith("-") and "=" not in one:
-            goals.append(one)
-        elif one not in _QUIET and not _JOBS.fullmatch(one):
+        elif not word.startswith("-") and "=" not in word:
+            goals.append(word)
+        elif word not in _QUIET and not _JOBS.fullmatch(word):
             raise _NotPlain
     return goals, given, folder
 
@@ -127,7 +127,7 @@ def _set(made: _Makefile, variable: re.Match[str], given: dict[str, str]) -> Non
 
 def _rule(made: _Makefile, left: str, right: str) -> list[str]:
     targets, needs = left.split(), right.replace("|", " ").split()
-    if any("$" in one for one in [*targets, *needs]) or set(targets) & {
+    if any("$" in name for name in [*targets, *needs]) or set(targets) & {
         ".ONESHELL",
         ".DEFAULT",
         ".SUFFIXES",

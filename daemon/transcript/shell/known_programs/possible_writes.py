@@ -283,7 +283,10 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
         return []
     command, rest = fields[at].text, fields[at + 1 :]
     texts = [field.text for field in rest]
-    if any(before.text == "-c" and not _GIT_SETTING.match(one.text) for before, one in itertools.pairwise(fields[:at])):
+    if any(
+        before.text == "-c" and not _GIT_SETTING.match(setting.text)
+        for before, setting in itertools.pairwise(fields[:at])
+    ):
         return None
     if command not in _GIT_WRITING:
         return _git_outputs(command, rest) if command in _GIT_LOOKING else None
@@ -297,7 +300,9 @@ def _git(fields: list[Field]) -> list[Field] | None:  # noqa: PLR0911 - one way 
 
 
 def _git_outputs(command: str, rest: list[Field]) -> list[Field]:
-    return _outputs("git", rest if command in _GIT_OUTPUT else [one for one in rest if one.text not in ("-o", "-O")])
+    return _outputs(
+        "git", rest if command in _GIT_OUTPUT else [field for field in rest if field.text not in ("-o", "-O")]
+    )
 
 
 def _is_harmless(command: str, texts: list[str]) -> bool:

@@ -164,25 +164,25 @@ class _Reader:
 
     def _arguments_at(self, node: ast.Call, places: Iterable[int]) -> Iterator[Strings]:
         for at in places:
-            is_plain = len(node.args) > at and not any(isinstance(one, ast.Starred) for one in node.args)
+            is_plain = len(node.args) > at and not any(isinstance(argument, ast.Starred) for argument in node.args)
             yield self._values.of(node.args[at]) if is_plain else None
         if places and any(
-            one.arg is None or one.arg in ("opener", "dir_fd", "src_dir_fd", "dst_dir_fd", "copy_function")
-            for one in node.keywords
+            argument.arg is None or argument.arg in ("opener", "dir_fd", "src_dir_fd", "dst_dir_fd", "copy_function")
+            for argument in node.keywords
         ):
             raise NotUnderstood
 
     def _opens_for_writing(self, node: ast.Call, place: int) -> bool:
         """Whether the mode may be another than reading."""
-        if any(isinstance(one, ast.Starred) for one in node.args) or any(
-            one.arg is None or one.arg == "opener" for one in node.keywords
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+            argument.arg is None or argument.arg == "opener" for argument in node.keywords
         ):
             raise NotUnderstood
-        modes = [one.value for one in node.keywords if one.arg == "mode"] or node.args[place : place + 1]
+        modes = [argument.value for argument in node.keywords if argument.arg == "mode"] or node.args[place : place + 1]
         if not modes:
             return False
         values = self._values.of(modes[0])
-        return values is None or any(set(one) & set("wax+") for one in values)
+        return values is None or any(set(argument) & set("wax+") for argument in values)
 
     def _absolute(self, values: Strings) -> Iterator[str]:
         if values is None:

@@ -85,10 +85,10 @@ class Values:
             return _each(joins, self.of(node.left, depth + 1), self.of(node.right, depth + 1))
         if isinstance(node, ast.JoinedStr):
             whole: Strings = frozenset({""})
-            for one in node.values:
-                is_bare = isinstance(one, ast.FormattedValue) and one.conversion == -1 and one.format_spec is None
-                piece = one.value if isinstance(one, ast.FormattedValue) and is_bare else one
-                inner = None if isinstance(one, ast.FormattedValue) and not is_bare else self.of(piece, depth + 1)
+            for value in node.values:
+                is_bare = isinstance(value, ast.FormattedValue) and value.conversion == -1 and value.format_spec is None
+                piece = value.value if isinstance(value, ast.FormattedValue) and is_bare else value
+                inner = None if isinstance(value, ast.FormattedValue) and not is_bare else self.of(piece, depth + 1)
                 whole = _each(str.__add__, whole, inner)
             return whole
         if isinstance(node, ast.IfExp):
@@ -99,14 +99,14 @@ class Values:
 
     def _result(self, node: ast.Call, depth: int) -> Strings:
         dotted = self.dotted(node.func)
-        args = [] if node.keywords else [self.of(one, depth + 1) for one in node.args]
+        args = [] if node.keywords else [self.of(value, depth + 1) for value in node.args]
         if node.keywords:
             return None
         if dotted in _PATHS or (dotted == "os.path.join" and args):
             joins = _path if dotted in _PATHS else posixpath.join
             whole: Strings = frozenset({""})
-            for one in args or [frozenset({"."})]:
-                whole = _each(joins, whole, one)
+            for value in args or [frozenset({"."})]:
+                whole = _each(joins, whole, value)
             return whole
         if dotted in ("os.getcwd", "pathlib.Path.cwd"):
             return frozenset({self._folder})
@@ -123,39 +123,41 @@ class Values:
             return None if self._path is None else frozenset({self._path})
         if name not in self._known:
             self._known[name] = None  # what depends on itself is not known
-            possible = [self.of(one, depth + 1) for one in self._names.get(name, ())]
-            possible += [self._elements(one, depth + 1) for one in self._items.get(name, ())]
+            possible = [self.of(expression, depth + 1) for expression in self._names.get(name, ())]
+            possible += [self._elements(expression, depth + 1) for expression in self._items.get(name, ())]
             self._known[name] = _union(possible) if possible else None
         return self._known[name]
 
     def _elements(self, node: ast.expr, depth: int) -> Strings:
         """What the elements of a list that is walked through may be."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
-            return _union([self.of(one, depth) for one in node.elts])
+            return _union([self.of(element, depth) for element in node.elts])
         if isinstance(node, ast.Name) and not self._items.get(node.id) and depth < _DEEPEST:
             bound = self._names.get(node.id, [])
             is_walked = all(
-                id(one) in self._walked
-                for one in self._nodes
-                if isinstance(one, ast.Name) and one.id == node.id and isinstance(one.ctx, ast.Load)
+                id(element) in self._walked
+                for element in self._nodes
+                if isinstance(element, ast.Name) and element.id == node.id and isinstance(element.ctx, ast.Load)
             )
-            if bound and all(isinstance(one, ast.Tuple) or (is_walked and isinstance(one, ast.List)) for one in bound):
-                return _union([self._elements(one, depth + 1) for one in bound if one is not None])
+            if bound and all(
+                isinstance(element, ast.Tuple) or (is_walked and isinstance(element, ast.List)) for element in bound
+            ):
+                return _union([self._elements(element, depth + 1) for element in bound if element is not None])
         return None
 
     def _bind(self, node: ast.AST) -> None:  # noqa: C901, PLR0912 - every way a name is bound
         if isinstance(node, ast.Import):
-            for one in node.names:
-                if one.name not in MODULES:
+            for alias in node.names:
+                if alias.name not in MODULES:
                     raise NotUnderstood
-                top = one.name.partition(".")[0]
-                self._import(one.asname or top, one.name if one.asname else top)
+                top = alias.name.partition(".")[0]
+                self._import(alias.asname or top, alias.name if alias.asname else top)
         elif isinstance(node, ast.ImportFrom):
             if node.level or node.module not in MODULES:
                 raise NotUnderstood
-            for one in node.names:
-                self._import(one.asname or one.name, f"{node.module}.{one.name}")
-                self.taken_from_modules.append(f"{node.module}.{one.name}")
+            for alias in node.names:
+                self._import(alias.asname or alias.name, f"{node.module}.{alias.name}")
+                self.taken_from_modules.append(f"{node.module}.{alias.name}")
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._assign(target, node.value if len(node.targets) == 1 else _unchanging(node.value))
@@ -189,8 +191,8 @@ class Values:
             inner = (
                 value.elts if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts) else ()
             )
-            for at, one in enumerate(target.elts):
-                self._assign(one, inner[at] if inner else None)
+            for at, element in enumerate(target.elts):
+                self._assign(element, inner[at] if inner else None)
         elif isinstance(target, ast.Starred):
             self._assign(target.value, None)
 
@@ -213,17 +215,17 @@ def _unchanging(value: ast.expr) -> ast.expr | None:
     return None if isinstance(value, ast.List) else value
 
 
-def _path(one: str, other: str) -> str:
+def _path(first: str, second: str) -> str:
     """As pathlib joins and writes them."""
-    return str(PurePosixPath(one, other))
+    return str(PurePosixPath(first, second))
 
 
-def _parent(one: str, _: str) -> str:
-    return str(PurePosixPath(one).parent)
+def _parent(path: str, _: str) -> str:
+    return str(PurePosixPath(path).parent)
 
 
-def _dirname(one: str, _: str) -> str:
-    return posixpath.dirname(one)
+def _dirname(path: str, _: str) -> str:
+    return posixpath.dirname(path)
 
 
 def _each(joined: Callable[[str, str], str], one: Strings, other: Strings) -> Strings:
