@@ -1,4 +1,4 @@
-"""What is known of a file of which not everything is known: runs of lines, with or without their place.
+"""What is known of a file that is known only in part: runs of lines, with or without their place.
 
 A read of some lines gives a run with a place. An edit whose old text stands in a run changes it and moves the runs
 behind it; any other edit leaves only what it wrote, without a place, since where the runs are now is not known.
@@ -44,7 +44,7 @@ class Fragments:
     is_stale: bool = False
 
     def seen(self, first: int, lines: tuple[str, ...]) -> Fragments:
-        """With these lines seen in place; a run that says otherwise is older, and is dropped."""
+        """With these lines seen in place; an older run that contradicts them is dropped."""
         new = Run(first, lines)
         kept = []
         for run in self.runs:
@@ -88,7 +88,7 @@ class Fragments:
         return Fragments(tuple(runs), self.is_all and bool(replaced))
 
     def added(self, text: str) -> Fragments:
-        """With `text` behind the last line. Where no newline is known to end that, it may go on in what was added."""
+        """With `text` after the last line. If no newline is known to end that line, it may continue in `text`."""
         if not text:
             return self
         if not self.has_gaps and self.newline is not None:

@@ -71,7 +71,7 @@ class Revision:
     """The path after one event, or as an observation showed it.
 
     `whole` is the content, proven or only the best known (`grade` says which). `evidence` says what proves it, or what
-    it was built from; `kinds` are the kinds of evidence (grade.CALL, ...). `note` says what is not certain.
+    it was built from; `kinds` are the kinds of evidence (CALL, ...). `note` says what is not certain.
     `outside_change`: the record shows content that no recorded event made. `fragments` are the lines known of a partial
     one; `moved_from` is where the file was before, of a deletion `moved_to` where it went; `existed` whether there was
     a file before, where the call's record says so. `is_fleeting`: certain at its own time only, since something whose
@@ -113,7 +113,7 @@ class Revision:
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether it only shows what something else than a recorded call had made of the file."""
+        """Whether it only shows a change that no recorded call made."""
         return self.was_changed_outside and self.operation in OBSERVATIONS
 
     @property
@@ -139,7 +139,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A revision that made the path other than it was: the state before it, and what had put that in doubt since.
+    """A revision that changed the path, the state before it, and the doubts since that state.
 
     `is_set_back`: the state before it was of a turn that was removed, and this is again the one before that turn.
     """
@@ -193,10 +193,9 @@ class FileHistory:
 
     @property
     def changes(self) -> list[Change]:
-        """What made the path other than it was, oldest first.
+        """What changed the path, oldest first.
 
-        That something may have changed it is no change, and neither is an observation that shows it for the first
-        time or as it was.
+        A mere doubt is no change; neither is an observation that shows the file for the first time or unchanged.
         """
         changes: list[Change] = []
         earlier: Revision | None = None
@@ -221,7 +220,7 @@ class FileHistory:
     def last_state(self) -> Revision | None:
         """The newest state in which the file existed.
 
-        That a revert may have come between changes nothing of that: it would have been the deletion itself.
+        A possible revert in between does not matter: it would have been the deletion itself.
         """
         return next((r for r in reversed(self.revisions) if not r.deleted and r.note != REVERTED), None)
 
@@ -289,7 +288,7 @@ def is_set_back(revision: Revision, before: Revision | None, earlier: Revision |
 
 
 def _is_change(revision: Revision, before: Revision | None) -> bool:
-    """Whether the path is other after `revision` than after `before`, as far as that is known."""
+    """Whether the path differs between `before` and `revision`, as far as that is known."""
     if revision.operation not in OBSERVATIONS or revision.tool == "revert" or revision.appeared:
         return True
     if before is None:

@@ -1,4 +1,4 @@
-"""Snapshot trees as observations: which paths a new tree says something about, and what.
+"""Snapshot trees as observations: which paths a new tree shows something about, and what.
 
 A tree is compared with the one before it that covered the same folder, subtree by subtree, so that a snapshot costs as
 much as has changed. Beside what differs, only paths with an event since that tree are looked at.
@@ -15,7 +15,7 @@ Entry: TypeAlias = tuple[int, str]
 """Mode and git id of one name in a tree."""
 
 FOLDER_MODE, LINK_MODE, MODULE_MODE, UNKNOWN = 0o040000, 0o120000, 0o160000, 0
-"""UNKNOWN stands where a tree on the way is not archived, so that what is there cannot be told."""
+"""UNKNOWN stands where a tree on the way is not archived, so that what is there is not known."""
 
 
 class Objects(Protocol):

@@ -51,7 +51,7 @@ def replayed(root: str, files: dict[str, str], edits: Iterable[FileEdit]) -> Dou
     events = [event(1, Operation.FOLDER, f"{root}/{name}") for name in FOLDERS]
     events += [write(1, f"{root}/{name}", content) for name, content in files.items()]
     events += [replace(edit, time=START + 5000, started=START + 4000, number=at) for at, edit in enumerate(edits)]
-    told.take(ordered(events))
+    told.replay(ordered(events))
     return told
 
 

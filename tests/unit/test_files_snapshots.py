@@ -316,7 +316,7 @@ def test_a_move_between_trees_is_confirmed_at_both_ends() -> None:
 def test_only_wanted_paths_are_compared() -> None:
     story = Story().tree(1, {"a": b"1", "s/b": b"1", "t/c": b"1"}).tree(2, {"a": b"2", "s/b": b"2", "t/c": b"2"})
     made = World(story.objects, Wanted(("/w/s",)))
-    made.take(story.edits)
+    made.replay(story.edits)
     assert made.paths() == ["/w/s/b"]
     assert [told(revision) for revision in made.history("/w/s/b").revisions] == [("proven", b"1"), ("proven", b"2")]
 
@@ -361,7 +361,7 @@ def test_what_the_last_tree_lacks_is_told_from_what_no_tree_covers() -> None:
     tracks = Tracks()
     snapshots = Snapshots(tracks, objects, Wanted(), {})
     tracks.number = 1
-    snapshots.take(snapshot(1, objects.put({"a": b"1"}, "one"), "/w"))
+    snapshots.observe_tree(snapshot(1, objects.put({"a": b"1"}, "one"), "/w"))
     assert [snapshots.lacks(path, 0) for path in (A, B, "/o/b")] == [False, True, False]
 
 

@@ -1,8 +1,8 @@
 """All recorded events that the histories of some paths depend on, oldest first, each once.
 
-Beside a path's own events these are those of the folders above it, and, wherever a move or a copy brought something
-along, all of the same for the place it came from. Copies that a fork made of its parent's calls are left out; states
-after a turn get the time when the turn ended; what a revert did joins as events of its own.
+A path's history depends on its own events, on those of the folders above it, and, if a move or a copy brought something
+there, on the same events of the place it came from. Copies that a fork made of its parent's calls are left out; states
+after a turn get the time when the turn ended; what reverts did is added as events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LAST: _Key = (1 << 62, "", 0)
 
 
 class Loader:
-    """Reads events out of an archive; one per question, since it remembers what it has read."""
+    """Reads events out of an archive; make one per replay, since it remembers what it has read."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -43,7 +43,7 @@ class Loader:
         self._ends: dict[str, int] = {}
 
     def events(self, prefixes: Iterable[str]) -> list[FileEdit]:
-        """The events for all paths at or beneath `prefixes`; `prefixes_read` says beneath which all were read."""
+        """The events for all paths at or beneath `prefixes`; `prefixes_read` then says which prefixes were read."""
         waiting = [(prefix, _LAST) for prefix in prefixes]
         while waiting:
             prefix, before = waiting.pop()
@@ -53,7 +53,7 @@ class Loader:
             self._looked_at.pop(prefix, None)
             self._read_prefix(prefix)
             waiting += [(old, before) for old in self._older_names(prefix)]
-            # Also for what was asked before: an alias may have brought carriers to light that concern it.
+            # Also for earlier prefixes: an alias may have revealed moves that concern them.
             for requested in list(self._requested):
                 waiting += self._origins(requested)
         checks = self._session_diff_checks()
@@ -63,7 +63,7 @@ class Loader:
 
     @property
     def prefixes_read(self) -> tuple[str, ...]:
-        """Beneath these all events were read: what was asked for, and where it came from."""
+        """The prefixes of which all events were read: the requested ones, and where their content came from."""
         return tuple(
             p for p in self._requested if not any(p != other and is_beneath(p, other) for other in self._requested)
         )
@@ -81,9 +81,9 @@ class Loader:
         self._keep(self._archive.files.beneath(prefix))
 
     def _origins(self, prefix: str) -> list[tuple[str, _Key]]:
-        """Where something was brought from to `prefix`, and when; only what came before an event counts for it.
+        """Where moves and copies brought content to `prefix` from, and when; only earlier events of that place matter.
 
-        Answers for what has been read since it was last asked for this prefix.
+        Looks at the moves and copies that were read since the last call for this prefix.
         """
         before, start = self._requested[prefix], self._looked_at.get(prefix, 0)
         self._looked_at[prefix] = len(self._carriers)
@@ -106,9 +106,7 @@ class Loader:
 
     def _keep(self, edits: Iterable[FileEdit]) -> None:
         for edit in edits:
-            self._archive.secrets.learn(
-                edit.session_id
-            )  # what is shown of a file hides what its sessions are known to hold
+            self._archive.secrets.learn(edit.session_id)  # a file's text is redacted with the secrets of its sessions
             renamed = self._renamed(edit) if self._aliases else edit
             key = renamed.time, renamed.part_id, renamed.number, renamed.path
             if key not in self._events and _is_carrier(renamed):
@@ -150,7 +148,7 @@ class Loader:
         return edit
 
     def _latest_end(self, edit: FileEdit) -> int:
-        """When a call without an end cannot have done anything any more: the session went on, or a while passed."""
+        """The latest time of an effect of a call without an end: the session went on, or a while passed."""
         latest = edit.time + _LONGEST_MS
         order = self._archive.message_ids(edit.session_id)
         start = order.index(edit.message_id) + 1 if edit.message_id in order else len(order)
@@ -158,7 +156,7 @@ class Loader:
         return min(latest, following["created"]) if following is not None else latest
 
     def _session_diff_checks(self) -> dict[str, SessionDiffCheck]:
-        """Of each session with a session_diff file what its trees tell of that."""
+        """For each session with a session_diff file, that file compared with its trees."""
         trees: dict[str, list[FileEdit]] = {e.session_id: [] for e in self._events.values() if _is_session_diff(e)}
         for edit in self._events.values():
             if edit.operation is Operation.SNAPSHOT and edit.session_id in trees:
@@ -171,7 +169,7 @@ class Loader:
         return {session_id: check_session_diff(self._archive, session_id, known) for session_id, known in trees.items()}
 
     def _weighed(self, edit: FileEdit, checks: dict[str, SessionDiffCheck]) -> Iterator[FileEdit]:
-        """An edit; of a session_diff file only what a revert that came unseen leaves of it."""
+        """The edit itself; of a session_diff file only what stays certain if a revert was not recorded."""
         check = checks.get(edit.session_id)
         if check is None or not _is_session_diff(edit):
             yield edit
@@ -190,7 +188,7 @@ class Loader:
         return any(self._archive.files.session_extra(session_id).get("reverts", {}).values())
 
     def _turn_end(self, edit: FileEdit) -> int:
-        """When the last step of the answer to a prompt had ended, epoch ms; what came later, its diff does not hold."""
+        """When the last step of the answer to a prompt had ended, epoch ms; its diff shows nothing later."""
         if edit.message_id not in self._ends:
             order = self._archive.message_ids(edit.session_id)
             end = edit.time
@@ -204,7 +202,7 @@ class Loader:
         return self._ends[edit.message_id]
 
     def _session_end(self, session_id: str) -> int:
-        """When the last step of a session had ended, epoch ms; session_diff tells what there was then. 0: not known."""
+        """When the last step of a session had ended, epoch ms, which is what session_diff shows; 0 if not known."""
         if session_id not in self._ends:
             messages = map(self._archive.message, reversed(self._archive.message_ids(session_id)))
             ends = (last_finish(message) for message in messages if message is not None)

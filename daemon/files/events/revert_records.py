@@ -1,6 +1,6 @@
-"""Which reverts a session has had, and when, as far as anything that was recorded tells (formats section 6).
+"""Which reverts a session has had, and when, as far as the records tell (formats section 6).
 
-The journal of 1.18 tells of each one, and when. Elsewhere a pending one stands in the session's record, which is kept
+The journal of 1.18 records each one and its time. Elsewhere a pending one stands in the session's record, which is kept
 even when the next prompt has cleared it there; the others show only by messages, or the last parts of one, being gone.
 Up to 1.15 the session_diff file does not tell whether it is of a turn or of a revert: `check_session_diff` compares it
 with the trees that are left.
@@ -36,10 +36,10 @@ _AT_ONE_STROKE_MS = 2000
 class Revert:
     """Messages from `first` on, of that one the parts from `part` on: reverted between `after` and `time`, epoch ms.
 
-    `tree` is the state before it and `diff` what git then said of the files after it; `undone` when that state was
-    brought back, None while it has not been. `until`: it may have been brought back without a record, up to this time.
-    Without `is_told` it only shows by messages being gone, which a person may also have deleted one by one, and no file
-    with them.
+    `tree` is the state before the revert, `diff` git's diff from there to the files after it. `undone` is when that
+    state was brought back, None if it was not; `until`: it may have been brought back without a record up to this time.
+    Without `is_recorded` only missing messages show it; a person may also have deleted these one by one, which changes
+    no file.
     """
 
     first: str
@@ -50,11 +50,11 @@ class Revert:
     diff: str = ""
     undone: int | None = None
     until: int | None = None
-    is_told: bool = True
+    is_recorded: bool = True
 
 
 def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Revert]:
-    """The reverts of a session; `edits` are those of its edits that are looked at."""
+    """The reverts of a session; `edits` are those of its edits that the replay needs."""
     session, state = archive.session(session_id), archive.session_state(session_id)
     is_here = session is not None and state is not None and state["deleted"] is None
     now = _pending(session) if session is not None and is_here else []
@@ -64,7 +64,7 @@ def reverts(archive: Archive, session_id: str, edits: list[FileEdit]) -> list[Re
     inexact = [mark for marks in marks_by_source.values() for mark in marks if not mark.get("is_exact", True)]
     for mark in [*inexact, *now]:
         if any(_is_same(mark, revert) and revert.undone is None for revert in reverts_so_far):
-            continue  # told more exactly, or as seen before
+            continue  # known more exactly, or already
         times = [edit.time for edit in edits if edit.message_id and is_from(edit.message_id, mark["message_id"])]
         time = mark["time"] if mark in inexact else max([mark["time"], *times])
         is_exact = abs(extra.get("diff_time", 0) - time) <= _AT_ONE_STROKE_MS
@@ -88,7 +88,7 @@ def _pending(session: Session) -> list[Json]:
 
 
 def _exact(marks: Iterable[Json]) -> list[Revert]:
-    """The reverts of which a journal told the time, set and cleared in turn."""
+    """The reverts that a journal recorded with their times, set and cleared in turn."""
     exact: list[Revert] = []
     for mark in marks:
         if not mark.get("is_exact", True):
@@ -110,7 +110,7 @@ def _is_same(mark: Json, revert: Revert) -> bool:
 
 
 def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert) -> Revert:
-    """A revert that is not pending any more: final, undone by the time at which that was seen, or one of the two."""
+    """A revert that is not pending any more: final, or undone by the time we saw that, or either."""
     if "ended" in mark:
         return revert if mark["is_final"] else replace(revert, undone=mark["ended"], until=mark["ended"])
     if archive.is_deleted(revert.first) or revert.part in archive.gone(revert.first):
@@ -122,7 +122,7 @@ def _ended(archive: Archive, session: Session | None, mark: Json, revert: Revert
 
 
 def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: list[Revert]) -> Iterator[Revert]:
-    """Reverts that are not `known` otherwise, one for each run of messages that are gone or cut off.
+    """Reverts that only missing messages show, one for each run of messages that are gone or cut off.
 
     Each came after the last thing that was taken back, and before the prompt that removed it, or at the latest
     before we saw it gone.
@@ -146,7 +146,7 @@ def _removed(archive: Archive, session: Session, edits: list[FileEdit], known: l
 
 
 def _lost(archive: Archive, message_id: str, touching: set[str], known: list[Revert]) -> str | None:
-    """From which part on a message is gone, empty for all of it; None where it is there, or what happened is told."""
+    """From which part on a message is gone, empty for all of it; None if it is there, or a known revert removed it."""
     state = archive.state(message_id)
     if state is None or any(_explains(revert, message_id, state["created"]) for revert in known):
         return None
@@ -166,7 +166,7 @@ def _run(
     ends = [edit.time for edit in edits if edit.message_id in run]
     after = max([*(state.get("created", 0) for state in states), *ends])
     noticed = min(state.get("deleted") or session.updated for state in states)
-    return Revert(run[0], part, after, max(after + 1, noticed if before is None else before - 1), is_told=False)
+    return Revert(run[0], part, after, max(after + 1, noticed if before is None else before - 1), is_recorded=False)
 
 
 def is_from(message_id: str, first: str) -> bool:

@@ -34,7 +34,7 @@ _NEEDS_FILE = _READS | {Operation.EDIT, Operation.PATCH}
 
 
 class World:
-    """Replays events; `objects` holds blobs and trees, `wanted` says which paths snapshots are asked for.
+    """Replays events; `objects` holds blobs and trees, `wanted` says which paths of a snapshot matter.
 
     `may_format`: whether a formatter may have run right after a change.
     """
@@ -52,14 +52,14 @@ class World:
         self._snapshots = Snapshots(self._tracks, objects, wanted or trees.Wanted(), self._later, may_format)
         self._found_at: set[str] = set()
         self._moves = Moves(self._tracks, self._found_at)
-        self._launches = Launches(self._tracks, self._later, self._made, self._doubt_folder)
+        self._launches = Launches(self._tracks, self._later, self._replay_effect, self._doubt_folder)
         self._handlers: dict[Operation, Callable[[FileEdit], None]] = {
             Operation.DELETE: self._moves.delete,
             Operation.MOVE: self._moves.move,
             Operation.COPY: self._moves.copy,
             Operation.TOUCH: self._touch,
             Operation.FOLDER: self._make_folder,
-            Operation.SNAPSHOT: self._snapshots.take,
+            Operation.SNAPSHOT: self._snapshots.observe_tree,
             Operation.STATE: self._state,
             Operation.UNCLEAR: self._unclear,
             Operation.RUN: self._launches.run,
@@ -69,8 +69,8 @@ class World:
         self.programs: list[FileEdit] = []
         """What ran and may have written files that no record names, oldest first; `path` is the folder it ran in."""
 
-    def take(self, events: Sequence[FileEdit], pulse: Callable[[], None] = lambda: None) -> None:
-        """Replay `events`, in time order and none older than what was taken before; `pulse` is called now and then."""
+    def replay(self, events: Sequence[FileEdit], pulse: Callable[[], None] = lambda: None) -> None:
+        """Replay `events`, in time order and none older than those before; `pulse` is called now and then."""
         for edit in events:
             if edit.operation in _CHANGES:
                 self._later[edit.path].append(edit)
@@ -84,7 +84,7 @@ class World:
         moves.join(self._tracks.all())
 
     def paths(self) -> list[str]:
-        """Every path with a history, sorted; of a folder that is lost as a whole, its own."""
+        """Every path with a history, sorted; a folder of which nothing is kept stands for itself."""
         return sorted({*self._tracks.paths(), *self._snapshots.lost})
 
     def links(self) -> set[tuple[str, str]]:
@@ -92,7 +92,7 @@ class World:
         return self._tracks.folders.ever_linked
 
     def real(self, path: str) -> str:
-        """Where the links that are known lead a path."""
+        """The path after following known links."""
         return self._tracks.folders.real(path)
 
     def history(self, path: str) -> FileHistory:
@@ -177,7 +177,7 @@ class World:
 
     def _unclear(self, edit: FileEdit) -> None:
         """The path, and all that is known beneath it, may have changed."""
-        if self._launches.tells_of(edit):
+        if self._launches.explains(edit):
             return
         self._tracks.doubted = self._tracks.number
         path = self._tracks.folders.real(edit.path)
@@ -190,8 +190,8 @@ class World:
         if self._tracks.known(path) is not None or not (inner or self._tracks.folders.is_made(path)):
             self._doubt(self._tracks.of(path), edit)
 
-    def _made(self, edit: FileEdit) -> None:
-        """One thing that a program did, as its text tells."""
+    def _replay_effect(self, edit: FileEdit) -> None:
+        """One effect of a program whose text is understood."""
         self._tracks.number += 1
         if edit.operation in _CHANGES:
             self._later[edit.path].appendleft(edit)
@@ -206,7 +206,7 @@ class World:
                 self._doubt(self._tracks.of(track.path), edit)
 
     def _refused(self, edit: FileEdit) -> None:
-        """An edit that found no such text: where what is known holds it, something else has changed the file before."""
+        """An edit was refused for want of its old text: if the known text has it, something else changed the file."""
         track = self._tracks.known(edit.path)
         is_known = track is not None and (track.is_certain or track.is_unconfirmed)
         if track is None or not is_known or not edit.old or edit.new is None or track.overlaps(edit):
@@ -253,5 +253,5 @@ def replay(
 ) -> World:
     """A world in which all `events`, oldest first, have happened."""
     world = World(objects, trees.Wanted(prefixes), may_format)
-    world.take(list(events), pulse)
+    world.replay(list(events), pulse)
     return world

@@ -46,7 +46,7 @@ class _Result:
 
 
 def kind_of(edit: FileEdit) -> str:
-    """Whether a call of a file tool says it, or a command of the shell."""
+    """The kind of evidence: a call of a file tool, or a command of the shell."""
     return SHELL if edit.tool in _SHELLS else CALL
 
 
@@ -70,7 +70,7 @@ def write(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
 
 
 def append(track: Track, edit: FileEdit) -> None:
-    """Content behind what is there."""
+    """Content added at the end."""
     added = edit.content or ""
     base = "" if track.is_gone else track.text
     if base is None:
@@ -121,7 +121,7 @@ def change(track: Track, edit: FileEdit, *, may_format: bool = False) -> None:
 
 
 def _with_diff(track: Track, edit: FileEdit, base: str, outcome: apply.Outcome, *, may_format: bool) -> None:
-    """An edit with a diff of some lines, from what was there before it to what its formatters left."""
+    """An edit with a recorded diff of some lines, which shows the file after its formatters."""
     text = outcome.text or ""
     if not edit_diffs.fits_before(base, edit.hunks):
         note = formatters.FORMATTED if track.is_unconfirmed else NOT_SHOWN
@@ -138,7 +138,7 @@ def _with_diff(track: Track, edit: FileEdit, base: str, outcome: apply.Outcome, 
 
 
 def _unconfirmed(track: Track, edit: FileEdit, text: str, note: str, *, is_whole: bool = True) -> None:
-    """A change that a formatter followed, or one of a text that a formatter may have changed before."""
+    """A change after which, or before which, a formatter may have changed the text."""
     state = State(
         Grade.STALE,
         evidence=(f"{edit.operation.value} of what was written",),
@@ -162,7 +162,7 @@ def _by_rules(track: Track, edit: FileEdit, outcome: apply.Outcome, *, may_forma
 
 
 def _confirm_before(track: Track, edit: FileEdit) -> None:
-    """What OpenCode found before this change, and recorded, proves what a call had left if it is the same."""
+    """The recorded text before this change confirms the state that a call had left, if both are the same."""
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     known = track.text
     if track.is_unconfirmed and known and known == edit.before and not overwrites and not track.overlaps(edit):
@@ -187,7 +187,7 @@ def _apply(base: str, edit: FileEdit) -> apply.Outcome:
 
 
 def _without_base(track: Track, edit: FileEdit, note: str) -> None:
-    """A change of a file of which not everything is known, or that should not be there."""
+    """A change of a file that is known only in part, or that should not be there."""
     fragments, now = track.fragments or Fragments(), track.now
     is_orderly = not track.overlaps(edit) and (now is None or now.operation is not Operation.UNCLEAR)
     outside = track.is_gone
@@ -243,7 +243,7 @@ def _recorded(
 
 
 def _record(track: Track, edit: FileEdit, result: _Result) -> None:
-    """Add the state after a change: certain where its text is, and nothing ran beside it."""
+    """Add the state after a change: certain if its text is, and nothing else ran at the same time."""
     state = State(
         certain(result.kinds),
         evidence=result.evidence,

@@ -1,9 +1,9 @@
-"""Programs that ran, replayed: what their text says they did, where that text is known at the time.
+"""Programs that ran, replayed: what they did by their text, if that text is known at the time.
 
 Where the text is understood, its effects take place one by one, as if the command line had held them. Otherwise a
 program whose words write nothing leaves everything as it was (`may_write`), and any other may have changed every file
-in the folder that it ran in. Effects are looked for beneath the path of the event, so that a question about one file
-and a question about all of them see the same.
+in the folder that it ran in. Only effects beneath the path of the event count, so that the replay of one file and the
+replay of all of them agree.
 """
 
 from __future__ import annotations
@@ -56,20 +56,21 @@ _MOST_FILES = 500
 
 
 class Launches:
-    """Takes up RUN events. `later`: the changes of each path that are still to come; `take` and `doubt` replay what a
-    program did, and that it may have done anything in a folder.
+    """Replays RUN events; `later` are the changes of each path that are still to come.
+
+    `replay_event` replays one effect of a program, `doubt` that it may have changed anything in a folder.
     """
 
     def __init__(
         self,
         tracks: Tracks,
         later: Mapping[str, Iterable[FileEdit]],
-        take: Callable[[FileEdit], None],
+        replay_event: Callable[[FileEdit], None],
         doubt: Callable[[str, FileEdit], None],
     ) -> None:
         self._tracks = tracks
         self._later = later
-        self._take = take
+        self._replay_event = replay_event
         self._doubt = doubt
         self._depth = self._read = 0
         self._names_its_files: tuple[str, str | None] = "", None
@@ -79,9 +80,9 @@ class Launches:
         if not self._depth:
             self._read = 0
         folder = edit.path if edit.launch is None else posixpath.join(edit.path, edit.launch.folder).rstrip("/")
-        edit = self._found_by_its_starter(edit)
+        edit = self._with_first_makefile(edit)
         script = None if edit.other is None else self._tracks.known(edit.other)
-        text = edit.content if edit.content is not None else _told(script)
+        text = edit.content if edit.content is not None else _known_text(script)
         is_harmless = not may_write(text, lambda name: self._beside(name, edit, folder, script))
         program = self._program(edit, folder, script, text)
         is_harmless = is_harmless and not _is_read_only_whole(edit, text)
@@ -101,21 +102,21 @@ class Launches:
         if is_sure and not _is_of_package(edit) and not (is_read_on and _TAKES_ANY.search(program.text)):
             self._names_its_files = edit.part_id, edit.other
 
-    def tells_of(self, edit: FileEdit) -> bool:
-        """Whether an UNCLEAR only says that a path was given to the last program, whose text says what it did."""
+    def explains(self, edit: FileEdit) -> bool:
+        """Whether an UNCLEAR event only says that the last program was given a path, and its text is understood."""
         return edit.other is not None and self._names_its_files == (edit.part_id, edit.other)
 
     def _beside(self, name: str, edit: FileEdit, folder: str, script: Track | None) -> list[str | None]:
-        """The texts of files that a program may mean by a name."""
+        """The texts of the files that a program may import or source by a name."""
         places = [folder, *([] if edit.other is None else [posixpath.dirname(edit.other)])]
         return [
-            _told(track)
+            _known_text(track)
             for track in self._tracks.called(name)
             if track is not script and track.exists and any(trees.is_beneath(track.path, place) for place in places)
         ]
 
     def _program(self, edit: FileEdit, folder: str, script: Track | None, text: str | None) -> scripts.Program | None:
-        """The program, if all that its text depends on is certain; None where that is not so, or there is too much."""
+        """The program, if everything its text depends on is certain; None if not, or beyond the limits."""
         self._read += 1
         launch = edit.launch
         if launch is None or text is None or self._depth >= _DEEPEST or self._read > _MOST_READ:
@@ -131,15 +132,15 @@ class Launches:
             return None  # it may stand in the way of a module of the standard library
         return program
 
-    def _found_by_its_starter(self, edit: FileEdit) -> FileEdit:
-        """The same, of the makefile that make looks for first."""
+    def _with_first_makefile(self, edit: FileEdit) -> FileEdit:
+        """The event with the makefile that make reads first."""
         if edit.other is None or posixpath.basename(edit.other) != "Makefile":
             return edit
         beside = (f"{posixpath.dirname(edit.other)}/{name}" for name in _MAKEFILES)
         return replace(edit, other=next((path for path in beside if self._is_there(path)), edit.other))
 
     def _is_trusted(self, edit: FileEdit) -> bool:
-        """Whether it runs the tests, or installs packages, of a package of which nothing is known."""
+        """Whether it runs the tests or installs the packages of an unknown package.json."""
         folder = posixpath.dirname(edit.other or "")
         while trees.is_beneath(folder, edit.path):
             if self._is_there(f"{folder}/package.json"):
@@ -163,9 +164,9 @@ class Launches:
     def _replay(
         self, edit: FileEdit, folder: str, effects: Iterable[Effect], script: Track | None, *, is_sure: bool
     ) -> bool:
-        """All effects in their order, as doubts unless `is_sure`, and from where the script itself may have changed.
+        """Replay all effects in order: as doubts unless `is_sure`, and after the script itself may have changed.
 
-        Answers whether they were sure to the end.
+        Returns whether they were sure to the end.
         """
         before = None if script is None else script.now
         is_intact = True
@@ -179,7 +180,7 @@ class Launches:
                     if step.operation is Operation.RUN and step.launch is None:
                         self._doubt(step.path, step)
                     else:
-                        self._take(step)
+                        self._replay_event(step)
                 if script is not None and is_intact and script.now is not before:
                     is_sure = is_intact = False
                     self._doubt(folder, edit)
@@ -193,7 +194,7 @@ def _is_of_package(edit: FileEdit) -> bool:
 
 
 def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
-    """Whether single words do not tell that it is harmless: each of its commands could be any program."""
+    """Whether its words cannot show that it is harmless, because each of its commands could be any program."""
     language = "" if edit.launch is None else edit.launch.language
     name = posixpath.basename(edit.other or "")
     return (
@@ -204,8 +205,8 @@ def _is_read_only_whole(edit: FileEdit, text: str | None) -> bool:
     )
 
 
-def _told(track: Track | None) -> str | None:
-    """The text of a file, if it is certain or only a formatter may have changed it: no program works otherwise then."""
+def _known_text(track: Track | None) -> str | None:
+    """The text of a file, if it is certain but for formatters, which change no program's effects."""
     is_known = track is not None and (track.is_certain or track.is_unconfirmed)
     return track.text if track is not None and is_known and track.exists else None
 
@@ -249,7 +250,7 @@ def _launched(edit: FileEdit, effect: Effect) -> list[FileEdit]:
 
 
 def _clipped(path: str, scope: str) -> str | None:
-    """What of a path and all beneath it lies beneath `scope`; None: nothing."""
+    """The part of `path` and all beneath it that lies beneath `scope`; None if nothing does."""
     if trees.is_beneath(path, scope):
         return path
     return scope if trees.is_beneath(scope, path) else None
@@ -258,7 +259,7 @@ def _clipped(path: str, scope: str) -> str | None:
 def may_write(text: str | None, beside: Callable[[str], Iterable[str | None]]) -> bool:
     """Whether a program of this text may have written files; an unknown one (None) may.
 
-    The words are those of the usual languages, and rather too many.
+    The words are those of the usual languages, and rather too many than too few.
 
     `beside`: the texts of the known files that a name may mean, with the same stem, in the folder it ran in.
     """

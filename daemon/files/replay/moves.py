@@ -66,7 +66,7 @@ class Moves:
         track.changes.append(edit)
 
     def _destination(self, edit: FileEdit) -> tuple[str, bool]:
-        """Where a move or copy went, and whether that is certain: into a folder of that name, or to that name."""
+        """Where a move or copy went (into a folder of that name, or to that name), and whether that is certain."""
         other = self._tracks.folders.real(edit.other or edit.path)
         inside = posixpath.join(other, posixpath.basename(edit.path))
         if edit.into is not None:
@@ -81,7 +81,7 @@ class Moves:
         return self._by_later_calls(edit, other, inside)
 
     def _by_later_calls(self, edit: FileEdit, other: str, inside: str) -> tuple[str, bool]:
-        """Which of two destinations it was, by what later calls found there."""
+        """Which of two destinations it was, by the files that later calls found there."""
         source = self._tracks.folders.real(edit.path)
         rests = [track.path[len(source) :] for track in self._tracks.beneath(source) if track.exists] or [""]
         is_other, is_inside = (any(place + rest in self._found_at for rest in rests) for place in (other, inside))
@@ -158,7 +158,7 @@ class Moves:
 
 
 def _is_file(track: Track) -> bool:
-    """Whether something is known that only a file has."""
+    """Whether it is known to be a file, by its content."""
     return track.exists and (track.whole is not None or track.revisions[-1].fragments is not None)
 
 
@@ -237,7 +237,7 @@ def _end(track: Track, revision: Revision, held: Revision) -> Iterator[_End]:
 
 
 def _steps(track: Track) -> Iterator[tuple[Revision | None, Revision]]:
-    """Each revision that is more than a doubt, and the one before it, as no other step put it in doubt."""
+    """Each revision that is no doubt, with the one before it, unless another step put that in doubt."""
     before: Revision | None = None
     doubts: set[str] = set()
     for revision in track.revisions:

@@ -288,12 +288,12 @@ def _recorded_diff(track: Track, edit: FileEdit, content: Content | None, number
     now = track.now
     evidence = f"recorded diff, {edit.note.removesuffix(NO_MARK)}"
     if now is not None and now.blob and edit.content and prove_by_hash(track, edit, now.blob, evidence, edit.content):
-        track.seen[DIFF] = (now.blob, number)
+        track.last_observed[DIFF] = (now.blob, number)
         return
     if is_outdated(track, edit, content):
         return
-    previous, since = track.seen.get(DIFF, (None, 0))
-    track.seen[DIFF] = ("" if content is None else content.id, number)
+    previous, since = track.last_observed.get(DIFF, (None, 0))
+    track.last_observed[DIFF] = ("" if content is None else content.id, number)
     if content is None and previous is None and track.exists:
         previous = ""  # that a diff begins without the file is no news of a deletion
     hides_mark = edit.note.endswith(NO_MARK) and _may_have_mark(track)

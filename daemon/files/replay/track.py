@@ -68,7 +68,9 @@ class State:
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """A path. `definite` is the number of the last event that surely changed it or told its content.
+    """A path. `definite` is the number of the last event that surely changed it or showed its content.
+
+    `last_observed` is what the last observation of each kind showed (a blob id, empty for gone) and its event number.
 
     Before `doubtful_until`, epoch ms, something else may still have changed it; before `unended_until` a call was
     under way that never ended.
@@ -77,7 +79,7 @@ class Track:
     path: str
     revisions: list[Revision] = field(default_factory=list)
     definite: int = 0
-    seen: dict[str, tuple[str, int]] = field(default_factory=dict)
+    last_observed: dict[str, tuple[str, int]] = field(default_factory=dict)
     changes: list[FileEdit] = field(default_factory=list)
     doubtful_until: int = 0
     unended_until: int = 0
@@ -106,7 +108,7 @@ class Track:
 
     @property
     def may_become_stale(self) -> bool:
-        """Whether more is said of the state than that something may have changed it."""
+        """Whether a doubt would change the state: it is certain, as a call left it, or known in part."""
         return bool(self.revisions) and (self.is_certain or self.is_unconfirmed or self._is_partial)
 
     @property
@@ -183,7 +185,7 @@ class Track:
         self._text = (whole, text)
 
     def confirm(self, kind: str, evidence: str) -> None:
-        """Another kind of evidence says the same as the present state, which is certain or as a call left it."""
+        """Add a kind of evidence that agrees with the present state, which is certain or as a call left it."""
         now = self.revisions[-1]
         if kind in now.kinds and not now.unconfirmed:
             return

@@ -17,7 +17,7 @@ _MOST_STEPS = 40
 
 
 class Folders:
-    """Names of known files by folder; links to folders lead to where they point."""
+    """Names of known files by folder, and symbolic links."""
 
     def __init__(self) -> None:
         self._inner: dict[str, dict[str, None]] = {}
@@ -164,9 +164,9 @@ class Tracks:
         return self._by_stem.get(name, [])
 
     def changed_beneath(self, folder: str) -> list[Track]:
-        """Tracks beneath a folder that had an event since this was last asked of it, in order.
+        """Tracks beneath a folder that had an event since the last call for this folder, in order.
 
-        Who asks doubts them all: one that had no event since is in doubt already.
+        The caller puts them all in doubt, so that one without an event since is in doubt already.
         """
         changed = self._watched.get(folder)
         if changed is None and len(self._watched) >= _MOST_WATCHED:
@@ -189,7 +189,7 @@ class Tracks:
         return self._tracks.values()
 
     def add_root(self, place: str) -> trees.Root:
-        """A work tree, whose paths have all had an event for all we know."""
+        """Add a work tree; each of its paths counts as having had an event."""
         touched = {path: self.number for path in self._tracks if trees.is_beneath(path, place)}
         root = self.roots[place] = trees.Root(place, touched=touched)
         return root

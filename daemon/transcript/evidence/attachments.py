@@ -37,7 +37,7 @@ _LAST_UNCHANGED = (1, 1, 65)
 """Up to here no image is made smaller."""
 
 
-def announced(text: str) -> str:
+def announced_path(text: str) -> str:
     """The file of an attachment's announced read, as it is named there; empty for any other text."""
     if not text.startswith(_READ_CALL):
         return ""
@@ -47,24 +47,24 @@ def announced(text: str) -> str:
         return ""
 
 
-def shown(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
+def announced_read(part: Part, message: Message, session: Session | None, text: str, attached: str) -> list[FileEdit]:
     """The READ that a synthetic text is; 1.0 does not repeat the path, so `attached` is the one last announced."""
     version = session.version if session else ""
-    seen = reads.seen(text, {}, version)
+    lines = reads.read_lines(text, {}, version)
     base = working_directory(message, session)
-    path = absolute(seen.path or attached, base) if seen else None
-    if seen is None or path is None:
+    path = absolute(lines.path or attached, base) if lines else None
+    if lines is None or path is None:
         return []
     made = Call(part, "read", "completed", {}, {}, {}, message.created, message.created, base)
-    return [observation(made, version, path, seen)]
+    return [observation(made, version, path, lines)]
 
 
-def attached(message: Message, session: Session | None, number: int) -> list[FileEdit]:
+def attached_state(message: Message, session: Session | None, number: int) -> list[FileEdit]:
     """The STATE that the `file` part with this number is."""
     return [edit for edit, _ in _of_part(message, session, number)]
 
 
-def answered(made: Call, version: str) -> list[FileEdit]:
+def state_by_read(made: Call, version: str) -> list[FileEdit]:
     """The STATE that a read of an image or a document is."""
     return [edit for edit, _ in _of_read(made, version)]
 
@@ -124,7 +124,7 @@ def _named(message: Message, number: int) -> str | None:
     before = message.parts[number - 1].data if number else {}
     if before.get("synthetic") is not True:
         return None
-    path = absolute(announced(records.text(before.get("text"))), "")
+    path = absolute(announced_path(records.text(before.get("text"))), "")
     name = posixpath.basename(records.text(data.get("filename")))
     return path if path is not None and posixpath.basename(path) == name else None
 

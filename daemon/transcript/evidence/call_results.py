@@ -120,13 +120,13 @@ def read_as_picture(made: Call, version: str, path: str) -> list[FileEdit]:
     return [file_edit(made, version, path, Operation.READ_RANGE, note="not as text")]
 
 
-def observation(made: Call, version: str, path: str, seen: reads.Seen) -> FileEdit:
+def observation(made: Call, version: str, path: str, lines: reads.ReadLines) -> FileEdit:
     """What a read shows of `path`: all of it, or some lines."""
-    if seen.is_whole:
-        note = "" if seen.is_exact else INEXACT_READ
-        return file_edit(made, version, path, Operation.READ, content=seen.text, note=note)
-    content = None if seen.is_cut else seen.text
-    return file_edit(made, version, path, Operation.READ_RANGE, content=content, note=seen.span)
+    if lines.is_whole:
+        note = "" if lines.is_exact else INEXACT_READ
+        return file_edit(made, version, path, Operation.READ, content=lines.text, note=note)
+    content = None if lines.is_cut else lines.text
+    return file_edit(made, version, path, Operation.READ_RANGE, content=content, note=lines.span)
 
 
 def is_not_found(made: Call) -> bool:

@@ -76,10 +76,10 @@ def _made(message: Message, session: Session | None, root: str) -> Iterator[File
             yield from [replace(edit, until=NEVER_ENDED) for edit in by_call] if made.status == "running" else by_call
         elif part.type == "text" and part.data.get("synthetic") is True:
             text = records.text(part.data.get("text"))
-            attached = attachments.announced(text) or attached
-            yield from attachments.shown(part, message, session, text, attached)
+            attached = attachments.announced_path(text) or attached
+            yield from attachments.announced_read(part, message, session, text, attached)
         elif part.type == "file":
-            yield from attachments.attached(message, session, number)
+            yield from attachments.attached_state(message, session, number)
         yield from steps.get(number, [])
     if message.role == "user":
         yield from summary_edits(message, session, root)
@@ -192,10 +192,10 @@ def _read(made: Call, version: str) -> list[FileEdit]:
         return [file_edit(made, version, path, Operation.STATE, note="a read found no file there")]
     if made.status != "completed" or path is None:
         return []
-    seen = reads.seen(records.text(made.state.get("output")), made.metadata, version)
-    if seen is None:
-        return [*attachments.answered(made, version), *call_results.read_as_picture(made, version, path)]
-    return [call_results.observation(made, version, path, seen)]
+    lines = reads.read_lines(records.text(made.state.get("output")), made.metadata, version)
+    if lines is None:
+        return [*attachments.state_by_read(made, version), *call_results.read_as_picture(made, version, path)]
+    return [call_results.observation(made, version, path, lines)]
 
 
 def _of_unknown_tool(made: Call, version: str) -> list[FileEdit]:

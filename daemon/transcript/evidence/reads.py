@@ -21,7 +21,7 @@ _FIRST_INEXACT = (1, 1, 66)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadLines:
     """Lines of a file as shown: `first` counts from 1; `path` is as the output names it, empty where it does not.
 
     `is_whole`: these are all lines, none cut. `is_exact`: joined by newlines they are the file's text, but for a byte
@@ -44,7 +44,7 @@ class Seen:
         return f"lines {self.first} to {self.first + len(self.lines) - 1}"
 
 
-def seen(output: str, metadata: Json, version: str) -> Seen | None:
+def read_lines(output: str, metadata: Json, version: str) -> ReadLines | None:
     """The lines that a read shows; None for a folder, an image, or a form that is not known."""
     header = _HEADER.match(output)
     if header is None:
@@ -57,7 +57,7 @@ def seen(output: str, metadata: Json, version: str) -> Seen | None:
     display = records.table(metadata.get("display"))
     number = release(version)
     is_streamed = bool(header["break"]) or bool(display) or number is None or number >= _FIRST_INEXACT
-    return Seen(
+    return ReadLines(
         lines=tuple(valid_text(line) for line in lines),
         first=first,
         is_whole=first == 1

@@ -106,16 +106,27 @@ class _Maker:
     """Makes the edits of one record."""
 
     def __init__(self, time: int, session_id: str, message_id: str, part_id: str, version: str) -> None:
-        self._origin: dict[str, Any] = {"time": time, "session_id": session_id, "message_id": message_id}
-        self._origin |= {"part_id": part_id, "tool": "summary", "version": version}
+        self._time = time
+        self._session_id, self._message_id, self._part_id = session_id, message_id, part_id
         self._version = version
 
     def edit(self, path: str, operation: Operation, note: str, content: str | None = None) -> FileEdit:
-        return FileEdit(path=path, operation=operation, note=note, content=content, **self._origin)
+        return FileEdit(
+            path=path,
+            time=self._time,
+            session_id=self._session_id,
+            message_id=self._message_id,
+            part_id=self._part_id,
+            tool="summary",
+            operation=operation,
+            note=note,
+            content=content,
+            version=self._version,
+        )
 
     def states(self, path: str, diff: Json, notes: dict[str, str]) -> list[FileEdit]:
         """A STATE for each side in `notes` that the diff proves."""
-        sides = _told(diff, self._version)
+        sides = _proven_sides(diff, self._version)
         mark = NO_MARK if "patch" in diff else ""
         return [
             self.edit(path, Operation.STATE, note + (mark if sides[side] else ""), sides[side])
@@ -124,7 +135,7 @@ class _Maker:
         ]
 
 
-def _told(diff: Json, version: str) -> dict[str, str | None]:
+def _proven_sides(diff: Json, version: str) -> dict[str, str | None]:
     """The sides that a diff proves: "before" and "after", None where there was no file."""
     status = records.text(diff.get("status"))
     number = release(version)

@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r'/(?=[abfnrtv"/]|[0-3][0-7]{2})')
 
 
 def step_edits(message: Message, session: Session | None, root: str = "") -> dict[int, list[FileEdit]]:
-    """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in roots.work_tree.
+    """SNAPSHOT and STEP edits by the number of their part; none outside git. `root` as in paths.work_tree.
 
     Times never run backwards, and an end never comes before that of a call of its step.
     """
@@ -60,7 +60,7 @@ def last_finish(message: Message) -> int | None:
     """When the last tree at a step's end was taken, epoch ms: what a summary's "after" is; None without such a tree.
 
     A turn that was cut off goes on behind it, and what its calls did then is not in the summary. Where the end of the
-    step was recorded, but the parts that told it were removed, as a revert does, it is when the message was completed.
+    step was recorded, but its parts were removed, as a revert does, it is when the message was completed.
     """
     is_cut = bool(message.data.get("finish")) and not any(part.type == "step-finish" for part in message.parts)
     if is_cut and not message.data.get("error"):
@@ -76,7 +76,7 @@ def last_finish(message: Message) -> int | None:
 
 
 def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
-    """The parts that steps are told by, each with its number, its time, and the earliest its tree can be of.
+    """The parts of steps, each with its number, its time, and the earliest its tree can be of.
 
     A tree takes a while on a busy machine: seconds lay between what one showed and the part that names it.
     """
@@ -92,14 +92,14 @@ def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
 class _Clock:
     """Tells when the parts of a message were made, and never less than before.
 
-    The parts of a fork have new ids and the old times (formats section 2): those ids tell nothing of when it happened.
+    The parts of a fork have new ids and the old times (formats section 2): those ids say nothing of when it happened.
     """
 
     def __init__(self, message: Message) -> None:
         self._message = message
         self.latest = message.created
         made = time_of(message.id, message.created)
-        self._is_told = made is not None and -_OLDER <= made - message.created <= _NEWER
+        self._ids_have_times = made is not None and -_OLDER <= made - message.created <= _NEWER
 
     def wait(self, until: int) -> None:
         """What comes next is not earlier than `until`."""
@@ -108,12 +108,12 @@ class _Clock:
     def of(self, part: Part, *, is_start: bool) -> int:
         """When `part` was made: by its id, else at the message's beginning or end."""
         completed = self._message.completed
-        told = time_of(part.id, self._message.created) if self._is_told else None
-        if told is not None and completed is not None and told > completed + _OLDER:
-            told = None
-        if told is None:
-            told = self.latest if is_start or completed is None else completed
-        self.latest = max(self.latest, told)
+        moment = time_of(part.id, self._message.created) if self._ids_have_times else None
+        if moment is not None and completed is not None and moment > completed + _OLDER:
+            moment = None
+        if moment is None:
+            moment = self.latest if is_start or completed is None else completed
+        self.latest = max(self.latest, moment)
         return self.latest
 
 
@@ -141,7 +141,7 @@ def _changed(part: Part, tree: str) -> Iterator[str]:
 
 
 def _plain(name: str, tree: str) -> str:
-    """A file's name out of a patch part; empty where it cannot be told.
+    """A file's name out of a patch part; empty where it is not certain.
 
     1.18 turns the backslashes of a name that git has quoted into slashes (formats section 9, 2). What they were shows
     only if a single slash can have been one of them, since at least one must.

@@ -52,14 +52,14 @@ def of(
                 revert.first,
                 revert.part,
                 undone=undone,
-                pending=is_here and revert.is_told and undone is None and not is_final,
+                pending=is_here and revert.is_recorded and undone is None and not is_final,
                 prompts=tuple(turn.prompt for turn in turns if turn.prompt and turn.prompt_id in whole),
                 paths=_paths(revert, covered, session),
-                is_certain=revert.is_told and revert.until is None,
+                is_certain=revert.is_recorded and revert.until is None,
             )
         )
         if undone is None:
-            in_doubt = not revert.is_told
+            in_doubt = not revert.is_recorded
             standing = [
                 _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
                 for turn in standing
@@ -135,7 +135,7 @@ def _time(part: Part, message: Message) -> int:
 
 def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tuple[str, ...]:
     """The files that it set back or removed: those of the recorded diff, else of the steps that it took back."""
-    if not revert.is_told or not covered:
+    if not revert.is_recorded or not covered:
         return ()
     changes = git_diff.changes(revert.diff) if revert.diff else None
     if changes is not None:
