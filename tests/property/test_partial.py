@@ -136,7 +136,7 @@ _STEP = st.one_of(
 
 
 @given(_TEXT, st.lists(_STEP, min_size=2, max_size=6), st.data())
-def test_reads_edits_additions_and_commands_leave_no_line_known_that_is_not_there(
+def test_every_line_called_known_stands_in_the_file(
     text: str, steps: list[tuple[Any, ...]], data: st.DataObject
 ) -> None:
     file = File(text, [])

@@ -139,9 +139,7 @@ def test_for_people_the_gaps_are_marked(known: Fragments, expected: str) -> None
 @pytest.mark.parametrize(
     ("old", "new"), [("b\n", "x\n"), ("b\n", "x\ny\n"), ("a\nb\n", "z\n"), ("b\r\n", "x\r\n"), ("b", "x")]
 )
-def test_an_edit_of_the_last_line_of_a_read_that_shows_no_final_newline_leaves_nothing_wrong(
-    old: str, new: str
-) -> None:
+def test_an_edit_of_a_last_line_without_newline_leaves_nothing_wrong(old: str, new: str) -> None:
     note = "final newline and line ends do not show in it"
     found = last("/w/a", [read(1, "/w/a", "a\nb", note=note), edit(2, "/w/a", old, new)])
     assert found.fragments is not None

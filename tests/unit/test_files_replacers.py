@@ -54,7 +54,7 @@ def test_of_several_blocks_the_most_alike_is_taken() -> None:
     assert apply.edited(text, "{\n gammb\n}", "x", False, NEW) == "{\n alpha\n}\nx\n"
 
 
-def test_a_place_that_is_much_larger_than_the_old_text_is_refused_since_1_17() -> None:
+def test_a_place_much_larger_than_the_old_text_is_refused_since_1_17() -> None:
     text = "a\n" + "longer than it should be by far " * 40 + "\nb"
     assert replacers.is_oversized(text, "a\nb")
     assert not replacers.is_oversized(text, "a")
@@ -62,7 +62,7 @@ def test_a_place_that_is_much_larger_than_the_old_text_is_refused_since_1_17() -
     assert not replacers.is_oversized("1\n2\n3\n4", "1\n2")
 
 
-def test_two_thousand_unlike_lines_between_anchors_take_no_time_and_far_more_are_not_certain() -> None:
+def test_2000_unlike_lines_between_anchors_are_quick_and_more_not_certain() -> None:
     letters = random.Random(3)
     block = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]
     other = ["".join(letters.choices("abcdefgh", k=80)) for _ in range(2000)]

@@ -50,7 +50,7 @@ def test_every_recorded_patch_ends_as_it_did_in_that_version(version: str) -> No
     ]
 
 
-def test_a_result_of_an_unknown_version_is_never_another_than_a_known_one_gives() -> None:
+def test_an_unknown_version_gives_only_results_of_known_ones() -> None:
     edits = [edit for version in ("1.1.65", "1.18.33") for edit in _recorded(version)["edits"]]
     for base, old, new, everywhere, _ in edits:
         given_by = {
@@ -121,7 +121,7 @@ def test_an_old_text_that_stands_twice_may_still_name_one_line() -> None:
     assert apply.edited("return x\n  return\n", "return", "stop", False, NEW) == "return x\nstop\n"
 
 
-def test_replacing_everything_with_nothing_to_look_for_is_certain_only_for_plain_characters() -> None:
+def test_replacing_an_empty_text_is_certain_only_for_plain_characters() -> None:
     assert apply.edited("ab", " ", "-", True, NEW) == "-a-b-"
     assert apply.edited_by("a\U0001f600", " ", "-", True, NEW) == Outcome()
 
@@ -184,7 +184,7 @@ def test_patched(base: str, body: str, expected: str | None) -> None:
     assert _patched(base, body) == expected
 
 
-def test_opencode_2_heeds_the_end_of_the_file_so_that_its_result_counts_only_where_1_agrees() -> None:
+def test_a_result_of_opencode_2_counts_only_where_1_agrees() -> None:
     ending = "@@\n-x\n+z\n*** End of File"
     assert _patched("y\nx\n", ending, "2.0.0") == "y\nz\n"
     assert _patched("x\ny\nx\n", ending, "2.0.0") is None

@@ -78,7 +78,7 @@ def test_folders_and_images_show_no_lines(output: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.2.1", "1.15.13", "", "local"])
-def test_a_version_that_was_not_seen_to_show_line_ends_is_not_trusted_with_them(version: str) -> None:
+def test_a_version_that_may_hide_line_ends_is_not_trusted_with_them(version: str) -> None:
     found = read_lines(read_output("/a", "x\n", "1.1.65"), {}, version)
     assert found is not None
     assert not found.is_exact
