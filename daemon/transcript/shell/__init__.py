@@ -2,6 +2,11 @@
 
 Only a command that ended well, or whose output shows no failure, has certain effects (formats section 3: another exit
 status is "completed" too). The command is read as it was run; only the note is redacted.
+
+A command passes `heredocs` (bodies taken out), `parse` (the tree; the only import of tree-sitter), `words` (what bash
+makes of a word), `simple` (one command, with `streams`, `builtins` and `file_commands`) and `effects` (lists,
+pipelines, conditions: what is certain). `scripts` reads a program whose text is known, `known_programs` knows what
+other programs run and write, and `names` is the fallback for commands that cannot be parsed.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from daemon.redact import redact
 from daemon.transcript.shell import effects as shell_effects
 from daemon.transcript.shell import names, parse
 from daemon.transcript.shell.heredocs import NotUnderstood
-from daemon.transcript.shell.known_programs import launched as runs
+from daemon.transcript.shell.known_programs import launched
 from daemon.transcript.shell.state import Effect, Output, State, is_system, start
 from daemon.transcript.tool_calls import Call, absolute, file_edit, unclear, valid_text
 
@@ -46,9 +51,9 @@ def edits(made: Call, version: str) -> list[FileEdit]:
         effects = _effects(script, state, made)
     except (NotUnderstood, RecursionError):
         named = [*names.named_files(command, base), *([base] if base != "/" and names.may_write(command) else [])]
-        ran = runs.may_run(command) and base.startswith("/")
-        runs_there = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
-        return [*unclear(made, version, _speakable(named, command, redacted), note), *runs_there]
+        ran = launched.may_run(command) and base.startswith("/")
+        runs = [file_edit(made, version, base, Operation.RUN, note=note)] if ran else []
+        return [*unclear(made, version, _without_secrets(named, command, redacted), note), *runs]
     scoped = [in_scope(effect, base) if effect.launch else effect for effect in _bounded(effects, base)]
     return list(_as_edits(made, version, scoped, (command, redacted), note))
 
@@ -94,11 +99,11 @@ def _was_not_found(script: parse.Script, output: str) -> bool:
 
 
 def _bounded(effects: list[Effect], base: str) -> list[Effect]:
-    """The same with one UNCLEAR folder in place of very many UNCLEAR paths, and one RUN of anything for very many."""
-    launched = [effect for effect in effects if effect.operation is Operation.RUN]
-    if len(launched) > _MOST_RUNS:
+    """`effects`, with one UNCLEAR folder in place of very many UNCLEAR paths, and one RUN of anything for very many."""
+    runs = [effect for effect in effects if effect.operation is Operation.RUN]
+    if len(runs) > _MOST_RUNS:
         effects = [e for e in effects if e.operation is not Operation.RUN]
-        effects += [Effect(Operation.RUN, folder) for folder in dict.fromkeys(effect.path for effect in launched)]
+        effects += [Effect(Operation.RUN, folder) for folder in dict.fromkeys(effect.path for effect in runs)]
     count = sum(effect.operation is Operation.UNCLEAR for effect in effects)
     if count <= _MOST_UNCLEAR or not base.startswith("/") or base == "/":
         return effects
@@ -107,7 +112,7 @@ def _bounded(effects: list[Effect], base: str) -> list[Effect]:
 
 
 def in_scope(run: Effect, scope: str) -> Effect:
-    """A RUN told of at the folder in which its effects are looked for: `scope`, if its own folder lies in that."""
+    """A RUN at the folder beneath which its effects count: `scope`, if its own folder lies in that."""
     if run.launch is None or len(scope) < 2 or not f"{run.path}/".startswith(f"{scope}/"):
         return run
     folder = run.path[len(scope) :].lstrip("/")
@@ -126,14 +131,14 @@ def _as_edits(
             continue
         if effect.operation is Operation.UNCLEAR:
             if last != (effect.operation, effect.path):
-                for edit in unclear(made, version, _speakable([effect.path], *texts), note):
+                for edit in unclear(made, version, _without_secrets([effect.path], *texts), note):
                     is_near = effect.other is not None and f"{edit.path}/".startswith(f"{scopes.get(effect.other)}/")
                     yield replace(edit, other=effect.other) if is_near else edit
         else:
             into = effect.into if effect.other else False
             other = effect.other
             if effect.operation is Operation.RUN and other:
-                other = next(iter(_speakable([other], *texts)), None)
+                other = next(iter(_without_secrets([other], *texts)), None)
             yield file_edit(
                 made, version, effect.path, effect.operation, content=effect.content, other=other, into=into,
                 recursive=effect.recursive, note=note, launch=effect.launch, existed=effect.existed,
@@ -141,8 +146,8 @@ def _as_edits(
         last = (effect.operation, effect.path)
 
 
-def _speakable(paths: Iterable[str], command: str, redacted: str) -> list[str]:
-    """The paths of which no part is a secret: neither by itself nor where it stands in the command."""
+def _without_secrets(paths: Iterable[str], command: str, redacted: str) -> list[str]:
+    """The paths without those of which a part is a secret, by itself or as it stands in the command."""
     kept = []
     for path in paths:
         if redact(path) != path:

@@ -41,8 +41,8 @@ def decides(assignment: str) -> bool:
     return _DECIDING.fullmatch(re.split(r"[+=\[]", assignment, maxsplit=1)[0]) is not None
 
 
-def mislead(runner: Execution, verb: str, item: Simple) -> None:
-    """Where a variable is set that decides which folder ``cd`` goes to, what comes may be in any."""
+def doubt_folder(runner: Execution, verb: str, item: Simple) -> None:
+    """Doubt everything after a variable is set that decides where ``cd`` goes."""
     named = [*item.assigned, *(item.words if verb in _SETTERS or verb == "export" else ())]
     moves = any(_LEADING.match(assignment) for assignment in named)
     if moves or (verb in _MOVING and any(decides(assignment) for assignment in item.assigned)):
@@ -68,7 +68,7 @@ def assign(runner: Execution, item: Simple, *, sure: bool) -> None:
 def change(
     runner: Execution, verb: str, arguments: list[Field], *, ok: bool, status: Status, setting: Setting
 ) -> bool | None:
-    """What a builtin does to the shell; None where `verb` is no such command."""
+    """Apply what a builtin does to the shell; whether it surely succeeded, None if `verb` is no such command."""
     state = runner.state
     if verb in _MOVING:
         _change_folder(runner, verb, arguments, ok=ok)
@@ -162,13 +162,13 @@ def _declare(runner: Execution, verb: str, arguments: list[Field], *, sure: bool
 # -- what echo and printf print --------------------------------------------------------------------------------------
 
 
-def is_echo_bashs_own(words: list[str]) -> bool:
-    """Whether the shells that are called ``sh`` print this in different ways."""
+def is_echo_ambiguous(words: list[str]) -> bool:
+    """Whether ``echo`` prints this in different ways in the shells that are called ``sh``."""
     return any("\\" in word for word in words) or (bool(words) and words[0].startswith("-"))
 
 
-def is_printf_bashs_own(words: list[str]) -> bool:
-    """The same of ``printf``."""
+def is_printf_ambiguous(words: list[str]) -> bool:
+    """Whether ``printf`` prints this in different ways in the shells that are called ``sh``."""
     return bool(words) and _BASHS_OWN.search(words[0]) is not None
 
 

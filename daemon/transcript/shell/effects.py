@@ -2,8 +2,8 @@
 
 A statement is PROVEN to have succeeded where the exit status says so, SEEN where it ran for sure and a failure would
 show in the output, MAYBE otherwise. Only the first two have certain effects, and SEEN only for commands that report
-their failures (commands.VOCAL) while nothing hides their errors. Conditions, loops, the right side of ``||`` and the
-background are MAYBE; what such a statement may do to folder and variables is forgotten after it.
+their failures (file_commands.VOCAL) while nothing hides their errors. Conditions, loops, the right side of ``||`` and
+the background are MAYBE; what such a statement may do to folder and variables is forgotten after it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def effects(script: Script, state: State, output: Output, *, is_proven: bool) ->
 
 
 def of_script(script: Script, state: State, status: Status, *, shows_errors: bool) -> list[Effect]:
-    """What a script of which the text is known did, started in `state`; errors that it shows stand in the output."""
+    """What a script did, started in `state`; `shows_errors`: its errors stand in the output."""
     runner = Runner(script, state, Output("", is_whole=shows_errors), exit_is_zero=status == Status.PROVEN)
     runner.is_script = True
     runner.sequence(script.body, status, Setting(hidden=not shows_errors))
@@ -42,7 +42,7 @@ def of_script(script: Script, state: State, status: Status, *, shows_errors: boo
 
 
 def doubtful(script: Script, state: State) -> list[Effect]:
-    """What the command may have done, when nothing about its end is known."""
+    """What the command may have done, if nothing is known of how it ended."""
     runner = Runner(script, state, Output("", is_whole=False), exit_is_zero=False)
     runner.sequence(script.body, Status.MAYBE, Setting())
     return _in_full(runner)
@@ -57,7 +57,7 @@ def _in_full(runner: Runner) -> list[Effect]:
 
 
 def _raced(ran: list[Effect], *, beside: Iterable[Effect] = ()) -> list[Effect]:
-    """The same, where something else ran beside it: a program whose file that touches may have been any other."""
+    """Effects with something else running beside them, which may have replaced the file of a program that ran."""
     paths = [p for e in (*ran, *beside) if e.operation is not Operation.RUN for p in (e.path, e.other) if p]
     return [
         Effect(Operation.RUN, e.path) if e.operation is Operation.RUN and e.other and _meets(e.other, paths) else e
@@ -77,7 +77,7 @@ class Runner(Execution):
         succeeded = status == Status.PROVEN
         for number, (item, in_background) in enumerate(body.items):
             if in_background:
-                self.late += self._aside(item, setting)
+                self.late += self._in_background(item, setting)
                 succeeded = status != Status.MAYBE
                 continue
             own = status
@@ -129,8 +129,8 @@ class Runner(Execution):
         self.statement(item, Status.MAYBE, setting)
         self.state.merge(before)
 
-    def _aside(self, item: Statement, setting: Setting) -> list[Effect]:
-        """A statement beside this shell, whose folder and variables are its own; what it may have done."""
+    def _in_background(self, item: Statement, setting: Setting) -> list[Effect]:
+        """Run a statement with a folder and variables of its own; returns what it may have done."""
         before, start = self.state.copy(), len(self.effects)
         self.statement(item, Status.MAYBE, replace(setting, inner=True))
         self.state.restore(before)
@@ -144,7 +144,7 @@ class Runner(Execution):
             operator, right = item.rest[at]
             known[at] = known[at + 1]
             if operator == "||" and known[at]:
-                ends = self._ends(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
+                ends = self._contradicts_exit(right, setting) or (known[at] == Status.PROVEN and self._is_false(right))
                 known[at] = Status.PROVEN if ends else Status.SEEN
         inside = replace(setting, exempt=True)
         before = self._entered(item, known[0], inside)
@@ -183,21 +183,21 @@ class Runner(Execution):
     def _is_false(self, item: Statement) -> bool:
         return isinstance(item, Simple) and item.words == ("false",) and not item.redirects
 
-    def _ends(self, item: Statement, setting: Setting) -> bool:
-        """Whether it can only have led to another exit status than the recorded one, so that it did not run."""
+    def _contradicts_exit(self, item: Statement, setting: Setting) -> bool:
+        """Whether it would have led to another exit status than the recorded one, so it did not run."""
         if isinstance(item, Block) and not item.is_subshell and not item.redirects and item.body.items:
             harmless = all(
                 isinstance(statement, Simple) and statement.words[:1] == ("echo",) and not statement.inner and not aside
                 and all(r.operator == ">&" for r in statement.redirects)
                 for statement, aside in item.body.items[:-1]
             )  # fmt: skip
-            return harmless and self._ends(item.body.items[-1][0], setting)
+            return harmless and self._contradicts_exit(item.body.items[-1][0], setting)
         if not isinstance(item, Simple) or item.redirects or item.assigned or setting.inner or not self.exit_is_zero:
             return False
         return item.words[:1] == ("exit",) and len(item.words) == 2 and bool(re.fullmatch(r"[1-9]\d?", item.words[1]))
 
     def _pipeline(self, item: Pipeline, status: Status, setting: Setting) -> bool:
-        """Every part is beside this shell; only the last is certain, and only where nothing runs beside it."""
+        """A pipeline: only its last part is certain, and only if nothing runs beside it."""
         before = self.state.copy()
         start = len(self.effects)
         text: str | None = None
@@ -211,7 +211,7 @@ class Runner(Execution):
         last = replace(setting, inner=True, stdin=text, hidden=setting.hidden)
         succeeded = self.statement(item.parts[-1], Status.MAYBE if raced else status, last)
         if raced:
-            self._blur(start, [])
+            self._make_unclear(start, [])
         self.state.restore(before)
         return status == Status.PROVEN or (succeeded and not raced)
 
@@ -228,12 +228,12 @@ class Runner(Execution):
         succeeded = self.sequence(item.body, status, own)
         targets = [path for path, _ in streams.written] + streams.unclear
         if targets:
-            self._blur(start, targets)
+            self._make_unclear(start, targets)
         if item.is_subshell:
             self.state.restore(before)
         return succeeded
 
-    def _blur(self, start: int, more: Iterable[str]) -> None:
+    def _make_unclear(self, start: int, more: Iterable[str]) -> None:
         """The effects from `start` on, and these paths, are UNCLEAR where they may meet."""
         self.unclear(more)
         marked = [e.path for e in self.effects[start:] if e.operation is Operation.UNCLEAR]

@@ -1,8 +1,8 @@
-"""What a program of which the text is known did: read like the command line that started it.
+"""What a program did by its text, which is read like the command line that started it.
 
-Answers effects, or None where anything in the text leaves a doubt about what it may have written; then whoever asks
-must take it to have written anything. Effects that did not surely take place are UNCLEAR, so that what is not named
-stayed as it was. Pure; texts are bounded, and no text makes it raise.
+`read` returns effects, or None if anything in the text leaves a doubt; then the program may have written anything.
+Effects that did not surely take place are UNCLEAR; files that are not named stayed as they were. Pure; texts are
+bounded, and no text makes it raise.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _resolved(program: Program) -> Program:
     if launch.language != "#!":
         return program
     first = _FIRST_LINE.match(program.text)
-    if first is None:  # the shell that was to start it reads it, and which that is cannot be told
+    if first is None:  # the shell that starts it also reads it, and which shell that is is not known
         return replace(program, launch=replace(launch, language="" if program.text.startswith("#!") else "sh"))
     words = [first[1].rpartition("/")[2], *first[2].split()]
     if words[0] == "env":

@@ -48,20 +48,20 @@ def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bo
     program = _launch(runner, fields, launched.Input(stdin, flow.source), status if is_plain else None, hides=hides)
     if not item.words:
         builtins.assign(runner, item, sure=status > 0)
-    builtins.mislead(runner, verb, item)
+    builtins.doubt_folder(runner, verb, item)
     changed = builtins.change(runner, verb, arguments, ok=ok, status=status, setting=setting)
-    if changed is None and (text := _given_to_a_shell(fields)) is not None:
+    if changed is None and (text := _shell_text(fields)) is not None:
         changed = runner.nested(text, Status.MAYBE, setting)
     runner.state.doubt = runner.state.doubt or leaves
     if changed is not None:
         runner.unclear(dict.fromkeys([*(path for path, _ in flow.written), *flow.unclear]))
         return changed
     if runner.is_script:
-        _beware(runner, fields, verb, arguments)
+        _record_unknown_program(runner, fields, verb, arguments)
     effects = _effects(runner, verb, arguments, flow, stdin) if is_sure else None
     if effects is None:
         targets = [path for path, _ in flow.written] + flow.unclear
-        doubted = _doubts(runner, verb, arguments, flow)
+        doubted = _possible_writes(runner, verb, arguments, flow)
         runner.unclear(path for path in doubted if path in targets)
         runner.unclear((path for path in doubted if path not in targets), program)
     else:
@@ -69,7 +69,7 @@ def run(runner: Execution, item: Simple, status: Status, setting: Setting) -> bo
     return ok
 
 
-def _given_to_a_shell(fields: list[Field]) -> str | None:
+def _shell_text(fields: list[Field]) -> str | None:
     """The literal command that a shell behind ``timeout 5`` and its like is given."""
     program = unwrapped(fields)
     if program is None or program.name not in known_programs.SHELLS or not program.arguments:
@@ -80,9 +80,9 @@ def _given_to_a_shell(fields: list[Field]) -> str | None:
 def _launch(
     runner: Execution, fields: list[Field], given: launched.Input, status: Status | None, *, hides: bool
 ) -> str | None:
-    """Records that the command runs a program, if it does; what that is, only where the folder is known.
+    """Record a program that the command runs; which one, only if the folder is known.
 
-    Answers the file in which the program stands, if its text can be read. `status` is None where variables before the
+    Returns the file in which the program stands, if its text can be read. `status` is None where variables before the
     command may change what it means, `hides` says that errors are not seen.
     """
     state, place = runner.state, runner.state.place
@@ -98,7 +98,7 @@ def _launch(
             launch = Launch(
                 "sh" if program.language == "source" and state.is_zsh else program.language,
                 arguments=program.arguments,
-                status=_came_to(fields, program, status or 0) if place.known else 0,
+                status=_status_of(fields, program, status or 0) if place.known else 0,
                 shows_errors=not hides
                 and not any(runner.output.shows_failure(verb) for verb in ("", *file_commands.VOCAL)),
                 strict=program.strict,
@@ -113,17 +113,19 @@ def _launch(
     return None
 
 
-def _came_to(fields: list[Field], program_run: launched.Launched, status: int) -> int:
-    """How sure it is that all of a program ran: one that ran, but need not have succeeded, may have been ended early
-    without a word, by ``timeout`` or its like, or by an option of the shell that reads it.
+def _status_of(fields: list[Field], program_run: launched.Launched, status: int) -> int:
+    """How sure it is that all of a program ran.
+
+    One that need not have succeeded may have been ended early without a word: by ``timeout`` or its like, or by an
+    option of the shell that reads it.
     """
     program = unwrapped(fields)
     is_alone = program is not None and program.field is fields[0] and program_run.language != "source"
     return int(status) if is_alone or status != 1 else 0
 
 
-def _beware(runner: Execution, fields: list[Field], verb: str, arguments: list[Field]) -> None:
-    """In a script, a program of which nothing is known may have written anything."""
+def _record_unknown_program(runner: Execution, fields: list[Field], verb: str, arguments: list[Field]) -> None:
+    """In a script, an unknown program may have written anything."""
     program, _ = _program(verb, arguments)
     place = runner.state.place
     if fields and not launched.is_known(program) and launched.launched(fields, place, launched.Input()) is None:
@@ -186,16 +188,16 @@ def printed(runner: Execution, item: Statement, setting: Setting) -> str | None:
 
 def _text(runner: Execution, verb: str, arguments: list[Field], stdin: str | None) -> str | None:
     """The standard output of a command, where its words alone tell it."""
-    if any(not field.exact or field.homely for field in arguments):
+    if any(not field.exact or field.has_home for field in arguments):
         return None
     given = [field.text for field in arguments]
     text: str | None = None
     if verb == "echo":
         is_ambiguous = runner.state.is_zsh and any("\\" in field or field == "-" for field in given)
-        is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_bashs_own(given))
+        is_ambiguous = is_ambiguous or (runner.state.is_posix and builtins.is_echo_ambiguous(given))
         text = None if is_ambiguous else builtins.echo(given)
     elif verb == "printf":
-        text = None if runner.state.is_posix and builtins.is_printf_bashs_own(given) else builtins.printf(given)
+        text = None if runner.state.is_posix and builtins.is_printf_ambiguous(given) else builtins.printf(given)
     elif verb == "cat" and given in ([], ["-"]):
         text = stdin
     elif verb in _QUIET:
@@ -263,7 +265,7 @@ def _written(
 
 
 def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
-    """A command as doubts.names wants it."""
+    """The name and the arguments by which `possible_writes` looks a command up."""
     if verb.startswith("git "):
         return "git", [Field(verb[4:]), *arguments]
     program = unwrapped([Field(verb), *arguments]) if verb else None
@@ -272,7 +274,7 @@ def _program(verb: str, arguments: list[Field]) -> tuple[str, list[Field]]:
     return verb.rpartition("/")[2], arguments
 
 
-def _doubts(runner: Execution, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
+def _possible_writes(runner: Execution, verb: str, arguments: list[Field], flow: Streams) -> list[str]:
     """Everything that a command may have changed."""
     place = runner.state.place
     paths = [path for path, _ in flow.written] + flow.unclear
@@ -297,7 +299,7 @@ def _linked_to(arguments: list[Field], place: Place) -> list[str]:
 
 
 def _record(runner: Execution, effects: list[Effect]) -> None:
-    """Certain effects, but for those on a path that has two names since this command made a link."""
+    """Record certain effects, except on paths that have two names since this command made a link."""
     linked = runner.state.linked
     for effect in effects:
         paths = [path for path in (effect.path, effect.other) if path]

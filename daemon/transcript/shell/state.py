@@ -45,7 +45,7 @@ def is_system(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The working directory: one folder, or some that it may be, where that is not known.
+    """The working directory: one folder, or several that it may be (`known` is False).
 
     `is_one_of_them`: it cannot be any other.
     """
@@ -88,7 +88,7 @@ class Place:
         return Place(tuple(dict.fromkeys((*other.folders, *self.folders))), known=False, is_one_of_them=is_one)
 
     def entered(self, folder: Field) -> Place | None:
-        """Where ``cd folder`` may have led from here, and here, if it failed; None where that cannot be told."""
+        """Where ``cd folder`` may have led from here, and here, if it failed; None if that is not known."""
         if not (folder.exact and self.folders and (self.known or self.is_one_of_them)):
             return None
         paths = [path for here in self.folders if (path := absolute(folder.text, here)) is not None]
@@ -108,10 +108,12 @@ def overlap(first: str, second: str) -> bool:
 
 @dataclass(slots=True)
 class State:
-    """`doubt`: from here on nothing is certain. `linked`: paths that may be two names of one file. `made`: folders
-    that this script made itself. `is_zsh`: the shell may be zsh, whose echo reads backslashes. `visited`: folders it
-    was in before, to which a ``cd`` that cannot be told may have gone back. `given`: the arguments of a script, as in
-    Scope. `is_posix`: the shell may be any that is called ``sh``.
+    """The folder, variables and options of a shell between two commands.
+
+    `doubt`: from here on nothing is certain. `linked`: paths that may be two names of one file. `made`: folders that
+    this script made itself. `is_zsh`: the shell may be zsh, whose echo reads backslashes. `visited`: earlier folders,
+    to which a ``cd`` with an unknown target may have gone back. `given`: the arguments of a script, as in Scope.
+    `is_posix`: the shell may be any that is called ``sh``.
     """
 
     place: Place

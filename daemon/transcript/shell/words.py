@@ -1,7 +1,7 @@
 """The words of a command as bash expands them, as far as its text alone tells.
 
 A field is exact when nothing outside the text decides about it: quotes, escapes, braces, ``~`` and variables that the
-same command sets are understood; of the rest only the literal beginning is told. Globs are never exact.
+same command sets are understood; of the rest only the literal beginning is known. Globs are never exact.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ SIMPLE_ESCAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One argument. Where it is not exact, `text` is the literal beginning, which may be empty. `homely`: the home
-    folder, which is only likely, is in it.
+    """One argument. Where it is not exact, `text` is the literal beginning, which may be empty. `has_home`: it
+    begins with the home folder, which is only likely.
     """
 
     text: str
     exact: bool = True
-    homely: bool = False
+    has_home: bool = False
 
 
 @dataclass(slots=True)
@@ -86,13 +86,13 @@ def fields(raw: str, scope: Scope) -> list[Field]:
 def value(raw: str, scope: Scope) -> str | None:
     """What an assignment or a here-string makes of a word; None where that is not certain."""
     joined = _joined(pieces(raw), scope, splits=False)
-    return "" if joined is None else joined.text if joined.exact and not joined.homely else None
+    return "" if joined is None else joined.text if joined.exact and not joined.has_home else None
 
 
 def body(text: str, scope: Scope) -> str | None:
     """The text of a here-document with an unquoted delimiter; None where that is not certain."""
     joined = _joined(_double(text, 0, _RUN_BODY, "")[0], scope, splits=False)
-    return "" if joined is None else joined.text if joined.exact and not joined.homely else None
+    return "" if joined is None else joined.text if joined.exact and not joined.has_home else None
 
 
 def pieces(raw: str) -> list[Piece]:
@@ -276,7 +276,7 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
         text.append(values)
         is_kept = is_kept or kind.startswith("quoted") or values != ""
     is_homely = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
-    return Field("".join(text), homely=is_homely) if is_kept or tilde else None
+    return Field("".join(text), has_home=is_homely) if is_kept or tilde else None
 
 
 def _before_glob(kind: Kind, piece: str) -> str:

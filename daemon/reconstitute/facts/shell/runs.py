@@ -364,7 +364,7 @@ def _links(chain: Chain) -> list[Statement]:
 
 def _moved(folder: str, program: Program) -> str:
     plain = [one for one in program.arguments if not one.text.startswith("-") or one.text == "-"]
-    if len(plain) != 1 or not plain[0].exact or plain[0].homely or plain[0].text == "-":
+    if len(plain) != 1 or not plain[0].exact or plain[0].has_home or plain[0].text == "-":
         return ""
     path = posixpath.normpath(posixpath.join(folder, plain[0].text)) if folder or plain[0].text[:1] == "/" else ""
     return path if path.startswith("/") else ""

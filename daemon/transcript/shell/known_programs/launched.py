@@ -1,4 +1,4 @@
-"""Which commands run a program whose text could write any file, and where that text stands.
+"""Which commands run a program whose text could write any file, and where that text is.
 
 Interpreters, scripts, build tools and package scripts do; test runners, linters that only look and version questions
 are taken not to. A formatter that rewrites what it is given is no run: `possible_writes` names what it may have
@@ -284,7 +284,7 @@ def _packaged(program: Program, script: tuple[str, Field], place: Place) -> Laun
 
 def _texts(fields: Iterable[Field]) -> tuple[str | None, ...]:
     """Arguments as a program gets them; None for one that is not certain."""
-    return tuple(field.text if field.exact and not field.homely else None for field in fields)
+    return tuple(field.text if field.exact and not field.has_home else None for field in fields)
 
 
 def _source(program: Program, place: Place, _: Input) -> Launched | None:

@@ -1,7 +1,7 @@
 """Which command lines ``make`` may take out of a makefile with plain recipes.
 
 Only what GNU make and POSIX make surely read alike is understood: explicit rules, recipes behind a tab, variables set
-once to a plain text. Which of the targets were up to date is not asked: any of them may have been made.
+once to a plain text. Whether targets were up to date is not considered: any of them may have been made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _JOBS = re.compile(r"-j\d*|--jobs=\d+")
 _MADE_BY_ITSELF = re.compile(
     r"\.(?:[acfFprshly]|o|cc|cpp|C|S|mod|sym|def|dvi|tex|texinfo|texi|txinfo|info|w|web|cweb|ch|el|out|sh)?"
 )
-"""Suffixes of files, and none, that make knows how to make without being told."""
+"""Suffixes of files, and none, that make can build without a rule."""
 _DEEPEST = 8
 _LONGEST_LINE = 20_000
 

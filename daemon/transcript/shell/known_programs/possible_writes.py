@@ -1,7 +1,7 @@
-"""Which paths a command may have changed in a way that its text does not tell.
+"""Which paths a command may have changed, if its text does not say what became of them.
 
-Named files and folders where a command names any; the working directory where a command works on all of it. What a
-script or an unknown program changes without naming it cannot be seen.
+These are the files and folders that it names, or the working directory if it works on all of that. What a script or an
+unknown program changes without naming it cannot be seen.
 """
 
 from __future__ import annotations
