@@ -61,7 +61,7 @@ class Fragments:
         """After an edit that replaced `old`: once, where it stands once in the file, or each time (`everywhere`)."""
         grown = new.count("\n") - old.count("\n")
         runs: list[Run] = []
-        replaced, shift = 0, 0
+        replaced, shift, is_all = 0, 0, self.is_all
         for run in self.runs:
             text = "\n".join(run.lines)
             times = text.count(old) if old else 0
@@ -69,7 +69,11 @@ class Fragments:
             inner = {line.rstrip("\r") for line in old.split("\n")} - {""}
             left = set(text.replace(old, "").split("\n")) if everywhere and old else set()
             if times and (everywhere or times == 1) and not (replaced and not everywhere) and not inner & left:
-                runs.append(Run(first, tuple(text.replace(old, new).split("\n"))))
+                lines = tuple(text.replace(old, new).split("\n"))
+                if len(lines) > 1 and lines[-1] == "" != run.lines[-1]:
+                    # An empty line follows only if a newline ended the run, which no record shows.
+                    lines, is_all = lines[:-1], False
+                runs.append(Run(first, lines))
                 replaced += times
                 shift += grown * times
             elif (times and not everywhere) or not (inner & set(run.lines) or _reaches_into(inner, run)):
@@ -85,7 +89,7 @@ class Fragments:
                 *(replace(run, first=None) if grown else run for run in runs),
                 Run(None, tuple(written.split("\n"))),
             ]
-        return Fragments(tuple(runs), self.is_all and bool(replaced))
+        return Fragments(tuple(runs), is_all and bool(replaced))
 
     def added(self, text: str) -> Fragments:
         """With `text` after the last line. If no newline is known to end that line, it may continue in `text`."""

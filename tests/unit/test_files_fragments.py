@@ -77,6 +77,9 @@ def test_reads_of_one_text_in_any_order_know_exactly_what_they_showed(ranges: li
         (runs((5, "a|a"), (9, "a")), "a", "x", True, runs((5, "x|x"), (9, "x"))),
         (runs((5, "a"), (9, "z")), "a", "x\ny", True, runs((None, "x|y"), (None, "z"))),
         (runs((1, "a|b"), whole=True), "b", "c", False, runs((1, "a|c"), whole=True)),
+        # whether the file ended in a newline is not known: so neither is whether an empty line follows
+        (runs((1, "a"), whole=True), "a", "x\n", False, runs((1, "x"))),
+        (runs((5, "a|b"), (9, "z")), "b", "x\n", False, runs((5, "a|x"), (10, "z"))),
         (runs(), "a", "b", False, runs((None, "b"))),
         (runs(), "a", "", False, runs()),
     ],
