@@ -1,7 +1,7 @@
 """What both quality benchmarks share: texts become recorded sessions in a real archive with real indexes, and figures.
 
 Messages go in as OpenCode's records, through the product's own archive, outbox, chunker, embedder and indexes, and are
-asked through `Recall.ask`: what is measured is what users get.
+asked through `Recall.answer`: what is measured is what users get.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from daemon.embed.builtin import Builtin
 from daemon.errors import IndexBroken
 from daemon.index import Filters, Match
 from daemon.index.lexical import Lexical
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain
 from daemon.model import Session
 from daemon.recall.query.request import Recall as Asked
@@ -65,7 +65,7 @@ class House:
         """How a mode of recall answers a question: session ids, best first."""
 
         def ask(text: str) -> list[str]:
-            answer = self.recall.ask(Asked(query=text, match=mode, group="session", results=DEEP))  # type: ignore[arg-type]  # one of asked.Match
+            answer = self.recall.answer(Asked(query=text, match=mode, group="session", results=DEEP))  # type: ignore[arg-type]  # one of asked.Match
             if answer["degraded"]:
                 raise SystemExit(f"the answer to {text!r} is not whole: {answer['degraded']}")
             return [one["sessionID"] for one in answer["results"]]

@@ -76,14 +76,12 @@ def measure(
         )
         daemon.settle()
         asker = Asker(daemon.socket)
-        figures["door"] = asker.where
         begun = time.perf_counter()
-        if "fuzzy" in asker.modes:
-            asker.ask("fuzzy", NOWHERE, {})
+        asker.ask("fuzzy", NOWHERE, {})
         figures["first_absent_ms"] = round((time.perf_counter() - begun) * 1000, 1)
         print(f"  first question for a word that stands nowhere: {figures['first_absent_ms']:.0f} ms", flush=True)
         figures["modes"] = {}
-        for mode in asker.modes:
+        for mode in MODES:
             if mode not in modes or (mode == "semantic" and not meaning):
                 continue
             figures["modes"][mode] = _mode(daemon, asker, plan, mode, rounds, seconds)
@@ -100,7 +98,7 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
     found: dict[str, Any] = {}
     every: list[float] = []
     at_first = daemon.processor_ms()
-    for kind, queries in kinds(plan, mode, filters=asker.can_filter):
+    for kind, queries in kinds(plan, mode):
         times, hits, known = [], 0, 0
         deadline, had = time.monotonic() + seconds, daemon.processor_ms()
         for turn in range(rounds):
@@ -127,7 +125,7 @@ def _mode(daemon: Daemon, asker: Asker, plan: dict[str, Any], mode: str, rounds:
 Asked = tuple[str, dict[str, Any], dict[str, Any] | None]
 
 
-def kinds(plan: dict[str, Any], mode: str, *, filters: bool) -> Iterator[tuple[str, list[Asked]]]:
+def kinds(plan: dict[str, Any], mode: str) -> Iterator[tuple[str, list[Asked]]]:
     """(kind, queries); a query is its text, its filters, and the known item it should find."""
     known = plan["near"] if mode == "fuzzy" else plan["known"]
     patterns = plan["regex"]["known"] if mode == "regex" else [item["query"] for item in known]
@@ -141,8 +139,6 @@ def kinds(plan: dict[str, Any], mode: str, *, filters: bool) -> Iterator[tuple[s
     yield "common words", [(query, {}, None) for query in other["common"]]
     if mode not in ("regex", "literal"):
         yield "question", [(query, {}, None) for query in plan["question"]]
-    if not filters:
-        return
     example = plan["example"]
     for name, limits in {
         "in a session": {"sessionID": example["sessionID"]},
@@ -154,32 +150,23 @@ def kinds(plan: dict[str, Any], mode: str, *, filters: bool) -> Iterator[tuple[s
 
 
 def shown(answer: dict[str, Any], item: dict[str, Any]) -> bool:
-    results = answer.get("hits") or answer.get("results") or []
+    results = answer.get("results") or []
     return item["message_id"] in json.dumps(results[:10])
 
 
 class Asker:
-    """Asks the daemon as a client does, by the recall call where there is one, else by the plain search."""
+    """Asks the daemon as a client does."""
 
     def __init__(self, socket: Path) -> None:
         self._wire = Wire(socket)
         self.errors: list[str] = []
-        code, _ = self._recall({"query": "error", "match": "smart"})
-        self.can_filter = code == 200
-        self.where = "recall" if self.can_filter else "search"
-        self.modes = MODES if self.can_filter else ("literal", "semantic", "hybrid")
 
     def ask(self, mode: str, query: str, filters: dict[str, Any]) -> dict[str, Any]:
-        if self.can_filter:
-            code, answer = self._recall({"query": query, "match": mode, **filters})
-        else:
-            code, answer = self._wire.ask("POST", "/search", {"query": query, "mode": mode})
+        arguments = {"query": query, "match": mode, **filters}
+        code, answer = self._wire.ask("POST", "/recall/recall", {"arguments": arguments})
         if code != 200:
             self.errors.append(f"{mode} {query!r} {filters}: {code} {json.dumps(answer)[:300]}")
         return dict(answer)
-
-    def _recall(self, arguments: dict[str, Any]) -> tuple[int, Any]:
-        return self._wire.ask("POST", "/recall/recall", {"arguments": arguments})
 
 
 def _commands(daemon: Daemon, plan: dict[str, Any]) -> dict[str, Any]:

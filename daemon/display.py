@@ -1,4 +1,4 @@
-"""Characters that a reader cannot see are shown by name, so that no text looks like something else than it is.
+"""Text as people see it: invisible characters by name, one line, counted nouns.
 
 Invisible are control characters, marks that turn the direction of writing, characters without width, fillers, and the
 tags and variation selectors in which a whole hidden text can be spelt (docs/reliability.md, T2). Joiners stay, and so
@@ -22,6 +22,10 @@ _SHOWN = re.compile(
 INVISIBLE = f"{_UNSEEN}{_SELECTORS}{_MORE_SELECTORS}\u200c\u200d"
 """All of them, joiners and selectors too, for the inside of a regular expression's brackets."""
 _ANY = re.compile(f"[{INVISIBLE}]|\r(?!\n)")
+# C0 and C1 but white space, terminal colour sequences, and what turns the reading direction.
+_UNPRINTED = re.compile(
+    "\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def visible(text: str) -> str:
@@ -38,6 +42,16 @@ def strip_invisible(text: str) -> str:
     Line ends (LF, CRLF) and tabs stay. The same object where there is nothing to leave out.
     """
     return _ANY.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, without control characters, colours and marks that turn the direction of writing."""
+    return " ".join(_UNPRINTED.sub("", text).split())
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _name(code: int) -> str:

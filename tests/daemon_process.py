@@ -172,10 +172,11 @@ class Daemon:
     @staticmethod
     def search_with(client: httpx.Client, query: str, mode: str = "literal", limit: int = 5) -> list[dict[str, Any]]:
         """For callers that search often: one connection for many questions."""
-        answer = client.post("/search", json={"query": query, "mode": mode, "limit": limit})
+        arguments = {"query": query, "match": mode, "results": limit}
+        answer = client.post("/recall/recall", json={"arguments": arguments})
         assert answer.status_code == 200, answer.text
-        hits: list[dict[str, Any]] = answer.json()["hits"]
-        return hits
+        results: list[dict[str, Any]] = answer.json()["results"]
+        return results
 
     def wait_until_found(self, wanted: dict[str, str], timeout_s: float) -> dict[str, float]:
         """Token -> seconds until a search for it found its message; tokens not found in time are left out."""
@@ -184,7 +185,7 @@ class Daemon:
         with self.client() as client:
             while len(found) < len(wanted) and time.monotonic() - begun < timeout_s:
                 for token in wanted.keys() - found.keys():
-                    if any(hit["message_id"] == wanted[token] for hit in self.search_with(client, token)):
+                    if any(hit["messageID"] == wanted[token] for hit in self.search_with(client, token)):
                         found[token] = time.monotonic() - begun
                 time.sleep(0.05)
         return found

@@ -13,11 +13,11 @@ from typing import Any
 from daemon.app.engine import Engine
 from daemon.config import Config
 from daemon.control.calls import Progress, silent
+from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import DiskFull, ReconstituteError, Retry
 from daemon.ingest import Taken
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 
 _EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
 """Seconds of embedding before an answer, by mode; smart asks for meaning only where no text has the words."""
@@ -59,20 +59,11 @@ class OneShot(Engine):
             self._embed(_EMBEDDING_S[match])
         return self.unread
 
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """See Service.
-
-        Raises:
-            Retry: by meaning alone nothing was found, and texts wait to be embedded.
-        """
-        answer = super().search(query, mode=mode, limit=limit, context=context)
-        return self._checked(answer, mode, is_found=bool(answer["hits"]))
-
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """See Service.
 
         Raises:
-            Retry: as of `search`.
+            Retry: by meaning alone nothing was found, and texts wait to be embedded.
         """
         answer = super().recall(call, arguments, here=here)
         if "matchMode" not in answer or not answer["coverage"]["eligible"]:

@@ -16,14 +16,14 @@ import click
 from daemon.cli.settings import Settings
 
 COMMANDS = {
-    "recall": "Search everything, with every filter there is.",
+    "search": "Search everything that was said, done and printed.",
+    "recall": "The same as search, by the name that agents know.",
     "recall-get": "Show one message in full.",
     "recall-context": "Show the messages around one message.",
     "recall-messages": "Page through a session's messages.",
     "recall-sessions": "List sessions, latest first.",
     "recall-timeline": "Show what happened around a message, session or time.",
     "recall-files": "Show which sessions touched a path.",
-    "search": "Find what was said, asked and done.",
     "files": "List recorded files: how well known, and whether lost.",
     "history": "Show every revision of one file.",
     "show": "Print what a file held, now or at a time.",
@@ -44,6 +44,7 @@ _PLACES = {
     PATH_COMMAND: "path",
     "history": "file_history",
     "run": "foreground",
+    "search": "recall",
     "recall-get": "recall_messages:get",
     "recall-context": "recall_messages:context",
     "recall-messages": "recall_messages:messages",

@@ -52,13 +52,6 @@ class Service(Protocol):
     def status(self) -> Json:
         """Version, pid, sources with their counts, outbox, index health, targets, jobs, last errors."""
 
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """``{query, mode, hits: [Hit as dict], coverage, warnings: [str], messages?: [OllamaMessage]}``.
-
-        Raises:
-            BadRequest: an empty query, an unknown mode, a limit out of range.
-        """
-
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """One of the calls of recall.query.request.CALLS, by name, its arguments as a client wrote them.
 

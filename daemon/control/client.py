@@ -63,16 +63,6 @@ class Client:
         """
         return self._ask("GET", "/status", STATUS_SECONDS)
 
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """As Service.search.
-
-        Raises:
-            BadRequest: as Service.search.
-            DaemonUnreachable: nothing answers at the socket.
-        """
-        body = {"query": query, "mode": mode, "limit": limit, "context": context}
-        return self._ask("POST", "/search", SEARCH_SECONDS, body)
-
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """As Service.recall.
 

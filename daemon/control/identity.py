@@ -30,7 +30,6 @@ _DATABASES = "opencode.databases"
 _WORDS = ("limits.indexed_kb",)
 _SEARCH = (*_WORDS, "embedding", "index", "limits.embedded_kb")
 _DEPENDS = {
-    "search": _SEARCH,
     "recall/recall": _SEARCH,
     "recall/recall_messages": _WORDS,
     "recall/recall_timeline": _WORDS,

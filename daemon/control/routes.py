@@ -20,15 +20,6 @@ from daemon.errors import BadRequest, ReconstituteError
 from daemon.model import Json
 
 
-class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of POST /search."""
-
-    query: str
-    mode: str = "hybrid"
-    limit: int = 10
-    context: bool = False
-
-
 class Recall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of POST /recall/CALL; what the arguments may be is recall.query.request's."""
 
@@ -182,11 +173,6 @@ def _about_targets(service: Service) -> dict[str, _Call]:
 
 
 def _about_recall(service: Service) -> dict[str, _Call]:
-    async def search(request: Request) -> Response:
-        body = await responses.body(request, Search)
-        call = partial(service.search, body.query, mode=body.mode, limit=body.limit, context=body.context)
-        return await responses.answer("/search", call)
-
     async def recall(request: Request) -> Response:
         name = request.path_params["call"]
         body = await responses.body(request, Recall)
@@ -201,7 +187,7 @@ def _about_recall(service: Service) -> dict[str, _Call]:
 
         return responses.stream_text("/export", call)
 
-    return {"/search": search, "/recall/{call}": recall, "/export": export}
+    return {"/recall/{call}": recall, "/export": export}
 
 
 def _about_files(service: Service) -> dict[str, _Call]:

@@ -20,8 +20,7 @@ from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
-from daemon.index.semantic import health
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic, health
 from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
 from daemon.model import Json, Vector
 from daemon.redact import fingerprint

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json, Kind, Message
-from daemon.recall.answer.chat_messages import around
-from daemon.recall.answer.messages import item
-from daemon.recall.answer.snippet import counted
+from daemon.recall.answer.messages import around, item
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query.places import Fits, absolute, at_hand, is_within, latest_at, place_of, several
 from daemon.recall.query.request import Archived, RecallContext, RecallGet, RecallMessages, RecallSessions
-from daemon.recall.query.scope import Fits, absolute, at_hand, is_within, latest_at, place_of, several
 from daemon.redact import redact
 
 _EVERY = 1_000_000

@@ -16,14 +16,14 @@ from typing import TypeAlias
 
 from daemon.archive import Archive
 from daemon.archive.paths import CHANGES
+from daemon.display import counted, one_line
 from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex, Match
 from daemon.model import FileEdit, Json, Kind, Message, Operation, Part
 from daemon.moments import parse_time
-from daemon.recall.answer.snippet import counted, one_line
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query.places import absolute, is_within
 from daemon.recall.query.request import RecallTimeline
-from daemon.recall.query.scope import absolute, is_within
 from daemon.records import text
 from daemon.redact import redact
 from daemon.transcript.evidence.edits import edits

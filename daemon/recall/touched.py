@@ -7,7 +7,7 @@ the path, from the lexical index. All that is shown is redacted; times are epoch
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from daemon.archive import Archive
 from daemon.archive.paths import CHANGES, MAYBE, READS, Name, names, touches
@@ -15,8 +15,8 @@ from daemon.errors import BadRequest
 from daemon.index import Filters, LexicalIndex
 from daemon.model import Json
 from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query.places import absolute
 from daemon.recall.query.request import RecallFiles
-from daemon.recall.query.scope import Scope, absolute
 from daemon.redact import redact
 
 MOST_FILES = 20
@@ -73,15 +73,6 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: Re
         "total": len(found),
         "warnings": warnings,
     }
-
-
-def by_all_names(archive: Archive, scope: Scope) -> Scope:
-    """The same scope, where a path is asked for by what it was called before, too."""
-    path = next((filters.path for _, filters in scope.rounds), "")
-    former = tuple(dict.fromkeys(name.old for name in names(archive.files, path)[1:])) if path else ()
-    if not former:
-        return scope
-    return replace(scope, rounds=tuple((near, replace(filters, former=former)) for near, filters in scope.rounds))
 
 
 def _from_edits(archive: Archive, known: Sequence[Name]) -> dict[str, _Touch]:

@@ -20,11 +20,11 @@ from daemon import config
 from daemon.archive import Archive
 from daemon.archive.unknown import unknown
 from daemon.chat import ChatModel
+from daemon.display import counted
 from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page, Target
-from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
 from daemon.reconstitute import output, passages
 from daemon.reconstitute.agent.all_questions import Asked, Rounds

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.errors import BadRequest, OutputRefused
 from daemon.model import Json, Page
 from daemon.publish import publish
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Record
 from daemon.reconstitute.pages.index import from_json, publish_index, to_json
 from daemon.reconstitute.pages.layout import README

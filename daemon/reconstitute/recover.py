@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from daemon.display import visible
+from daemon.display import counted, visible
 from daemon.files import FileHistory, Grade, Revision
 from daemon.files.disk import Disk, compare
 from daemon.files.fragments import Fragments
 from daemon.files.history import DIFF, LOST_FOLDER, SNAPSHOT
 from daemon.files.trees import above
 from daemon.model import Operation
-from daemon.recall.answer.snippet import counted
 from daemon.redact import redact
 
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.errors import ReconstituteError
 from daemon.files import FileHistory
 from daemon.files.history import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
-from daemon.recall.answer.snippet import counted
 from daemon.recall.search import Recall
 from daemon.reconstitute.facts.session import assemble, file_changes, kept_changes, sizes, turns
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
@@ -151,6 +151,8 @@ def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> I
         except ReconstituteError as error:
             draft.warnings.append(f"messages that only mention {target} were not looked for: {error}")
             return
+        if found.degraded:
+            draft.warnings.append(f"not all messages that mention {target} were found: {'; '.join(found.degraded)}")
         whole = _standing_alone(phrase)
         for hit in found.hits:
             message = archive.message(hit.message_id) if directory in {"", hit.directory} else None

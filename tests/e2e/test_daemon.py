@@ -21,7 +21,7 @@ SOON_S = 8
 
 
 def found(daemon: Daemon, word: str) -> list[str]:
-    return [hit["message_id"] for hit in daemon.search(word)]
+    return [hit["messageID"] for hit in daemon.search(word)]
 
 
 def test_a_second_daemon_is_refused_with_the_first_ones_pid_and_the_first_goes_on(
@@ -39,7 +39,7 @@ def test_a_second_daemon_is_refused_with_the_first_ones_pid_and_the_first_goes_o
     assert "wait until it has ended" in second.stderr
     assert "kill" not in second.stderr
     assert "Traceback" not in second.stderr
-    until(lambda: [hit["message_id"] for hit in daemon.search(words(1))] == [asked])
+    until(lambda: [hit["messageID"] for hit in daemon.search(words(1))] == [asked])
     assert daemon.status()["pid"] == daemon.process.pid
     assert daemon.terminate()[0] == 0
 
@@ -52,7 +52,7 @@ def test_what_a_killed_daemon_leaves_behind_does_not_stop_the_next_one(daemon: D
 
     daemon.run()
 
-    until(lambda: [hit["message_id"] for hit in daemon.search(words(2))] == [asked])
+    until(lambda: [hit["messageID"] for hit in daemon.search(words(2))] == [asked])
     assert daemon.terminate()[0] == 0
     assert not daemon.socket.exists()
 
@@ -62,7 +62,7 @@ def test_a_killed_daemon_leaves_its_lock_to_a_single_command(daemon: Daemon, dat
     daemon.run()
     daemon.kill()
 
-    found = daemon.ask("search", "--mode", "literal", words(3))
+    found = daemon.ask("search", "--match", "literal", words(3))
 
     assert found.returncode == 0, found.stderr
     assert words(3) in found.stdout
@@ -230,7 +230,7 @@ def test_a_database_that_nobody_has_open_gets_at_most_an_empty_log_beside_it(dae
     before = snapshot(data_dir)
     assert set(before) == {"opencode.db"}
 
-    found = daemon.ask("search", "--mode", "literal", words(14))
+    found = daemon.ask("search", "--match", "literal", words(14))
 
     assert words(14) in found.stdout
     nothing = {"opencode.db-wal": sha256(b"").hexdigest()}  # SQLite makes it for any reader
@@ -252,7 +252,7 @@ def test_a_shortened_text_is_shown_and_found_and_its_old_wording_is_not(daemon: 
     daemon.wait_until_drained()
     assert found(daemon, words(1)) == []
     hits = [hit for mode in ("semantic", "hybrid") for hit in daemon.search("please plant with plenty of room", mode)]
-    assert asked in [hit["message_id"] for hit in hits]
+    assert asked in [hit["messageID"] for hit in hits]
     assert words(1) not in str(hits)
     for command in (
         ["recall", f"plant {words(4)}"],

@@ -45,8 +45,8 @@ def page(daemon: Daemon) -> str:
 def commands(daemon: Daemon) -> dict[str, dict[str, Any]]:
     return {
         "index": answer(daemon, "index"),
-        "words": answer(daemon, "search", "--mode", "literal", words(2)),
-        "meaning": answer(daemon, "search", "--context", f"Write down {words(1)}."),
+        "words": answer(daemon, "search", "--match", "literal", words(2)),
+        "meaning": answer(daemon, "search", "--expand", "messages", f"Write down {words(1)}."),
         "pages": answer(daemon, PROJECT),
         "status": answer(daemon, "status"),
     }
@@ -65,9 +65,9 @@ def test_with_a_daemon_and_without_one_the_answers_have_the_same_shape_and_say_t
         name: shape(value) for name, value in served.items()
     }
     for name in ("words", "meaning"):
-        ids = [[hit["message_id"] for hit in answers[name]["hits"]] for answers in (alone, served)]
+        ids = [[hit["messageID"] for hit in answers[name]["results"]] for answers in (alone, served)]
         assert ids[0] == ids[1] != []
-    assert alone["meaning"]["messages"] == served["meaning"]["messages"]
+    assert alone["meaning"]["expanded"] == served["meaning"]["expanded"]
     assert (alone["index"]["changed"], served["index"]["changed"]) == (3, 0)
     assert (alone["pages"]["written"] > 0, served["pages"]["written"]) == (True, 0)
     assert (alone["status"]["running"], served["status"]["running"]) == (False, True)
@@ -77,9 +77,9 @@ def test_with_a_daemon_and_without_one_the_answers_have_the_same_shape_and_say_t
 
 
 def test_a_command_without_a_daemon_sees_what_was_written_just_now(daemon: Daemon, talk: Talk) -> None:
-    assert [hit["snippet"] for hit in answer(daemon, "search", "--mode", "literal", words(2))["hits"]] != []
+    assert [hit["snippet"] for hit in answer(daemon, "search", "--match", "literal", words(2))["results"]] != []
     talk.write(NOTES, f"{words(3)}\n")
-    assert len(answer(daemon, "search", "--mode", "literal", words(3))["hits"]) == 1
+    assert len(answer(daemon, "search", "--match", "literal", words(3))["results"]) == 1
     talk.write(NOTES, f"{words(4)}\n")
     answer(daemon, PROJECT)
     assert words(4) in page(daemon)
@@ -129,7 +129,7 @@ def test_what_is_private_is_readable_by_us_alone(daemon: Daemon, talk: Talk) -> 
         assert place.stat().st_mode & 0o077 == 0, place
 
 
-@pytest.mark.parametrize("command", [("recall", "--match", "semantic"), ("search", "--mode", "semantic")])
+@pytest.mark.parametrize("command", [("recall", "--match", "semantic"), ("search", "--match", "semantic")])
 def test_without_a_daemon_the_first_question_by_meaning_is_answered(
     make_daemon: Callable[..., Daemon], talk: Talk, command: tuple[str, ...]
 ) -> None:

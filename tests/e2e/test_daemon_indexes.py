@@ -73,8 +73,8 @@ def daemon(house: House, tmp_path: Path) -> Iterator[Daemon]:
 def everything_is_found(daemon: Daemon, house: House) -> None:
     with daemon.client() as client:
         for word, told in house.told.items():
-            by_words = [hit["message_id"] for hit in daemon.search_with(client, word)]
-            by_meaning = [hit["message_id"] for hit in daemon.search_with(client, f"About {word}.", "semantic", 1)]
+            by_words = [hit["messageID"] for hit in daemon.search_with(client, word)]
+            by_meaning = [hit["messageID"] for hit in daemon.search_with(client, f"About {word}.", "semantic", 1)]
             assert (by_words, by_meaning) == ([told], [told]), word
 
 
@@ -134,7 +134,7 @@ def test_without_the_whole_index_directory_everything_is_found_again_without_ask
 def test_a_single_command_mends_a_damaged_index_too(daemon: Daemon, house: House) -> None:
     garble(daemon.archive_dir / "index")
     found = daemon.ask("search", "--json", words(3))
-    assert [hit["message_id"] for hit in json.loads(found.stdout)["hits"]] == [house.told[words(3)]], found.stderr
+    assert [hit["messageID"] for hit in json.loads(found.stdout)["results"]] == [house.told[words(3)]], found.stderr
     indexed = daemon.ask("index", "--json")
     assert json.loads(indexed.stdout)["waiting"] == 0, indexed.stderr
     daemon.run()

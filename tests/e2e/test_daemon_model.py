@@ -60,8 +60,8 @@ def test_with_the_model_server_down_everything_else_works_and_the_outbox_drains_
     assert daemon.status()["outbox"] == {"lexical": 0, "semantic": 11}
     assert [error["where"] for error in daemon.status()["errors"]] == ["embedding"]
     with daemon.client() as client:
-        answer = client.post("/search", json={"query": words(3)}).json()
-    assert [hit["message_id"] for hit in answer["hits"]] == [told[words(3)]]
+        answer = client.post("/recall/recall", json={"arguments": {"query": words(3)}}).json()
+    assert [hit["messageID"] for hit in answer["results"]] == [told[words(3)]]
     assert any("meaning was not searched" in warning for warning in answer["warnings"])
     daemon.drop_request("garden.txt", f"{PROJECT}\n")
     assert [path.parent.name for path in daemon.wait_for_results(1)] == ["done"]
@@ -95,7 +95,7 @@ def test_what_the_model_cannot_take_is_set_aside_with_its_reason_and_stops_nothi
     assert "NaN" in state["reasons"][0]
     assert [means(daemon, f"About {word}.") for word in told] == list(told.values())
     assert means(daemon, f"About {words(91)}.") == long
-    assert [hit["message_id"] for hit in daemon.search(words(90))] == [bad]
+    assert [hit["messageID"] for hit in daemon.search(words(90))] == [bad]
     assert "1 refused by the model" in " ".join(daemon.ask("status").stdout.split())
     assert all(text.strip() for text in server.embedded())
 
@@ -141,4 +141,4 @@ def test_auto_begins_with_the_built_in_model_and_changes_over_to_a_server_that_i
     daemon.run()
     until(lambda: "waiting for it" in semantic(daemon)["embedder"])
     assert daemon.status()["outbox"]["semantic"] == 0
-    assert [hit["message_id"] for hit in daemon.search(words(1))] == [told]
+    assert [hit["messageID"] for hit in daemon.search(words(1))] == [told]

@@ -94,7 +94,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
         seen.sent = server.embedded()
         ask_everything(seen)
         daemon.terminate()
-        for command in (["status"], ["search", "--context", "password"], [PROJECT]):
+        for command in (["status"], ["search", "--expand", "messages", "password"], [PROJECT]):
             done = daemon.ask(*command)
             assert done.returncode == 0, done.stderr
             seen.answers[" ".join(command)] = done.stdout + done.stderr
@@ -107,12 +107,13 @@ def ask_everything(seen: Aftermath) -> None:
         asked = [("literal", words(number)) for number in range(len(SECRETS))]
         asked += [(mode, query) for mode in ("hybrid", "semantic") for query in ("password", "token", "key", "Look")]
         for mode, query in asked:
-            answer = client.post("/search", json={"query": query, "mode": mode, "limit": 200, "context": True})
+            arguments = {"query": query, "match": mode, "results": 50, "expand": "messages"}
+            answer = client.post("/recall/recall", json={"arguments": arguments})
             assert answer.status_code == 200, answer.text
             seen.answers[f"{mode} {query}"] = answer.text
         for line in LINES:
-            found = client.post("/search", json={"query": line, "mode": "literal"}).json()
-            seen.hits[line] = [hit["message_id"] for hit in found["hits"]]
+            found = client.post("/recall/recall", json={"arguments": {"query": line, "match": "literal"}}).json()
+            seen.hits[line] = [hit["messageID"] for hit in found["results"]]
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -184,8 +185,8 @@ def test_no_canary_can_be_searched_for(aftermath: Aftermath) -> None:
 
 def test_what_stands_around_the_canaries_was_kept_and_is_found(aftermath: Aftermath) -> None:
     for number in range(len(SECRETS)):
-        hits = json.loads(aftermath.answers[f"literal {words(number)}"])["hits"]
-        assert {hit["session_id"] for hit in hits} == {f"ses_{number:03d}"}
+        hits = json.loads(aftermath.answers[f"literal {words(number)}"])["results"]
+        assert {hit["sessionID"] for hit in hits} == {f"ses_{number:03d}"}
     pages = list(aftermath.daemon.output_dir.rglob("settings.txt.md"))
     assert len(pages) == len(SECRETS)
     assert sum("[REDACTED:" in page.read_text() for page in pages) == len(SECRETS)
@@ -199,10 +200,10 @@ def test_an_answer_of_our_own_recall_is_not_found_as_if_somebody_had_said_it(dae
     talk.call("mcp__reconstitute__recall_get", {"id": said}, f"We decided for {words(1)}. {words(5)}")
     last = talk.call("bash", {"command": "cat notes"}, QUOTED.format(f"{words(1)} {words(6)}") + f" {words(7)}")
     daemon.run()
-    until(lambda: [hit["message_id"] for hit in daemon.search(words(7))] == [last])
+    until(lambda: [hit["messageID"] for hit in daemon.search(words(7))] == [last])
     daemon.wait_until_drained()
 
-    assert [hit["message_id"] for hit in daemon.search(words(1))] == [said]
+    assert [hit["messageID"] for hit in daemon.search(words(1))] == [said]
     assert [daemon.search(words(number)) for number in (2, 4, 5, 6)] == [[], [], [], []]
     assert len(daemon.search(words(3))) == 1
     for mode in ("hybrid", "semantic"):

@@ -68,7 +68,7 @@ def test_a_stop_during_the_start_is_the_end_and_the_next_start_is_as_good_as_eve
         assert code in (0, -signal.SIGTERM), daemon.log_end()
         (daemon.archive_dir / "daemon.lock").unlink(missing_ok=True)
     daemon.run()
-    until(lambda: [hit["message_id"] for hit in daemon.search(words(1))] == [told])
+    until(lambda: [hit["messageID"] for hit in daemon.search(words(1))] == [told])
 
 
 @pytest.mark.parametrize("sessions", [1, 300])
@@ -82,7 +82,7 @@ def test_a_stop_in_the_first_scan_of_a_big_store_loses_nothing(daemon: Daemon, d
     daemon.run()
     until(lambda: daemon.status()["archive"]["messages"] == MANY, 60)
     until(lambda: daemon.status()["outbox"]["lexical"] == 0, 60)
-    assert {hit["session_id"] for hit in daemon.search(words(sessions - 1))} == {f"ses_{sessions - 1:04d}"}
+    assert {hit["sessionID"] for hit in daemon.search(words(sessions - 1))} == {f"ses_{sessions - 1:04d}"}
     stopped(daemon)
 
 
@@ -127,7 +127,7 @@ def test_a_stop_in_the_middle_of_embedding_loses_nothing(
     assert set(counts.values()) == {1}  # what was under way was waited for and kept
     with daemon.client() as client:
         for text, message_id in told.items():
-            assert message_id in [hit["message_id"] for hit in daemon.search_with(client, text, "semantic", 3)]
+            assert message_id in [hit["messageID"] for hit in daemon.search_with(client, text, "semantic", 3)]
     stopped(daemon)
 
 
@@ -168,7 +168,7 @@ def test_a_model_that_never_answers_delays_the_end_but_does_not_prevent_it(
     server.delay_s = 0
     daemon.run()
     daemon.wait_until_drained()
-    assert daemon.search(f"About {words(1)}.", "semantic", 1)[0]["message_id"] == told
+    assert daemon.search(f"About {words(1)}.", "semantic", 1)[0]["messageID"] == told
 
 
 def test_a_second_signal_ends_it_at_once(

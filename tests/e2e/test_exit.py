@@ -44,7 +44,7 @@ SLOW_LOAD = """
     # Loading the model takes longer than a question may.
     import time
     from daemon.embed.builtin import Builtin
-    from daemon.recall import search, ask
+    from daemon.recall import search
     search.Recall.__init__.__kwdefaults__["budget_s"] = 0.8
 
     def load(self, loaded=Builtin._load):

@@ -77,7 +77,7 @@ class Running:
         assert status["pid"] == self.pid
         for number, name in enumerate(self.asked):
             if f"{words(number)}" in self.wording(name):
-                assert [hit["message_id"] for hit in self.daemon.search(words(number))] == [name]
+                assert [hit["messageID"] for hit in self.daemon.search(words(number))] == [name]
         assert self.daemon.terminate()[0] == 0
         with Archive(self.daemon.archive_dir) as archive:
             assert sorted(archive.all_message_ids()) == sorted(self.asked)
@@ -107,7 +107,7 @@ def test_reading_waits_for_room(request, tmp_path: Path, disk, running) -> None:
     said = service.daemon.ask("status").stdout
     assert "full since" in said
     assert "reading and capturing" in said
-    assert [hit["message_id"] for hit in service.daemon.search(words(0))] == service.asked[:1]
+    assert [hit["messageID"] for hit in service.daemon.search(words(0))] == service.asked[:1]
     small.make_room()
     service.goes_on()
 

@@ -208,11 +208,11 @@ def test_a_call_is_refused_for_the_settings_its_answer_depends_on(
 @pytest.mark.parametrize(
     ("section", "key", "value", "needing"),
     [
-        ("limits", "indexed_kb", "2048", {"search", "recall", "recall_messages", "recall_timeline", "recall_files"}),
-        ("limits", "embedded_kb", "32", {"search", "recall"}),
-        ("embedding", "provider", '"ollama"', {"search", "recall"}),
+        ("limits", "indexed_kb", "2048", {"recall", "recall_messages", "recall_timeline", "recall_files"}),
+        ("limits", "embedded_kb", "32", {"recall"}),
+        ("embedding", "provider", '"ollama"', {"recall"}),
         ("embedding", "url", '"http://127.0.0.1:9"', set()),
-        ("embedding", "model_dir", '"/srv/model"', {"search", "recall"}),
+        ("embedding", "model_dir", '"/srv/model"', {"recall"}),
     ],
 )
 def test_each_call_names_only_what_its_answer_depends_on(
@@ -223,7 +223,7 @@ def test_each_call_names_only_what_its_answer_depends_on(
     ours.write_text(provider)
     header = "" if section == "embedding" and provider else f"[{section}]\n"
     theirs.write_text(f"{provider}{header}{key} = {value}\n")
-    calls = {"search": "search", "files": "files", "content": "content", "export": "export"}
+    calls = {"files": "files", "content": "content", "export": "export"}
     calls |= {name: f"recall/{name}" for name in CALLS}
     named = {name: identity.header(identity.meaning(load(theirs), call)) for name, call in calls.items()}
     assert {name for name, header in named.items() if identity.differences(load(ours), header)} == needing
@@ -234,7 +234,11 @@ def test_the_address_of_a_provider_in_use_counts(provider: str) -> None:
     ours = msgspec.convert({"embedding": {"provider": provider}, "chat": {"provider": provider}}, Config)
     theirs = {"embedding": {"provider": provider, "url": "http://a"}, "chat": {"provider": provider, "url": "http://b"}}
     config = msgspec.convert(theirs, Config)
-    for call, keys in {"search": ["embedding.url"], "reconstitute": ["chat.url", "embedding.url"], "files": []}.items():
+    for call, keys in {
+        "recall/recall": ["embedding.url"],
+        "reconstitute": ["chat.url", "embedding.url"],
+        "files": [],
+    }.items():
         assert identity.differences(ours, identity.header(identity.meaning(config, call))) == keys
 
 

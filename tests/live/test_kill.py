@@ -174,7 +174,7 @@ def _last_clean_run(seen: Aftermath) -> None:
     seen.daemon.wait_for_results(2)
     seen.status = seen.daemon.status()
     for token in seen.holder:
-        seen.hits[token] = [hit["message_id"] for hit in seen.daemon.search(token)]
+        seen.hits[token] = [hit["messageID"] for hit in seen.daemon.search(token)]
     seen.exit_code, _ = seen.daemon.terminate()
 
 

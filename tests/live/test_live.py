@@ -149,7 +149,7 @@ def test_every_finished_message_is_searchable_within_two_seconds(
 
 
 def test_a_word_is_found_in_the_message_that_holds_it_and_in_no_other(run: LiveRun) -> None:
-    assert {token: [hit["message_id"] for hit in hits] for token, hits in run.hits.items()} == {
+    assert {token: [hit["messageID"] for hit in hits] for token, hits in run.hits.items()} == {
         token: [message] for token, message in run.holder.items()
     }
 

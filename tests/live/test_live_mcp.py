@@ -135,9 +135,9 @@ def test_a_refusal_comes_as_the_tools_error(run: Run) -> None:
 
 def test_recalls_own_output_is_never_found_again(run: Run) -> None:
     assert PLANTED in run.calls["recall"]["state"]["output"]
-    found = {hit["message_id"] for mode in ("literal", "hybrid") for hit in run.daemon.search(PLANTED, mode, 50)}
+    found = {hit["messageID"] for mode in ("literal", "hybrid") for hit in run.daemon.search(PLANTED, mode, 50)}
     assert run.earlier[-1]["info"]["id"] in found
-    literal = {hit["message_id"] for hit in run.daemon.search(PLANTED, "literal", 50)}
+    literal = {hit["messageID"] for hit in run.daemon.search(PLANTED, "literal", 50)}
     assert not literal & set(run.later)
     done = run.daemon.ask("recall", PLANTED, "--match", "literal", "--results", "50", "--json")
     assert {result["messageID"] for result in json.loads(done.stdout)["results"]} == {run.earlier[-1]["info"]["id"]}

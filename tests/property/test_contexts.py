@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.model import Hit, Message, OllamaMessage
-from daemon.recall.answer.chat_messages import around, tokens, window
+from daemon.recall.answer.messages import around, tokens, window
 from daemon.recall.browse import context
 from daemon.recall.query.request import RecallContext
 from daemon.transcript.replay import clean_replay, replay, validate

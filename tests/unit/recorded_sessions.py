@@ -18,7 +18,7 @@ from daemon.archive.objects import BLOB, TREE
 from daemon.embed import Vector
 from daemon.errors import BadInput
 from daemon.index.lexical import Lexical
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic
 from daemon.ingest.outbox import LexicalDrain, SemanticDrain
 from daemon.model import Message, Part, Session
 from daemon.recall.search import Recall

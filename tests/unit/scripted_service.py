@@ -17,23 +17,22 @@ from typing import Any
 
 from daemon.control.calls import FileContent, Progress, Take, TakeText, silent
 from daemon.control.server import Server
-from daemon.errors import BadRequest
 
-HIT = {
-    "message_id": "msg_1",
-    "session_id": "ses_1",
-    "title": "Limit the rate of requests",
-    "role": "assistant",
-    "created": 1_780_000_000_000,
-    "kind": "tool_output",
-    "score": 0.9,
-    "mode": "hybrid",
-    "snippet": "def rate_limit(per_minute: int) -> None:\n    bucket = Bucket(per_minute)",
-    "part_id": "prt_1",
-    "tool": "read",
+RESULT = {
+    "sessionID": "ses_1",
+    "sessionTitle": "Limit the rate of requests",
     "directory": "/home/ada/shop",
-    "project_id": "p",
-    "terms": ["bucket"],
+    "projectID": "p",
+    "messageID": "msg_1",
+    "role": "assistant",
+    "time": 1_780_000_000_000,
+    "partID": "prt_1",
+    "kind": "tool_output",
+    "toolName": "read",
+    "snippet": "def rate_limit(per_minute: int) -> None:\n    bucket = Bucket(per_minute)",
+    "score": 0.9,
+    "matchMode": "hybrid",
+    "matchedTerms": ["bucket"],
 }
 
 STATUS = {
@@ -142,7 +141,6 @@ class ScriptedService:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.failure: BaseException | None = None
-        self.hits: list[dict[str, Any]] = [HIT]
         self.status_answer: dict[str, Any] = dict(STATUS)
         self.files_answer: dict[str, Any] = {"path": "/", "files": [FILE], "hints": [], "warnings": []}
         self.history_answer: dict[str, Any] = {
@@ -166,21 +164,6 @@ class ScriptedService:
     def status(self) -> dict[str, Any]:
         self._called("status")
         return self.status_answer
-
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> dict[str, Any]:
-        self._called("search", query, mode, limit, context)
-        if mode not in ("hybrid", "literal", "semantic"):
-            raise BadRequest(f"mode {mode!r}: unknown; use hybrid, literal or semantic")
-        answer: dict[str, Any] = {
-            "query": query,
-            "mode": mode,
-            "hits": self.hits[:limit],
-            "coverage": {},
-            "warnings": [],
-        }
-        if context:
-            answer["messages"] = [{"role": "user", "content": "why is it slow?"}]
-        return answer
 
     def recall(self, call: str, arguments: dict[str, Any], *, here: str = "") -> dict[str, Any]:
         self._called("recall", call, arguments, here)

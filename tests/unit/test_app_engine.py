@@ -39,7 +39,7 @@ def engine(store: JsonStore, tmp_path: Path) -> Iterator[Engine]:
 
 
 def semantic_hits(engine: Engine) -> int:
-    return len(engine.search("apples", mode="semantic", limit=50)["hits"])
+    return len(engine.recall("recall", {"query": "apples", "match": "semantic", "results": 50})["results"])
 
 
 def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new_to_embed(engine: Engine) -> None:
@@ -47,7 +47,7 @@ def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new
     index = engine.upkeep.semantic
     assert index is not None
     index.close()
-    answer = engine.search("apples")
+    answer = engine.recall("recall", {"query": "apples"})
     assert any("meaning was not searched" in warning for warning in answer["warnings"])
     engine.drain_semantic()
     while engine.archive.waiting("semantic"):
@@ -81,7 +81,7 @@ def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: J
                 for source in engine.sources.current():
                     source.hint(str(store.storage / "message" / "ses_00" / "msg_new.json"))
             if done == 29:
-                seen.append(bool(engine.search("zebra", mode="literal")["hits"]))
+                seen.append(bool(engine.recall("recall", {"query": "zebra", "match": "literal"})["results"]))
 
         engine.take(everything=True, progress=listen)
         assert seen == [True]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import Cli
-from scripted_service import HIT, STATUS, ScriptedService, serving
+from scripted_service import RESULT, STATUS, ScriptedService, serving
 
 from daemon import config, errors
 from daemon.errors import ReconstituteError
@@ -46,31 +46,19 @@ def cli(service: ScriptedService, tmp_path: Path) -> Iterator[Cli]:
         yield Cli(service, tmp_path)
 
 
-def test_search_shows_hits_with_title_role_time_kind_and_snippet(cli: Cli) -> None:
-    done = cli("search", "rate", "limit", "--limit", "3", "--mode", "literal")
-    assert done.returncode == 0
-    assert cli.service.calls == [("search", "rate limit", "literal", 3, False)]
-    first, place, *snippet = done.stdout.splitlines()
-    assert first == "Limit the rate of requests · assistant · 2026-05-28 20:26 · tool_output/read"
-    assert place == "    /home/ada/shop · ses_1 · msg_1"
-    assert snippet[:2] == ["    def rate_limit(per_minute: int) -> None:", "        bucket = Bucket(per_minute)"]
-    assert "--context" in snippet[-1]
+def found(*results: dict[str, Any]) -> dict[str, Any]:
+    return {"ok": True, "results": list(results), "warnings": []}
 
 
-def test_search_with_context_shows_the_conversation_in_place_of_the_hint(cli: Cli) -> None:
-    done = cli("search", "x", "--context")
-    assert "user\n    why is it slow?" in done.stdout
-    assert "--context" not in done.stdout
-
-
-def test_search_in_json_is_the_services_answer(cli: Cli) -> None:
-    assert json.loads(cli("search", "x", "--json").stdout)["hits"] == [HIT]
-
-
-def test_search_says_when_nothing_is_found(cli: Cli) -> None:
-    cli.service.hits = []
-    done = cli("search", "xyzzy")
-    assert (done.returncode, done.stdout.startswith("Nothing found for 'xyzzy'.")) == (0, True)
+def test_search_and_recall_are_one_command(cli: Cli) -> None:
+    cli.service.recall_answer = found(RESULT)
+    options = ("rate", "limit", "--results", "3", "--match", "literal")
+    first, second = cli("search", *options), cli("recall", *options)
+    assert (first.returncode, first.stdout) == (0, second.stdout)
+    assert cli.service.calls[0] == cli.service.calls[1]
+    assert cli.service.calls[0][2] == {"query": "rate limit", "results": "3", "match": "literal"}
+    helps = [cli(command, "--help").stdout for command in ("search", "recall")]
+    assert helps[0].replace("search [OPTIONS]", "recall [OPTIONS]") == helps[1]
 
 
 def test_status_fits_80_columns_and_shows_every_figure(cli: Cli) -> None:
@@ -196,9 +184,8 @@ def test_a_name_of_a_command_is_the_command_even_where_such_a_file_is(cli: Cli) 
         (["serach", "x"], "serach: no such command and no such path; did you mean search"),
         (["xyzzy"], "for a path of this name write: reconstitute -- xyzzy"),
         (["search"], "see: reconstitute search --help"),
-        (["search", "x", "--limit", "0"], "--limit"),
-        (["search", "x", "--limit", "201"], "1<=x<=200"),
-        (["search", "x", "--mode", "psychic"], "--mode"),
+        (["search", "x", "--limit", "3"], "--limit"),
+        (["search", "x", "--match", "psychic"], "--match"),
         (["export"], "Choose from: jsonl, messages, markdown"),
         (["--nonsense"], "--nonsense"),
         (["/x", "--nonsense"], "see: reconstitute --help"),
@@ -230,11 +217,11 @@ def test_an_error_of_ours_is_one_line_and_its_exit_code(cli: Cli, name: str) -> 
 HOSTILE = "a\x1b]0;owned\x07b\x1b[31mred\x9b1m\x08\x7f\u202ec\ud800"
 
 
-@pytest.mark.parametrize("words", [["search", "x"], ["search", "x", "--context"], ["status"]])
+@pytest.mark.parametrize("words", [["search", "x"], ["status"]])
 def test_no_control_character_of_a_transcript_reaches_a_terminal(cli: Cli, words: list[str]) -> None:
     """T2: the only escape sequences are our own bold and faint, and with NO_COLOR there are none."""
-    hit = {**HIT, "title": HOSTILE, "snippet": HOSTILE, "role": HOSTILE, "tool": HOSTILE, "terms": [HOSTILE]}
-    cli.service.hits = [hit]
+    hostile = dict.fromkeys(("sessionTitle", "snippet", "role", "toolName"), HOSTILE) | {"matchedTerms": [HOSTILE]}
+    cli.service.recall_answer = found(RESULT | hostile)
     error = {"time": 1, "where": HOSTILE, "message": HOSTILE}
     cli.service.status_answer = {**STATUS, "version": HOSTILE, "errors": [error]}
     control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -252,20 +239,21 @@ def test_hostile_progress_does_not_reach_the_terminal_either(cli: Cli) -> None:
 
 
 def test_hostile_text_in_json_is_escaped_and_complete(cli: Cli) -> None:
-    cli.service.hits = [{**HIT, "snippet": HOSTILE}]
+    cli.service.recall_answer = found(RESULT | {"snippet": HOSTILE})
     out = cli("search", "x", "--json").stdout
     assert out.isascii()
-    assert json.loads(out)["hits"][0]["snippet"] == HOSTILE
+    assert json.loads(out)["results"][0]["snippet"] == HOSTILE
 
 
 def test_matched_terms_are_bold_on_a_terminal_only(cli: Cli) -> None:
+    cli.service.recall_answer = found(RESULT)
     assert "\x1b[1mBucket\x1b[0m" in cli.on_terminal("search", "bucket", NO_COLOR="-")
     assert "\x1b" not in cli("search", "bucket", NO_COLOR="").stdout
 
 
 def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
-    cli.service.hits = [{**HIT, "snippet": "word " * 2000}] * 200
-    command = f"{sys.executable} -m daemon.cli search x --limit 200 | head -1"
+    cli.service.recall_answer = found(*[RESULT | {"snippet": "word " * 2000}] * 200)
+    command = f"{sys.executable} -m daemon.cli search x | head -1"
     done = subprocess.run(
         ["bash", "-c", command], env=cli.env(), capture_output=True, text=True, check=False, timeout=60
     )
@@ -295,7 +283,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, words: list[str]) -> No
 
 
 def test_an_encoding_without_the_letters_is_no_crash(cli: Cli) -> None:
-    cli.service.hits = [{**HIT, "title": "日本語 ☃"}]
+    cli.service.recall_answer = found(RESULT | {"sessionTitle": "日本語 ☃"})
     done = cli("search", "x", PYTHONIOENCODING="koi8-r")
     assert done.returncode == 0
     assert "\\u65e5" in done.stdout

@@ -352,7 +352,8 @@ def test_what_the_service_refuses_is_a_usage_error(cli: Cli) -> None:
 
 def test_the_help_lists_the_recall_commands_first() -> None:
     shown = CliRunner().invoke(reconstitute, ["--help"]).output
-    assert shown.index("recall-files") < shown.index("search ")
+    listed = shown[shown.index("Commands:") :]
+    assert listed.index("search ") < listed.index("recall ") < listed.index("recall-files") < listed.index("restore ")
 
 
 CHANGE = {"type": "file", "time": 1_780_000_000_000, "messageID": "msg_2", "path": "/s/src/a.py", "operation": "write"}

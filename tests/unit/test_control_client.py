@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_service import HIT, ScriptedService, content_of, serving
+from scripted_service import ScriptedService, content_of, serving
 
 from daemon import errors
 from daemon.control import client as client_module
@@ -59,8 +59,7 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
 def test_the_answers_are_the_services(client: Client, service: ScriptedService) -> None:
     progress: list[Any] = []
     assert client.status() == service.status_answer
-    assert client.search("rate limit")["hits"] == [HIT]
-    assert client.search("x", context=True)["messages"] == [{"role": "user", "content": "why is it slow?"}]
+    assert client.recall("recall", {"query": "rate limit"}) == service.recall_answer
     assert client.index(progress.append)["embedded"] == 5
     assert progress == [{"phase": "scan", "done": n, "total": 3} for n in (1, 2, 3)]
     run = client.reconstitute("/p", questions=["Why?"], at="2026-06-01", output="/o", progress=progress.append)
@@ -75,7 +74,6 @@ def test_every_error_is_raised_as_the_type_it_was(
     service.failure = kind("thing: cause; fix")
     asks = (
         client.status,
-        lambda: client.search("x"),
         lambda: client.index(print),
         lambda: client.recall("recall", {}),
         lambda: client.export({}, take=lambda _: None),
@@ -97,11 +95,6 @@ def test_an_error_of_a_newer_daemon_keeps_message_and_exit_code(client: Client, 
     assert (type(error), str(error), error.exit_code) == (ReconstituteError, "thing: cause; fix", 99)
     with pytest.raises(UnheardError):
         client.status()
-
-
-def test_a_request_that_makes_no_sense_is_bad_request(client: Client) -> None:
-    with pytest.raises(BadRequest, match="use hybrid"):
-        client.search("x", mode="psychic")
 
 
 def test_no_socket_no_listener_and_a_path_too_long_are_unreachable(tmp_path: Path) -> None:

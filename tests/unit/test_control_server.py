@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scripted_service import HIT, ScriptedService, content_of, serving
+from scripted_service import ScriptedService, content_of, serving
 
 from daemon.control import endpoint, responses
 from daemon.control.server import Server
@@ -100,8 +100,6 @@ def start_alone(path: Path, service: Any = None) -> None:
 
 def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, service: ScriptedService) -> None:
     assert call(served, "GET", "/status") == (200, [service.status_answer])
-    status, [found] = call(served, "POST", "/search", b'{"query": "rate limit", "limit": 1, "mode": "literal"}')
-    assert (status, found["hits"]) == (200, [HIT])
     status, lines = call(served, "POST", "/index")
     assert (status, lines[-1]["result"]["changed"]) == (200, 3)
     status, lines = call(served, "POST", "/reconstitute", b'{"path": "/home/ada/shop", "questions": ["Why?"]}')
@@ -114,7 +112,6 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
     assert lines[-1]["result"]["sessions"] == 1
     assert service.calls == [
         ("status",),
-        ("search", "rate limit", "literal", 1, False),
         ("index",),
         ("reconstitute", "/home/ada/shop", ["Why?"], "", ""),
         ("recall", "recall_files", {"query": "x", "results": "7"}, "/home/ada"),
@@ -125,19 +122,16 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
 @pytest.mark.parametrize(
     ("method", "where", "body", "status", "says"),
     [
-        ("GET", "/", b"", 404, "GET /status, POST /search"),
+        ("GET", "/", b"", 404, "GET /status, POST /recall/{call}"),
         ("GET", "/statuss", b"", 404, "not a call"),
         ("DELETE", "/status", b"", 405, "not a call"),
-        ("GET", "/search", b"", 405, "not a call"),
-        ("POST", "/search", b"", 400, "query"),
-        ("POST", "/search", b"{", 400, "/search"),
-        ("POST", "/search", b"[]", 400, "object"),
-        ("POST", "/search", b'{"query": 3}', 400, "`$.query`"),
-        ("POST", "/search", b'{"query": "x", "limits": 3}', 400, "did you mean limit?"),
-        ("POST", "/search", b'{"query": "x", "limit": "3"}', 400, "`$.limit`"),
-        ("POST", "/search", b'{"query": "\xff"}', 400, "/search"),
-        ("POST", "/search", b'{"query": "x", "mode": "psychic"}', 400, "use hybrid"),
-        ("POST", "/search", b"[" * 100_000, 400, "/search"),
+        ("POST", "/search", b"{}", 404, "not a call"),
+        ("POST", "/estimate", b"", 400, "path"),
+        ("POST", "/estimate", b"{", 400, "/estimate"),
+        ("POST", "/estimate", b"[]", 400, "object"),
+        ("POST", "/estimate", b'{"path": 3}', 400, "`$.path`"),
+        ("POST", "/estimate", b'{"path": "\xff"}', 400, "/estimate"),
+        ("POST", "/estimate", b"[" * 100_000, 400, "/estimate"),
         ("POST", "/index", b'{"path": "x"}', 400, "it takes no fields"),
         ("POST", "/reconstitute", b"{}", 400, "path"),
         ("GET", "/recall/recall", b"", 405, "not a call"),
@@ -148,7 +142,7 @@ def test_each_call_reaches_the_service_and_brings_its_answer(served: Path, servi
         ("POST", "/recall/recall", b'{"argument": {}}', 400, "did you mean arguments?"),
         ("POST", "/export", b'{"arguments": 3}', 400, "`$.arguments`"),
         ("POST", "/reconstitute", b'{"path": "/x", "questions": "Why?"}', 400, "questions"),
-        ("POST", "/search", b'{"query": "' + b"x" * (1 << 20) + b'"}', 413, "1048576 bytes"),
+        ("POST", "/estimate", b'{"path": "' + b"x" * (1 << 20) + b'"}', 413, "1048576 bytes"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_refused_with_the_reason(
@@ -187,7 +181,7 @@ def test_an_error_does_not_repeat_the_secret_that_the_caller_sent(served: Path, 
     bodies = [
         ("GET", "/status", b""),
         ("POST", "/index", b""),
-        ("POST", "/search", json.dumps({"query": "x", SECRET: 1}).encode()),
+        ("POST", "/estimate", json.dumps({"path": "x", SECRET: 1}).encode()),
         ("POST", f"/{SECRET}", b""),
     ]
     for method, where, sent in bodies:
@@ -280,9 +274,9 @@ def test_more_progress_than_is_read_is_left_out_but_the_result_is_not(path: Path
 
 def test_a_sender_that_says_nothing_is_hung_up_on(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "READ_SECONDS", 0.2)
-    for beginning in (b"", b"GET /sta", b"POST /search HTTP/1.1\r\nhost: x\r\n"):
+    for beginning in (b"", b"GET /sta", b"POST /index HTTP/1.1\r\nhost: x\r\n"):
         assert raw(served, beginning) == b""
-    assert b" 408 " in raw(served, b'POST /search HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"que')
+    assert b" 408 " in raw(served, b'POST /index HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{"que')
 
 
 def test_more_connections_than_allowed_are_refused_as_busy_and_later_served(

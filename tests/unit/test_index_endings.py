@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.index import tokens
-from daemon.index.lexical.endings import Endings
+from daemon.index.lexical.required_words import Endings
 
 WORDS = st.text(alphabet="abcä1", max_size=8)
 

@@ -12,8 +12,7 @@ import pytest
 from daemon.embed import Vector
 from daemon.errors import BadInput, IndexBroken
 from daemon.index import Entry, Filters, NoteRow, VectorRow
-from daemon.index.semantic import health
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic, health
 from daemon.model import Chunk, Document
 
 DIMS = 16

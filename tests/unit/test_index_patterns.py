@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
-from daemon.index.lexical.classes import windows
-from daemon.index.lexical.patterns import ODD_I, folded, pattern, required
+from daemon.index.lexical.patterns import ODD_I, class_trigrams, folded, pattern, required
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,7 @@ def test_what_is_tried_first_changes_no_answer(text: str, searched: str) -> None
     ],
 )
 def test_the_trigrams_of_a_pattern_of_classes_are_read(text: str, expected: list[str]) -> None:
-    assert ["".join(window) for window in windows(text)] == expected
+    assert ["".join(window) for window in class_trigrams(text)] == expected
 
 
 _ATOMS = st.sampled_from(
@@ -178,7 +177,7 @@ def test_whatever_a_pattern_of_classes_matches_has_a_trigram_of_each_window(text
         return
     whole = folded(given_text)
     grams = [whole[start : start + 3] for start in range(len(whole) - 2)]
-    for window in windows(text):
+    for window in class_trigrams(text):
         assert any(regex.fullmatch("".join(window), gram, regex.IGNORECASE) for gram in grams), (window, grams)
 
 

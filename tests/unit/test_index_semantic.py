@@ -19,7 +19,7 @@ from chromadb.config import Settings
 
 from daemon.errors import BadInput, IndexBroken, Retry
 from daemon.index import Entry, Filters, NoteRow, VectorRow
-from daemon.index.semantic.collection import PREFIX, Semantic
+from daemon.index.semantic import PREFIX, Semantic
 from daemon.model import Chunk, Document
 
 DIMS = 16
@@ -326,9 +326,7 @@ def test_a_closed_index_says_so(index):
 
 
 def test_importing_the_module_does_not_import_chroma():
-    code = (
-        "import sys, daemon.index.semantic.collection, daemon.index.semantic.health; print('chromadb' in sys.modules)"
-    )
+    code = "import sys, daemon.index.semantic, daemon.index.semantic.health; print('chromadb' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.index.lexical.vocabulary import Vocabulary, allowed
+from daemon.index.lexical.fuzzy import Vocabulary, allowed
 
 WORDS = st.text(alphabet="abcä", min_size=3, max_size=8)
 

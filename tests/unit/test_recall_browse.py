@@ -16,7 +16,7 @@ from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Kind, Session
 from daemon.recall import browse
-from daemon.recall.answer.chat_messages import tokens
+from daemon.recall.answer.messages import tokens
 from daemon.recall.catalog import Catalog
 from daemon.recall.query.request import Recall, RecallContext, RecallGet, RecallMessages, RecallSessions
 from daemon.transcript.replay import validate
@@ -126,7 +126,7 @@ def test_a_part_that_opencode_deleted_is_there_and_marked_and_can_be_left_out_or
     assert marks == {first: True, second: None}
     for word, is_gone in (("axolotl", True), ("gecko", False)):
         asked = Recall(query=word, match="literal", sessionID="ses_part", expand="message")
-        answer = town.recall(budget_s=60.0).ask(asked, "", town.clock)
+        answer = town.recall(budget_s=60.0).answer(asked, "", town.clock)
         [shown] = answer["results"]
         assert shown["deleted"] is is_gone
         [expansion] = answer["expanded"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.ranking.fuse import TOO_COMMON, Facts, Fused, fuse, grouped, meaning, semantic_weight
+from daemon.recall.ranking.fuse import TOO_COMMON, Facts, Fused, fuse, meaning, semantic_weight
 
 FACTS = Facts(1000, {"quay": 3, "crane": 5, "moved": 200})
 
@@ -105,14 +105,6 @@ def test_without_one_of_the_sources_the_others_order_stands(left_out: str, order
 
 def test_nothing_found_is_nothing():
     assert fuse([], [], [], Facts(0, {})) == []
-    assert grouped([], str) == []
-
-
-def test_a_group_gains_by_further_messages_but_not_by_its_length():
-    weak = [Fused(f"l{number}", 0.2) for number in range(40)]
-    groups = grouped([*weak, Fused("s1", 0.5), Fused("t1", 0.5), Fused("t2", 0.4)], lambda message_id: message_id[0])
-    assert [group.key for group in groups] == ["t", "s", "l"]
-    assert len(groups[-1].members) == 40
 
 
 COMMON = Facts(100, {"Anna": 60, "paint": 2, "Painted": 2, "Postgres": 3, "session": 90, "app.Anna": 50})

@@ -145,7 +145,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, match: str, **more) -> Json:
-    return house.recall().ask(Asked(query=query, match=match, **more))
+    return house.recall().answer(Asked(query=query, match=match, **more))
 
 
 def _said(answer: Json) -> str:

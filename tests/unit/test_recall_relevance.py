@@ -16,7 +16,7 @@ from recorded_sessions import Recorded, call
 from daemon.archive import Archive
 from daemon.embed.builtin import Builtin
 from daemon.index.lexical import Lexical
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic
 from daemon.model import Json
 from daemon.recall.query.request import Recall as Asked
 
@@ -112,7 +112,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 def _ask(house: Recorded, query: str, match: str, group: str) -> list[Json]:
     # The budget is not what is tested, and a busy machine may need longer for its first embedding.
-    return house.recall(budget_s=60).ask(Asked(query=query, match=match, group=group, explain=True))["results"]  # type: ignore[arg-type]
+    return house.recall(budget_s=60).answer(Asked(query=query, match=match, group=group, explain=True))["results"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.answer.snippet import WIDTH, one_line, snippet
+from daemon.display import one_line
+from daemon.recall.answer.excerpt import WIDTH, snippet
 
 FILLER = "lorem ipsum dolor sit amet " * 60
 

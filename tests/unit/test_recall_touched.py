@@ -276,7 +276,7 @@ def test_a_path_is_asked_for_by_its_former_names_too_in_recall_as_here(house: Re
     modes: tuple[Match, ...] = ("hybrid", "smart", "literal", "semantic")
     for match in modes:
         asked = RecallAsked(query="cart", match=match, path=f"{SHOP}/new_name.py")
-        answer = house.recall(budget_s=60.0).ask(asked, "", house.clock)
+        answer = house.recall(budget_s=60.0).answer(asked, "", house.clock)
         assert {one["messageID"] for one in answer["results"]} == {made, moved, seen}
 
 

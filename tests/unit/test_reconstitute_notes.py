@@ -24,7 +24,7 @@ from daemon.config import Agent
 from daemon.embed import Embedder, Vector
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
 from daemon.files import Files
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic
 from daemon.ingest import Upkeep
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who

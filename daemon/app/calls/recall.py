@@ -1,4 +1,4 @@
-"""The calls that ask the archive and hand it out: search, the recall calls, exports (control.calls.Service).
+"""The calls that ask the archive and hand it out: the recall calls, exports (control.calls.Service).
 
 Arguments come as clients write them and are read by recall.query.arguments, so that every door has the same
 defaults and the same errors. What was odd about them comes first among the answer's warnings, then why
@@ -21,7 +21,6 @@ from daemon.exports.stream import export
 from daemon.ingest import Chosen, Upkeep
 from daemon.model import Json
 from daemon.recall import browse
-from daemon.recall.answer.chat_messages import window
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import request
 from daemon.recall.query.arguments import read
@@ -66,7 +65,6 @@ class RecallCalls:
             lambda: self.upkeep.semantic,
             Chosen(self.upkeep),
             catalog=self.catalog,
-            indexed_kb=self.config.limits.indexed_kb,
             on_failure=self.index_failed,
             prepare=self.upkeep.load,
         )
@@ -74,16 +72,6 @@ class RecallCalls:
     def noting(self) -> Notes:
         """What models found out, over what is open now."""
         return Notes(self.archive, lambda: self.upkeep.notes, Chosen(self.upkeep), on_failure=self.index_failed)
-
-    def search(self, query: str, *, mode: str = "hybrid", limit: int = 10, context: bool = False) -> Json:
-        """See control.calls.Service."""
-        behind = self.look(match=mode)
-        answer = self.searching().search(query, mode, limit)
-        made: Json = answer.to_json()
-        if context:
-            made["messages"] = window(self.archive, answer.hits)
-        made["warnings"] += behind
-        return made
 
     def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
         """See control.calls.Service."""
@@ -99,7 +87,7 @@ class RecallCalls:
     def _answer(self, question: Any, here: str) -> Json:
         archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
         answers: dict[type[Any], Callable[[], Json]] = {
-            request.Recall: lambda: self.searching().ask(question, here),
+            request.Recall: lambda: self.searching().answer(question, here),
             request.RecallGet: lambda: browse.get(archive, question),
             request.RecallContext: lambda: browse.context(archive, question),
             request.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),

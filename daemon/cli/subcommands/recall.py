@@ -1,4 +1,4 @@
-"""``reconstitute recall``: search with everything that can be asked; best first, with where, when and why."""
+"""``reconstitute search``, or ``recall``: the best results first, with where, when and why."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ FEW = 3
 def command(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Search everything that was said, done and printed in all recorded sessions. Ends with 4 when nothing is found.
 
+    `search` and `recall` are the same command.
+
     \b
     Examples:
-      reconstitute recall rate limit
-      reconstitute recall --match fuzzy ECONNREFUSD --last 30d
-      reconstitute recall --match literal --tool bash 'npm test'
-      reconstitute recall why a list --directory . --role assistant --expand context
-      reconstitute recall migration --group session --json
+      reconstitute search rate limit
+      reconstitute search --match fuzzy ECONNREFUSD --last 30d
+      reconstitute search --match literal --tool bash 'npm test'
+      reconstitute search why a list --directory . --role assistant --expand context
+      reconstitute search migration --group session --json
     """  # noqa: D301 - click's mark for text that is not to be filled
     query = " ".join(words)
     answer = ask(settings, "recall", as_json, given, query=query)

@@ -26,12 +26,12 @@ from daemon.filesystem.disk_space import is_full
 from daemon.index import SAID, Entry, Filters, Match
 from daemon.index.lexical import files, scan
 from daemon.index.lexical import fuzzy as near
+from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
 from daemon.index.lexical.query_terms import Clue, clue, content, quoted, stretch
 from daemon.index.lexical.ranking import Found, Ranking, worthwhile
 from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
 from daemon.index.lexical.searcher import Reading, as_match, text_of
-from daemon.index.lexical.vocabulary import Vocabulary
 from daemon.index.tokens import Term
 
 __all__ = ["Lexical"]

@@ -1,7 +1,7 @@
-"""A regular expression, checked and compiled, and the literals without which nothing can match it.
+"""A regular expression, checked and compiled, and the literals or trigrams without which nothing can match it.
 
-The literals let the index name the few texts worth looking at. They are read conservatively: what is not understood for
-certain requires nothing, so a text is looked at in vain rather than missed. Pure functions; no index here.
+They let the index name the few texts worth looking at. Both are read conservatively: what is not understood for
+certain requires nothing, so a text is looked at in vain rather than missed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -293,3 +293,68 @@ def _longest(some: Sequence[frozenset[str]]) -> frozenset[str]:
 
 def _weight(text: str) -> int:
     return max(map(len, text.split(_GAP)))
+
+
+# -- trigrams of a pattern without a text of its own: ``[a-z]_[a-z]`` of ``\bE[A-Z]{4,}_[A-Z]{4,}\b`` -----------------
+
+_CHARS = r"\[(?:[A-Za-z0-9_](?:-[A-Za-z0-9_])?|\\d)+\]|\\d"
+_CHARACTER = r"[A-Za-z0-9_ :;,=<>@%&~'\"!/-]|\\[!-/:-@\[-`{-~]"
+_IS_CLASS = re.compile(_CHARS)
+_ATOM = re.compile(
+    rf"(?P<one>{_CHARS}|{_CHARACTER})|(?P<nothing>\\[bB]|[$^])|(?P<other>\.|\\[sSwWD]|\\[ntr]|\[\^?\]?[^\]\\]*\])"
+)
+_TIMES = re.compile(r"(?:\{(?P<least>\d+)(?P<more>,\d*)?\}|(?P<sign>[*+?]))[?+]?")
+_MOST_COPIES = 3
+_WIDTH = 3
+
+Window = tuple[str, ...]
+"""Three classes or characters, each as an expression."""
+
+
+def class_trigrams(pattern: str) -> list[Window]:
+    """What whatever matches `pattern` has at least one trigram of each of, whatever their case.
+
+    Those with most single characters first. None for a pattern with groups, alternatives or anything else that is not
+    understood. Of texts with another letter for i (ODD_I) nothing is said.
+    """
+    found: dict[Window, None] = {}
+    for run in _runs(pattern):
+        for start in range(len(run) - _WIDTH + 1):
+            found[tuple(run[start : start + _WIDTH])] = None
+    return sorted(found, key=lambda window: sum(not plain_character(one) for one in window))
+
+
+def plain_character(one: str) -> str:
+    """The character that this is, folded; "" for a class."""
+    return "" if _IS_CLASS.fullmatch(one) else one[-1].lower()
+
+
+def _runs(pattern: str) -> Iterator[list[str]]:
+    """Classes and characters that stand side by side, each as an expression; all told only if all is understood."""
+    runs: list[list[str]] = [[]]
+    at = 0
+    while at < len(pattern):
+        atom = _ATOM.match(pattern, at)
+        if atom is None:
+            return
+        count = _TIMES.match(pattern, atom.end())
+        at = count.end() if count else atom.end()
+        if count is None and pattern[at : at + 1] == "{":
+            return
+        if atom["nothing"]:
+            continue
+        least, goes_on = _counted(count)
+        copies = [atom["one"]] * min(least, _MOST_COPIES) if atom["one"] else []
+        runs[-1] += copies
+        if goes_on or least > _MOST_COPIES or not copies:
+            runs.append(list(copies))  # what follows stands beside the last of them
+    yield from runs
+
+
+def _counted(count: re.Match[str] | None) -> tuple[int, bool]:
+    """How often it is there at least, and whether it may be there more often."""
+    if count is None:
+        return 1, False
+    if count["sign"]:
+        return int(count["sign"] == "+"), True
+    return int(count["least"]), count["more"] is not None

@@ -15,8 +15,7 @@ import regex  # type: ignore[import-untyped]  # it ships no types
 from tantivy import Query
 
 from daemon.index import Filters
-from daemon.index.lexical import classes
-from daemon.index.lexical.patterns import ODD_I, Pattern
+from daemon.index.lexical.patterns import ODD_I, Pattern, class_trigrams, plain_character
 from daemon.index.lexical.required_words import Standing, certain
 from daemon.index.lexical.schema import GROUPS, Group, clean
 from daemon.index.lexical.searcher import Reading, all_of, any_of
@@ -121,11 +120,11 @@ def classed(reading: Reading, pattern: Pattern, filters: Filters, end: float) ->
     trigrams of the index.
     """
     fewest: tuple[int, list[str]] | None = None
-    for window in classes.windows(pattern.compiled.pattern)[:_MOST_WINDOWS]:
+    for window in class_trigrams(pattern.compiled.pattern)[:_MOST_WINDOWS]:
         if time.monotonic() >= end:
             break
         fits = regex.compile("".join(window), regex.IGNORECASE).fullmatch
-        every = reading.searcher.terms_with_prefix("trigrams", classes.character(window[0]))
+        every = reading.searcher.terms_with_prefix("trigrams", plain_character(window[0]))
         fitting = [(gram, count) for gram, count in every if fits(gram)]
         total = sum(count for _, count in fitting)
         if fewest is None or total < fewest[0]:

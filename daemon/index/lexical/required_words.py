@@ -1,18 +1,58 @@
-"""Words that certainly stand in whatever contains a given text: pure functions, no index here.
+"""Words that certainly stand in whatever contains a given text.
 
-Trigrams say that all pieces of a literal are somewhere in a text; in long texts that is so of any common words. A word
-between two spaces of the literal, though, is indexed as just this word, with its neighbours as neighbours. Only what
-holds for every text is used: a spelling that could be indexed in another way requires nothing.
+Trigrams say that all pieces of a literal are somewhere in a text, which in long texts is so of any common words. But a
+word between two spaces of the literal is indexed as just this word, with its neighbours as neighbours. Only what holds
+for every text is used: a spelling that could be indexed in another way requires nothing. Of a literal that begins
+within a word only the ending is known; `Endings` has the words of the index by their endings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from daemon.index import tokens
-from daemon.index.lexical.endings import LEAST
+
+LEAST = 3
+"""Letters that must be known."""
+
+_LETTERS = re.compile(rf"[a-z]{{{LEAST}}}")
+
+
+class Endings:
+    """A set of tokens of the field of words. To be filled by one thread at a time; anyone may ask meanwhile."""
+
+    def __init__(self) -> None:
+        self._by_letters: dict[str, str] = {}  # each token between two line feeds
+        self._capped: frozenset[str] = frozenset()
+
+    def add(self, words: Iterable[str]) -> None:
+        """Take in more of them; what is known already changes nothing."""
+        fresh: defaultdict[str, set[str]] = defaultdict(set)
+        for word in words:
+            if tokens.may_be_capped(word):
+                self._capped |= {word}
+            elif _LETTERS.fullmatch(word, len(word) - LEAST if len(word) >= LEAST else 0):
+                fresh[word[-LEAST:]].add(word)
+        for letters, some in fresh.items():
+            known = self._by_letters.get(letters, "\n")
+            new = sorted(some) if len(known) == 1 else sorted(word for word in some if f"\n{word}\n" not in known)
+            if new:
+                self._by_letters[letters] = known + "\n".join(new) + "\n"
+
+    def of(self, letters: str, most: int) -> list[str] | None:
+        """The tokens that end with these LEAST or more letters of a to z, or whose end is not known; None for more
+        than `most`.
+        """
+        found, known = list(self._capped), self._by_letters.get(letters[-LEAST:], "\n")
+        end = known.find(f"{letters}\n")
+        while end >= 0 and len(found) <= most:
+            found.append(known[known.rfind("\n", 0, end) + 1 : end + len(letters)])
+            end = known.find(f"{letters}\n", end + 1)
+        return found if len(found) <= most else None
+
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 _WORD = re.compile(r"[a-z0-9]+")

@@ -10,7 +10,7 @@ import tantivy
 from tantivy import FieldType, Occur, Order, Query
 
 from daemon.index import Filters, Match
-from daemon.index.lexical.endings import Endings
+from daemon.index.lexical.required_words import Endings
 from daemon.index.lexical.schema import clean, normal_path
 
 _MOST_ALTERNATIVES = 200

@@ -1,0 +1,247 @@
+"""The semantic index: one Chroma collection for each fingerprint, and one for the notes of models (`notes`).
+
+The only importer of chromadb, and a late one.
+
+Chroma is a cache here, never the truth (docs/reliability.md, C1 to C12). This wrapper guarantees what Chroma does not:
+checked vectors, bounded pages, metadata without leftovers, one caller at a time, no mixing of models or versions. It
+opens what it is given: `guard` must have proven a directory first, because a damaged one kills the process. Whatever
+Chroma raises becomes IndexBroken; three equal failures in a row and it is not asked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from daemon.errors import IndexBroken, ReconstituteError, Retry
+from daemon.filesystem.durable import atomic_write
+from daemon.index import Filters, Match, Passing, VectorRow
+from daemon.index.semantic import notes
+from daemon.index.semantic.chroma import NUDGE, PAGE, check, put, unit
+from daemon.index.semantic.vector_search import SEARCHED, Nearest
+from daemon.model import Vector
+
+PREFIX = "opencode_messages_v1-"
+HNSW = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_search": SEARCHED}
+"""Chroma's defaults find 85 of the 100 nearest among 3,000 random vectors of 384 dimensions, these all; as fast."""
+
+_ASKED = 100
+"""Messages of one look for leftovers."""
+
+_PATIENCE = 3
+_NEAREST = (10, 200, 1000)
+_SAME = 1e-3
+_TOLERATED = 10
+"""One in so many may hide: the graph is approximate in the best of health. Of a healthy one with 474,000 rows 5 of 400
+were not among the 200 nearest to themselves, and 2 not among 1000: when 2 of 50 were held for damage, one start in
+eight would have built it anew, for an hour.
+"""
+
+
+class Semantic:
+    """SemanticIndex over a directory (embedded Chroma) or the URL of a Chroma server.
+
+    Raises:
+        IndexBroken: unreadable, or written by another chromadb version.
+        Retry: the server does not answer.
+    """
+
+    def __init__(self, place: Path | str, fingerprint: str, dims: int) -> None:
+        self._place = place
+        self._dims = dims
+        self._lock = threading.RLock()
+        self._failures: list[str] = []
+        self._client: Any = None
+        with self._named("opening it"):
+            self._client = self._connect()
+            self._collection = self._collected(PREFIX + fingerprint)
+            self._nearest = Nearest(self._collection, dims, self._named)
+            self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._named)
+            """What models found out, in a collection of its own."""
+
+    def upsert(self, rows: Sequence[VectorRow]) -> None:
+        """Put these chunks in, in place of what there is of the same ids; of equal ids the last counts.
+
+        Raises:
+            BadInput: a vector of wrong length, not finite or zero: Chroma would take it and never find it.
+        """
+        latest = {row.chunk.id: row for row in rows}
+        for row in latest.values():
+            check(row.chunk.id, row.vector, self._dims)
+        unique = list(latest.values())
+        for start in range(0, len(unique), PAGE):
+            page = unique[start : start + PAGE]
+            with self._named("writing to it"):
+                put(self._collection, page)
+                for row in page:  # what was there before may not have been taken note of: the reply may have been lost
+                    self._nearest.wrote(row.chunk.id, row.chunk.kinds, row.vector)
+
+    def keep(self, counts: Mapping[str, int]) -> None:
+        """Of each of these messages forget the chunks numbered its count and above; one look for all of them."""
+        ids = list(counts)
+        for start in range(0, len(ids), _ASKED):
+            with self._named("removing from it"):
+                found = self._collection.get(where={"message_id": {"$in": ids[start : start + _ASKED]}}, include=[])
+                stale = [record for record in found["ids"] if _number(record) >= counts[record.rpartition("#")[0]]]
+                for first in range(0, len(stale), PAGE):
+                    self._collection.delete(ids=stale[first : first + PAGE])
+                self._nearest.removed(stale)
+
+    def query(
+        self, vector: Vector, filters: Filters, limit: int, passing: Passing | None = None, *, is_bare: bool = False
+    ) -> list[Match]:
+        """See SemanticIndex; how Chroma is asked stands in `nearest`."""
+        if limit < 1 or (filters.sessions is not None and not filters.sessions):
+            return []
+        check("the query", vector, self._dims)
+        with self._named("searching it"):
+            found = self._nearest.best(vector, filters, limit, passing)
+            return found if is_bare else self._nearest.told(found)
+
+    def told(self, matches: Sequence[Match]) -> list[Match]:
+        """See SemanticIndex."""
+        with self._named("reading it"):
+            return self._nearest.told(matches)
+
+    def prepare(self, within_s: float = math.inf) -> bool:
+        """Read what makes filtered questions quick, for about so long; whether all is read. For who keeps it open."""
+        return self._nearest.is_read or self._nearest.read(within_s)
+
+    def probe(self, sample: Sequence[tuple[str, Vector]]) -> None:
+        """Check that each sampled (record id, vector) finds itself and that ids, texts and vectors can be read (C2).
+
+        The notes are read and searched too; which of them there should be is not known here.
+
+        Raises:
+            IndexBroken: naming what failed.
+        """
+        with self._named("probing it"):
+            self._collection.count()
+            for start in range(0, len(sample), PAGE):
+                page = dict(sample[start : start + PAGE])
+                found = self._collection.get(ids=list(page), include=["embeddings", "documents", "metadatas"])
+                stored = dict(zip(found["ids"], found["embeddings"], strict=True))
+                texts = dict(zip(found["ids"], found["documents"], strict=True))
+                for record, vector in page.items():
+                    if record not in stored or not texts[record]:
+                        raise IndexBroken(f"{self._place}: the probe misses record {record}; it must be rebuilt")
+                    if float(np.linalg.norm(unit(stored[record]) - unit(vector))) > 3 * NUDGE:
+                        raise IndexBroken(f"{self._place}: record {record} holds another vector; it must be rebuilt")
+            hidden = [record for record, vector in sample if not self._finds_itself(record, vector)]
+            if len(hidden) > len(sample) // _TOLERATED:
+                raise IndexBroken(
+                    f"{self._place}: {len(hidden)} of {len(sample)} records, {hidden[0]} among them, are not found by "
+                    "their own vectors; it must be rebuilt"
+                )
+            self.notes.probe()
+
+    def count(self) -> int:
+        """How many chunks it holds (from Chroma's SQLite, so no proof of health)."""
+        with self._named("counting"):
+            return int(self._collection.count())
+
+    def close(self) -> None:
+        """Release files. Never fails: what is broken is parked by the caller all the same."""
+        with self._lock:
+            client, self._client = self._client, None
+            if client is not None:
+                with contextlib.suppress(Exception):
+                    # chromadb 1.5.9 leaves the connections of its two HTTP clients open.
+                    servers = [
+                        getattr(part, "_server", None) for part in (client, getattr(client, "_admin_client", None))
+                    ]
+                    client.close()
+                    for session in (getattr(server, "_session", None) for server in servers):
+                        if session is not None:
+                            session.close()
+
+    def _collected(self, name: str) -> Any:
+        return self._client.get_or_create_collection(
+            name,
+            configuration={"hnsw": HNSW},
+            embedding_function=None,  # never theirs: it downloads a model (C10)
+        )
+
+    def _connect(self) -> Any:
+        # Late: 0.9 s and 76 MB, which only searching by meaning is worth.
+        import chromadb  # noqa: PLC0415
+        from chromadb.config import Settings  # noqa: PLC0415
+
+        settings = Settings(anonymized_telemetry=False)
+        if isinstance(self._place, str):
+            parts = urlsplit(self._place)
+            secure = parts.scheme == "https"
+            port = parts.port or (443 if secure else 8000)
+            return chromadb.HttpClient(host=parts.hostname or "", port=port, ssl=secure, settings=settings)
+        self._stamp(self._place)
+        return chromadb.PersistentClient(str(self._place), settings=settings)
+
+    def _stamp(self, place: Path) -> None:
+        """Stores do not survive a change of Chroma's version, so another one's is not opened (C9)."""
+        mark, ours = place / "version", f"chromadb {version('chromadb')}\n"
+        if (place / "chroma.sqlite3").exists():
+            found = mark.read_text("utf-8", "replace") if mark.is_file() else "no version"
+            if found != ours:
+                raise IndexBroken(f"{place}: written by {found.strip()}, this is {ours.strip()}; it must be rebuilt")
+        else:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            atomic_write(mark, ours.encode())
+
+    def _finds_itself(self, record: str, vector: Vector) -> bool:
+        query = [np.asarray(vector, dtype=np.float32)]
+        for wanted in _NEAREST:
+            answer = self._collection.query(query_embeddings=query, n_results=wanted, include=["distances"])
+            distances = answer["distances"][0]
+            # Enough equal texts push one out of its own answer, all at no distance.
+            crowded = len(distances) == wanted and distances[-1] < _SAME
+            if record in answer["ids"][0] or crowded:
+                return True
+        return False
+
+    @contextlib.contextmanager
+    def _named(self, doing: str) -> Iterator[None]:
+        """One caller at a time; Chroma's errors get a name; after some equal ones it is left alone (C4)."""
+        with self._lock:
+            if len(self._failures) >= _PATIENCE:
+                raise IndexBroken(
+                    f"{self._place}: not asked any more after {_PATIENCE} equal failures: {self._failures[0]}"
+                )
+            if self._client is None and doing != "opening it":
+                raise IndexBroken(f"{self._place}: the semantic index is closed; open it again")
+            try:
+                yield
+            except ReconstituteError:
+                raise
+            except BaseException as error:
+                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                    raise
+                raise self._failed(doing, error) from error
+            self._failures.clear()
+
+    def _failed(self, doing: str, error: BaseException) -> Exception:
+        cause = f"{type(error).__name__}: {error}"
+        if isinstance(self._place, str) and _is_connection(error):
+            return Retry(
+                f"{self._place}: the Chroma server does not answer ({cause}); start it, or use index.chroma = embedded"
+            )
+        if self._failures and self._failures[0] != cause:
+            self._failures.clear()
+        self._failures.append(cause)
+        return IndexBroken(f"{self._place}: Chroma failed while {doing}: {cause}; it is rebuilt from the archive")
+
+
+def _number(record: str) -> int:
+    return int(record.rpartition("#")[2])
+
+
+def _is_connection(error: BaseException) -> bool:
+    named = f"{type(error).__module__}.{type(error).__name__}"
+    return named.startswith(("httpx.", "httpcore.")) or "Could not connect" in str(error)

@@ -24,7 +24,7 @@ import numpy as np
 
 from daemon.errors import DiskFull, IndexBroken, ReconstituteError
 from daemon.filesystem.disk_space import free_bytes
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic
 from daemon.model import Vector
 
 _PARKED = ".parked"

@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon.errors import IndexBroken
 from daemon.index import NoteMatch, NoteRow
-from daemon.index.semantic.chroma_values import PAGE, check, nudged, plain
+from daemon.index.semantic.chroma import PAGE, check, nudged, plain
 from daemon.model import Vector
 
 PREFIX = "reconstitution_notes_v1-"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daemon.index import number_of
-from daemon.index.semantic.chroma_values import unit
+from daemon.index.semantic.chroma import unit
 from daemon.model import Kind, Vector
 
 Rows: TypeAlias = NDArray[np.int64]

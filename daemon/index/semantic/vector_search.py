@@ -25,8 +25,7 @@ import numpy as np
 
 from daemon.errors import ReconstituteError
 from daemon.index import Filters, Match, Passing, number_of
-from daemon.index.semantic.chroma_filters import passes, where
-from daemon.index.semantic.chroma_values import PAGE, unit
+from daemon.index.semantic.chroma import PAGE, passes, unit, where
 from daemon.index.semantic.vector_cache import Roster, Rows
 from daemon.model import Kind, Vector
 

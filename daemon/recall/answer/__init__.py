@@ -1,0 +1,179 @@
+"""The answer to the call `recall`: results, and what must be said beside them, as JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from daemon.archive import STAGES, Archive
+from daemon.display import counted
+from daemon.model import Json
+from daemon.recall.answer import hints, results
+from daemon.recall.answer.expand import Expansion, expand
+from daemon.recall.answer.suggestions import Helper
+from daemon.recall.catalog import Catalog, Row
+from daemon.recall.query.parse import Query
+from daemon.recall.query.request import Recall as Request
+from daemon.recall.query.scope import Scope
+from daemon.recall.ranking import Budget, Outcome, Search
+from daemon.recall.ranking.candidates import MODEL_LATE, Candidates
+from daemon.recall.ranking.grouping import Find
+from daemon.redact import redact
+
+_SHARE_OF_HELP = 0.01
+"""The part of the budget that looking for hints may always take, 20 ms; else as long as the answer has taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A search that was done, and what its answer is made from. `model` names the embedder; `now` is epoch ms."""
+
+    archive: Archive
+    candidates: Candidates
+    catalog: Catalog
+    rows: Mapping[str, Row]
+    request: Request
+    scope: Scope
+    query: Query
+    search: Search
+    outcome: Outcome
+    budget: Budget
+    model: str
+    now: int
+
+    def body(self) -> Json:
+        """``{ok, query, results, total, truncated, matchMode, degradeKind, degraded, group, warnings, suggestions,
+        coverage, nearMisses, expanded?}``.
+
+        A result is that of results.result, `expanded` that of expand.expand, a suggestion ``{reason, action,
+        example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `total` counts what was found;
+        `truncated` says that there is, or may be, more than is shown. `matchMode` is the one asked for, or the one
+        fallen back on. `degradeKind` is the gravest of index (one failed), time (searching was ended), fallback
+        (answered in another way, or from farther away, than asked), budget (an expansion was cut) and none; `degraded`
+        says in words what did not answer.
+        """
+        request, outcome = self.request, self.outcome
+        page = self.page()
+        shown = self.shown(page)
+        expansion = expand(self.archive, self.rows, request, [find for find, _ in shown])
+        made = [one for _, one in shown]
+        missing = self._missing(page)
+        warnings = self._warnings(page, made, missing) + expansion.warnings
+        notes, suggestions, misses = self._help(page, missing)
+        body: Json = {
+            "ok": True,
+            "query": redact(request.query),
+            "results": made,
+            "total": len(outcome.finds),
+            "truncated": len(outcome.finds) > len(page) or outcome.is_full,
+            "matchMode": outcome.fallback or request.match,
+            "degradeKind": self._degraded(expansion),
+            "degraded": self.degraded(),
+            "group": request.group,
+            "warnings": [*notes, *warnings],
+            "suggestions": suggestions,
+            "coverage": self._coverage(),
+            "nearMisses": misses,
+        }
+        return body | ({"expanded": expansion.expanded} if request.expand != "none" else {})
+
+    def page(self) -> list[Find]:
+        """The results to be shown, those by meaning with their texts."""
+        page = self.outcome.finds[: self.request.results]
+        matches = self.candidates.told([find.match for find in page])
+        return [
+            replace(find, match=replace(match, terms=find.match.terms))
+            for find, match in zip(page, matches, strict=True)
+        ]
+
+    def shown(self, page: Sequence[Find]) -> list[tuple[Find, Json]]:
+        """Each with its result; without those whose message has left the archive meanwhile."""
+        request, scope = self.request, self.scope
+        looks = results.Looks(
+            self.query, request.width, request.explain, request.group, scope.place, self.now, scope.allowed
+        )
+        made = [(find, results.result(self.archive, self.rows, find, looks)) for find in page]
+        return [(find, one) for find, one in made if one is not None]
+
+    def degraded(self) -> list[str]:
+        """What did not answer, in words."""
+        return [*self.outcome.warnings, *self.outcome.late]
+
+    def warnings(self, page: Sequence[Find], made: Sequence[Json]) -> list[str]:
+        """What must be said beside these results."""
+        return self._warnings(page, made, self._missing(page))
+
+    def _missing(self, page: Sequence[Find]) -> hints.Missing:
+        """What of the query was not found; nothing where the results hold it as it stands."""
+        if page and self.request.match in {"literal", "regex"}:
+            return hints.Missing()
+        return hints.absent(self.query, self.outcome.held, self.outcome.frequencies)
+
+    def _warnings(self, page: Sequence[Find], made: Sequence[Json], missing: hints.Missing) -> list[str]:
+        outcome, match = self.outcome, self.request.match
+        said, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
+        if outcome.late:
+            is_index = any(MODEL_LATE not in late for late in outcome.late)  # a model knows no filters
+            fix = "narrower filters help" if is_index else "ask again in a moment"
+            said.append(f"searching was ended after {self.budget.seconds:g} s: {'; '.join(outcome.late)}; {fix}")
+        if outcome.fallback:
+            said.append("nothing was found by words; what follows was found by meaning")
+        farther = sum(find.relevance in {"project", "global"} for find in page)
+        if farther:
+            said.append(f"{counted(farther, 'result')} from beyond the directory: see directoryRelevance")
+        if not self.scope.emptied_by:
+            said += hints.word_warnings(
+                self.query,
+                match,
+                page,
+                missing,
+                is_inside=outcome.is_inside,
+                is_limited=bool(self.scope.limited_by),
+                is_sure=outcome.states.get("lexical") == "used" and not outcome.late and not aside.count,
+            )
+        if not page or (missing.parts and match != "semantic"):
+            said += aside.warnings()
+        if outcome.gone:
+            gone = counted(outcome.gone, "indexed message")
+            said.append(f"not in the archive: {gone}; the index is behind, rebuild it")
+        deleted = sum(one["deleted"] for one in made)
+        if deleted:
+            said.append(f"deleted in OpenCode, and only in this archive: {counted(deleted, 'result')}")
+        needs = {"semantic": ("semantic",), "hybrid": STAGES}.get(match, ("lexical",))
+        behind = max((self.archive.waiting(stage) for stage in needs), default=0)
+        if behind:
+            said.append(f"{counted(behind, 'archived message')} still waiting to be indexed")
+        return list(dict.fromkeys(said))
+
+    def _help(self, page: Sequence[Find], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+        """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
+        now, budget = time.monotonic(), self.budget
+        until = min(budget.deadline, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
+        helper = Helper(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
+        return helper.help(page, missing)
+
+    def _degraded(self, expansion: Expansion) -> str:
+        """The gravest of what went less well than asked."""
+        if "failed" in self.outcome.states.values():
+            return "index"
+        if self.outcome.late:
+            return "time"
+        if self.outcome.fallback or any(find.relevance in {"project", "global"} for find in self.outcome.finds):
+            return "fallback"
+        return "budget" if expansion.is_short else "none"
+
+    def _coverage(self) -> Json:
+        states = {"lexical": "not asked", "semantic": "not asked"} | self.outcome.states
+        limited = [*self.scope.limited_by, *(["timeBudget"] if self.outcome.late else [])]
+        return {
+            "sessions": len(self.rows),
+            "messages": self.archive.message_count(),
+            "eligible": self.scope.eligible,
+            **states,
+            "model": self.model if states["semantic"] == "used" else "",
+            "candidates": self.outcome.candidates,
+            "waiting": {stage: self.archive.waiting(stage) for stage in STAGES},
+            "limitedBy": limited,
+            **self.catalog.aside.now().coverage(),
+        }

@@ -14,10 +14,10 @@ from typing import Any
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.model import Hit, Json
 from daemon.recall.answer import messages as shown
-from daemon.recall.answer.chat_messages import tokens, window
-from daemon.recall.answer.snippet import counted
+from daemon.recall.answer.messages import tokens, window
 from daemon.recall.catalog import Row
 from daemon.recall.query.request import Recall
 from daemon.recall.ranking.grouping import Find

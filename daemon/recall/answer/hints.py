@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.display import counted, one_line
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted, one_line
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.names import Stands

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import Archive
+from daemon.display import one_line
 from daemon.model import Json, Kind, Message, Part
-from daemon.recall.answer.matching_part import ANYTHING, Allowed, meant
-from daemon.recall.answer.snippet import one_line, snippet
+from daemon.recall.answer.excerpt import meant, snippet
 from daemon.recall.catalog import Row
 from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, split
-from daemon.recall.query.scope import Place
+from daemon.recall.query.places import Place
+from daemon.recall.query.scope import ANYTHING, Allowed
 from daemon.recall.ranking.grouping import Find
 from daemon.records import table, text
 from daemon.redact import redact

@@ -132,7 +132,7 @@ class Helper:
         if self._is_over():
             return None
         try:
-            return self.candidates.gather(query, mode, filters, depth, deadline=self.until)
+            return self.candidates.gather(query, mode, filters, depth, deadline=self.until, with_windows=False)
         except ReconstituteError:  # the owner of the index was told; a hint is no reason to fail
             return None
 

@@ -1,10 +1,10 @@
-"""Clients' arguments become what was asked: lenient where nothing can go wrong, strict where everything would.
+"""Reads clients' arguments: lenient where nothing can go wrong, strict where the answer would be to another question.
 
-Agents and scripts send numbers as text, blanks for what they leave out, `session_id` for `sessionID`, limits beyond the
-bounds. All of that is understood, the last with a warning; so is an argument that does not exist, but where without it
-the answer would be about something else (an export of everything): that structure forbids it. What cannot be
-understood (an unknown mode, a list where a number belongs) is BadRequest, naming argument, value and what is allowed.
-The defaults are those of recall.query.request, applied here, whatever a client believes them to be.
+Agents and scripts send numbers as text, blanks for what they leave out, `session_id` for `sessionID`, and limits that
+are too large. All of that is understood, the last with a warning. An argument that does not exist is a warning too,
+or an error where the structure forbids it. What cannot be understood (an unknown mode, a list where a number belongs)
+is BadRequest and names the argument, its value and what is allowed. An argument without effect gets a warning that
+says why.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar, overload
 
@@ -22,8 +22,7 @@ from msgspec import Struct, inspect
 from daemon import records
 from daemon.errors import BadRequest
 from daemon.model import Json, Kind
-from daemon.recall.query.ignored_arguments import idle
-from daemon.recall.query.request import CALLS
+from daemon.recall.query.request import CALLS, Recall, RecallContext, RecallSessions
 
 T = TypeVar("T")
 
@@ -253,3 +252,63 @@ def _shown(value: Any) -> str:
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 _SHORT.maxlong = 40
+
+
+_Rule = tuple[tuple[str, ...], Callable[[Any], bool], str]
+"""Names of arguments, whether they are idle, and why."""
+
+
+def _no_directory(asked: Recall | RecallSessions) -> bool:
+    return not asked.directory.strip()
+
+
+_RULES: dict[type[Any], tuple[_Rule, ...]] = {
+    Recall: (
+        (("within", "fallback"), _no_directory, "it needs a directory"),
+        (
+            ("within",),
+            lambda asked: asked.fallback and not _no_directory(asked),
+            "fallback takes the directory and below, then its project, then everything",
+        ),
+        (("scope",), lambda asked: bool(asked.sessionID.strip()), "sessionID decides"),
+        (
+            ("expandResults", "expandBudgetMessages", "expandBudgetChars", "expandBudgetTokens", "window"),
+            lambda asked: asked.expand == "none",
+            "it needs expand",
+        ),
+        (("window",), lambda asked: asked.expand == "message", "it needs expand 'context' or 'messages'"),
+        (
+            ("expandBudgetTokens",),
+            lambda asked: asked.expand in {"message", "context"},
+            "it needs expand 'messages'",
+        ),
+    ),
+    RecallContext: (
+        (("budgetTokens",), lambda asked: asked.format == "parts", "it needs format 'messages'"),
+        (("maxChars",), lambda asked: asked.format == "messages", "format 'messages' shows whole messages"),
+        (
+            ("window",),
+            lambda asked: asked.before is not None and asked.after is not None,
+            "before and after are given",
+        ),
+    ),
+    RecallSessions: ((("within",), _no_directory, "it needs a directory"),),
+}
+
+
+@cache
+def _by_client_name(schema: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(schema)}
+
+
+def idle(asked: msgspec.Struct, given: Collection[str]) -> list[str]:
+    """A warning for each argument of `given`, by the names clients use, that is without effect on `asked`."""
+    fields = _by_client_name(type(asked))
+    said: dict[str, str] = {}
+    for names, is_idle, why in _RULES.get(type(asked), ()):
+        for name in names:
+            field = fields[name]
+            is_meant = name in given and getattr(asked, field.name) != field.default
+            if is_meant and name not in said and is_idle(asked):
+                said[name] = f"{name} is ignored: {why}"
+    return list(said.values())

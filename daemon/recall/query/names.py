@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from daemon.index import tokens
-from daemon.index.irregular import WORD_OF
+from daemon.index.tokens import WORD_OF
 
 # Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: what is written beside a name there does not make it another one.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"

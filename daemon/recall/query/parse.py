@@ -1,29 +1,21 @@
-"""What a query asks for, and the order of what answers it; pure functions.
+"""What a query asks for, and how well a text holds it; pure functions.
 
-Two lists of different scales are fused by rank (reciprocal rank fusion), never by score. A query that names an
-identifier or quotes a phrase is asking for that very thing: words weigh more there than meaning, and `holds` is the
-test a hit must pass before it may stand above those that are merely similar. No index, no archive.
+A query that names an identifier or quotes a phrase asks for that very thing: a text that holds it stands above those
+that are merely similar.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from operator import itemgetter
-from typing import TypeVar
 
 from daemon.errors import BadRequest
 from daemon.recall.query import names
 from daemon.recall.query.names import Stands
 
-Item = TypeVar("Item")
-
 LONGEST_QUERY = 10_000
-RANK_CONSTANT = 60
-"""How fast a rank loses weight; the usual value of reciprocal rank fusion."""
-
 LEAST_SIMILAR = 0.25
 """Cosine below which a text that shares no word with the query is no hit. The built-in model, of the MiniLM family,
 puts unrelated texts at about -0.15 to 0.2 and related ones from 0.4 on."""
@@ -96,15 +88,6 @@ class Query:
         return " ".join(self.text.split()).strip(_TRIM) if self.is_short else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A message's place in an answer: `sources` says which lists had it."""
-
-    message_id: str
-    score: float
-    sources: tuple[str, ...]
-
-
 def check(query: str) -> None:
     """Refuse what is no query.
 
@@ -174,22 +157,6 @@ def split(terms: Iterable[str]) -> set[str]:
     return {word for term in terms for word in _WORD.findall(term.lower())}
 
 
-def best_first(order: Sequence[Item], grade: Callable[[Item], int], needed: int) -> list[tuple[int, Item]]:
-    """`order` with better grades before worse ones, order kept within; a grade of 0 is the best there is.
-
-    Looks at no more items than it must: once `needed` have the best grade, the rest cannot come before them and
-    follows as it was, with the grade -1 for "not looked at".
-    """
-    graded: list[tuple[int, Item]] = []
-    best = 0
-    for number, item in enumerate(order):
-        if best >= needed:
-            return [*sorted(graded, key=itemgetter(0)), *((-1, rest) for rest in order[number:])]
-        graded.append((grade(item), item))
-        best += graded[-1][0] == 0
-    return sorted(graded, key=itemgetter(0))
-
-
 def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
     """How well a message holds a short query: `terms` are the words of it that the word index found there."""
     if has_phrase:
@@ -204,30 +171,6 @@ def similar(scores: Mapping[str, float], with_words: Iterable[str]) -> set[str]:
     """Those of `scores` (message id to cosine) that are near enough to be a hit, or have words of the query anyway."""
     floor = max(LEAST_SIMILAR, LEAST_OF_BEST * max(scores.values(), default=0.0))
     return {message_id for message_id, score in scores.items() if score >= floor} | (set(scores) & set(with_words))
-
-
-def fuse(lists: Mapping[str, Sequence[str]], weights: Mapping[str, float], newer: Mapping[str, int]) -> list[Fused]:
-    """Message ids of several ranked lists in one order: best first, then words before mere meaning, newer, by id.
-
-    `lists` maps a list's name to message ids, best first, each once; `newer` maps ids to epoch ms.
-    """
-    scores: dict[str, float] = {}
-    sources: dict[str, list[str]] = {}
-    for name, ids in lists.items():
-        for place, message_id in enumerate(ids, start=1):
-            scores[message_id] = scores.get(message_id, 0.0) + weights[name] / (RANK_CONSTANT + place)
-            sources.setdefault(message_id, []).append(name)
-    meant = {i for i in scores if sources[i] == ["semantic"]}
-    order = sorted(scores, key=lambda i: (-round(scores[i], 12), i in meant, -newer.get(i, 0), i))
-    return [Fused(message_id, scores[message_id], tuple(sources[message_id])) for message_id in order]
-
-
-def weights(query: Query, is_partly_embedded: bool = False) -> dict[str, float]:
-    """How much each list counts: meaning is a poor guide to a name, and to an archive that has it only in part."""
-    words = {"named": 1.0, "tools": 1.0, "phrase": 0.25, "printed": 0.25}
-    if query.is_exact:
-        return words | {"lexical": 2.0, "semantic": 0.5}
-    return words | {"lexical": 1.0, "semantic": 0.5 if is_partly_embedded else 1.0}
 
 
 def once(ids: Iterable[str]) -> list[str]:

@@ -7,67 +7,43 @@ search, so nothing old is hidden by something new. What makes no sense is a BadR
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import get_args
 
+from daemon.archive import Archive
+from daemon.archive.paths import names
 from daemon.errors import BadRequest
 from daemon.index import Filters
 from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
-from daemon.recall.answer.matching_part import ANYTHING, Allowed
 from daemon.recall.catalog import Row
 from daemon.recall.query import request as asking
+from daemon.recall.query.places import Fits, Place, absolute, at_hand, is_within, normal, place_of, several
 from daemon.redact import redact
 
 TEXT = (Kind.PROMPT, Kind.ANSWER, Kind.TITLE)
 TOOL = (Kind.TOOL_INPUT, Kind.TOOL_OUTPUT, Kind.TASK)
 TYPES: dict[str, tuple[str, ...]] = {"all": (), "text": TEXT, "tool": TOOL, "reasoning": (Kind.REASONING,)}
-NO_PROJECT = ("", "global")
-"""What OpenCode writes for the project of a session outside any repository: such sessions have nothing in common."""
 
-_SHOWN_PROJECTS = 5
 _LOWER = ("after", "last", "from", "since")
 _UPPER = ("before", "to", "until")
-Fits = Callable[[Row], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A directory and what belongs to it: `directory` is the one asked for, or its nearest parent with sessions.
+class Allowed:
+    """Kinds and a tool that are asked for; empty means any."""
 
-    `projects` are those of the sessions there, or, where none is there, beneath it.
-    """
+    kinds: tuple[str, ...] = ()
+    tool: str = ""
 
-    directory: str = ""
-    projects: tuple[str, ...] = ()
+    def has(self, kind: str, tool: str) -> bool:
+        """Whether a text of this kind, of this tool, is meant."""
+        return (not self.kinds or kind in self.kinds) and (not self.tool or tool == self.tool)
 
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The projects that are some: sessions outside repositories have none in common."""
-        return tuple(project for project in self.projects if project not in NO_PROJECT)
 
-    def relevance(self, row: Row | None) -> str:
-        """How near a session is: exact (the directory or below), project, global; unknown where nobody can tell."""
-        if row is None or not row.directory or not self.directory:
-            return "unknown"
-        if is_within(row.directory, self.directory):
-            return "exact"
-        return "project" if self.is_project(row) else "global"
-
-    def is_project(self, row: Row) -> bool:
-        """Whether a session is of the same project, or one of them; outside repositories: of the same directory."""
-        if row.project_id in self.named:
-            return True
-        is_loose = row.project_id in NO_PROJECT and any(project in NO_PROJECT for project in self.projects)
-        if is_loose or not self.named:
-            if self.directory == "/":  # everything is beneath it: that makes it nobody's project
-                return _normal(row.directory) == "/"
-            return is_within(row.directory, self.directory)
-        return False
+ANYTHING = Allowed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +74,7 @@ def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) 
     after, before = bounds(asked, now, warnings)
     kinds = _kinds(asked)
     top = absolute(asked.directory, here, "directory")
-    base = top or (_normal(here) if here.startswith("/") else "")
+    base = top or (normal(here) if here.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
     if place is not None and top and (asked.within == "project" or asked.fallback):
         warnings += several(place)
@@ -134,6 +110,15 @@ def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) 
     limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
     allowed = Allowed(kinds, filters.tool)
     return Scope(rounds, len(fit), tuple(dict.fromkeys(limited)), emptied_by, tuple(warnings), place, allowed)
+
+
+def by_all_names(archive: Archive, scope: Scope) -> Scope:
+    """The same scope, where a path is asked for by what it was called before, too."""
+    path = next((filters.path for _, filters in scope.rounds), "")
+    former = tuple(dict.fromkeys(name.old for name in names(archive.files, path)[1:])) if path else ()
+    if not former:
+        return scope
+    return replace(scope, rounds=tuple((near, replace(filters, former=former)) for near, filters in scope.rounds))
 
 
 # -- times -----------------------------------------------------------------------------------------------------------
@@ -250,31 +235,6 @@ def _session_steps(
     return steps
 
 
-def at_hand(scope: str, rows: Mapping[str, Row], here: str, warnings: list[str]) -> Fits:
-    """The project of the directory `here`, or the session at hand there; what was assumed goes into `warnings`.
-
-    Raises:
-        BadRequest: `here` is not known.
-    """
-    if not here.startswith("/"):
-        raise BadRequest(
-            f"scope {scope!r} needs to know where you are, and the directory of this call is not known; give "
-            "directory or sessionID instead, or leave scope out to search everything"
-        )
-    latest = latest_at(rows, _normal(here))
-    if latest is None:
-        warnings.append(f"no recorded session is of {redact(here)} or a directory above it: scope {scope!r} is empty")
-        return lambda _row: False
-    if scope == "session":
-        title = redact(latest.title)
-        warnings.append(f"scope session: taken to be {latest.id} ({title!r}), the latest of {redact(latest.directory)}")
-        return lambda row: row.id == latest.id
-    place = Place(_normal(latest.directory), (latest.project_id,))
-    named = "its directory" if latest.project_id in NO_PROJECT else f"project {latest.project_id}"
-    warnings.append(f"scope project: taken to be {named}, of the latest session in {redact(latest.directory)}")
-    return place.is_project
-
-
 def _directory_steps(asked: asking.Recall, place: Place | None) -> list[tuple[str, Fits]]:
     if not asked.directory.strip() or place is None:
         return []
@@ -282,47 +242,8 @@ def _directory_steps(asked: asking.Recall, place: Place | None) -> list[tuple[st
     if asked.within == "project":
         return [("directory", place.is_project)]
     if asked.within == "exact":
-        return [("directory", lambda row: _normal(row.directory) == top)]
+        return [("directory", lambda row: normal(row.directory) == top)]
     return [("directory", lambda row: is_within(row.directory, top))]
-
-
-def latest_at(rows: Mapping[str, Row], directory: str) -> Row | None:
-    """The session updated last in `directory`, else in its nearest parent that has one; sub-agents' only if alone.
-
-    The root is no parent: what was done there has nothing to do with everything beneath it.
-    """
-    above = {name: depth for depth, name in enumerate(_above(directory)) if name != "/" or not depth}
-    found = [row for row in rows.values() if _normal(row.directory) in above]
-    return min(
-        found,
-        key=lambda row: (above[_normal(row.directory)], bool(row.parent_id), -row.updated, row.id),
-        default=None,
-    )
-
-
-def place_of(rows: Mapping[str, Row], directory: str, *, climbs: bool) -> Place:
-    """`directory` with the projects of its sessions; else with those beneath it, else with its nearest parent's.
-
-    With `climbs` it is where a caller stands: then a parent that has sessions stands for a directory that has none.
-    """
-    there = [row for row in rows.values() if _normal(row.directory) == directory]
-    there = there or [row for row in rows.values() if is_within(row.directory, directory)]
-    if there:
-        there.sort(key=lambda row: (-row.updated, row.id))
-        return Place(directory, tuple(dict.fromkeys(row.project_id for row in there)))
-    latest = latest_at(rows, directory)
-    if latest is None:
-        return Place(directory)
-    return Place(_normal(latest.directory) if climbs else directory, (latest.project_id,))
-
-
-def several(place: Place) -> list[str]:
-    """That a directory is of several projects, and that they are all taken; nothing where it is of one."""
-    if len(place.named) < 2:
-        return []
-    shown = ", ".join(place.named[:_SHOWN_PROJECTS])
-    more = f" and {len(place.named) - _SHOWN_PROJECTS} more" if len(place.named) > _SHOWN_PROJECTS else ""
-    return [f"{redact(place.directory)} has sessions of {len(place.named)} projects, all are taken: {shown}{more}"]
 
 
 def _narrowed(rows: Mapping[str, Row], steps: list[tuple[str, Fits]], newest: int) -> tuple[list[Row], str]:
@@ -356,41 +277,3 @@ def _buckets(fit: list[Row], filters: Filters, place: Place, *, is_all: bool) ->
         for name, some in sorted_.items()
         if some
     )
-
-
-# -- paths -----------------------------------------------------------------------------------------------------------
-
-
-def absolute(path: str, here: str, name: str) -> str:
-    """`path` without ``.`` and ``..``, relative to `here`; empty for a blank one.
-
-    Raises:
-        BadRequest: it is relative, and `here` is not known.
-    """
-    wanted = path.strip()
-    if not wanted:
-        return ""
-    if wanted.startswith("/"):
-        return _normal(wanted)
-    if wanted.startswith("~") or not here.startswith("/"):
-        raise BadRequest(f"{name} {redact(wanted)!r}: not an absolute path; write it from the root, as /home/you/work")
-    return _normal(posixpath.join(here, wanted))
-
-
-@lru_cache(maxsize=16_384)
-def _normal(directory: str) -> str:
-    return "/" + posixpath.normpath(directory).lstrip("/") if directory.startswith("/") else directory
-
-
-@lru_cache(maxsize=16_384)
-def is_within(directory: str, top: str) -> bool:
-    """Whether `directory` is `top`, which is normal, or beneath it."""
-    inner = _normal(directory)
-    return inner == top or inner.startswith(top.rstrip("/") + "/")
-
-
-def _above(directory: str) -> list[str]:
-    found = [directory]
-    while found[-1] not in {"/", ""}:
-        found.append(posixpath.dirname(found[-1]))
-    return found

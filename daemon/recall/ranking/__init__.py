@@ -1,0 +1,246 @@
+"""One search: rounds over filters, each deeper where too little came back, until there is enough or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from daemon.archive import STAGES, Archive
+from daemon.errors import BadRequest, ReconstituteError
+from daemon.index import Filters
+from daemon.recall.catalog import Row
+from daemon.recall.query.parse import Query
+from daemon.recall.ranking import grouping
+from daemon.recall.ranking.candidates import Candidates
+from daemon.recall.ranking.grouping import Find, Wanted, spread
+from daemon.recall.ranking.lists import NEAR, WORDS, Found
+from daemon.recall.ranking.order import Archived, held, ordered
+from daemon.redact import redact
+
+_GROUP_DEPTH = 200
+"""Candidates for results that stand for many: a session that has several good messages should show all of them."""
+_ONE_BY_ONE = ("part", "message")
+_LEAST_LOOK = 0.05
+"""The part of the budget that looking again beside a noisy session may always take; else as long as the first look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to search for.
+
+    `rounds` are (relevance, filters), searched one after the other until there are `results`. `is_one_session`: the
+    results need not be spread over several sessions.
+    """
+
+    query: Query
+    match: str
+    rounds: tuple[tuple[str, Filters], ...]
+    results: int
+    group: str = "message"
+    is_one_session: bool = False
+    explain: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a search came to.
+
+    `states` says of each index whether it was used; `late` names what the deadline cut off; `held` are the names and
+    words of the query that candidates hold; `fallback` is the mode fallen back on; `candidates` counts messages, and
+    `gone` those of them that the archive does not have.
+    """
+
+    finds: list[Find] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    held: set[str] = field(default_factory=set)
+    frequencies: dict[str, int] = field(default_factory=dict)
+    is_inside: bool = False
+    is_full: bool = False
+    rounds: int = 0
+    candidates: int = 0
+    gone: int = 0
+    fallback: str = ""
+
+
+class Budget:
+    """The seconds that one search may take."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.began = time.monotonic()
+
+    @property
+    def deadline(self) -> float:
+        """On time.monotonic's clock."""
+        return self.began + self.seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.deadline
+
+    def pause(self, work: Callable[[], None]) -> None:
+        """Do work that does not count. Its failure is left to the search, which meets it again and reports it."""
+        began = time.monotonic()
+        with suppress(Exception):
+            work()
+        self.began += time.monotonic() - began
+
+
+class Search:
+    """Searches once, by a plan."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        candidates: Candidates,
+        rows: Mapping[str, Row],
+        plan: Plan,
+        budget: Budget,
+        *,
+        prepare: Callable[[], None],
+    ) -> None:
+        """`prepare` loads what searching by meaning needs; the budget does not count it."""
+        self._archive, self._candidates, self._rows = archive, candidates, rows
+        self._plan, self._budget, self._prepare = plan, budget, prepare
+        self._known: dict[str, Archived | None] = {}
+
+    def run(self) -> Outcome:
+        """The results in order.
+
+        Raises:
+            BadRequest: a bad regular expression.
+            ReconstituteError: nothing could be searched.
+        """
+        plan, outcome = self._plan, Outcome()
+        if plan.match in {"hybrid", "semantic"} and plan.rounds:
+            self._budget.pause(self._prepare)
+        for relevance, filters in plan.rounds:
+            if outcome.rounds and (len(outcome.finds) >= plan.results or self._budget.is_over):
+                break
+            self._round(outcome, plan.match, filters, relevance)
+        is_bare = plan.query.is_exact and not plan.query.words
+        if plan.rounds and not outcome.finds and plan.match == "smart" and not is_bare and not self._budget.is_over:
+            self._fall_back(outcome)
+        return outcome
+
+    def arrange(self, found: Found, mode: str, needed: int) -> list[Find]:
+        """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
+        return grouping.falling(self._arranged(found, mode, needed))
+
+    def _fall_back(self, outcome: Outcome) -> None:
+        """No text has the words: what is near in meaning, where meaning can be asked at all."""
+        self._budget.pause(self._prepare)
+        try:
+            for relevance, filters in self._plan.rounds[:1]:
+                self._round(outcome, "semantic", filters, relevance)
+        except BadRequest:
+            raise
+        except ReconstituteError as error:
+            outcome.warnings.append(f"meaning was not searched: {redact(str(error))}")
+            outcome.states["semantic"] = "failed"
+        else:
+            outcome.fallback = "semantic" if outcome.finds else ""
+
+    def _round(self, outcome: Outcome, mode: str, filters: Filters, relevance: str) -> None:
+        """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
+        plan = self._plan
+        one_by_one = plan.group in _ONE_BY_ONE
+        depth = max(50, 3 * plan.results) if one_by_one else _GROUP_DEPTH
+        # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
+        telling = WORDS if mode != "semantic" else NEAR
+        for deeper in (True, True, False):
+            found, finds, is_full, is_all = self._searched(mode, filters, depth, telling)
+            is_enough = len(finds) >= plan.results or (one_by_one and len(found.best()) >= plan.results)
+            if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
+                break
+            depth *= 4
+        outcome.rounds += 1
+        outcome.is_full |= is_full and (one_by_one or not is_all)
+        self._note(outcome, found)
+        seen = {find.key(plan.group) for find in outcome.finds}
+        ceiling = outcome.finds[-1].score if outcome.finds else 1.0
+        new = [find for find in finds if find.key(plan.group) not in seen]
+        outcome.finds += [
+            replace(find, relevance=relevance, score=min(find.score, ceiling))
+            if find.relevance != relevance or find.score > ceiling
+            else find
+            for find in new
+        ]
+
+    def _note(self, outcome: Outcome, found: Found) -> None:
+        """What a round tells besides its results."""
+        outcome.is_inside |= found.is_inside
+        outcome.states |= found.states
+        outcome.warnings += [warning for warning in found.warnings if warning not in outcome.warnings]
+        outcome.late += [late for late in found.late if late not in outcome.late]
+        outcome.held |= held(self._plan.query, found)
+        for term, count in found.facts.frequencies.items():
+            outcome.frequencies[term.lower()] = max(count, outcome.frequencies.get(term.lower(), 0))
+        outcome.candidates += sum(self._known[i] is not None for i in found.best())
+        outcome.gone += sum(self._known[i] is None for i in found.best())
+
+    def _searched(
+        self, mode: str, filters: Filters, depth: int, telling: Sequence[str]
+    ) -> tuple[Found, list[Find], bool, bool]:
+        """What one depth has, as results; whether lists were full; whether other sessions have nothing more."""
+
+        def gather(mode: str, besides: frozenset[str], until: float) -> Found:
+            narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
+            return self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
+
+        def arranged(found: Found) -> list[Find]:
+            return self.arrange(found, mode, 4 * self._plan.results if one_by_one else depth * 4)
+
+        one_by_one = self._plan.group in _ONE_BY_ONE
+        began = time.monotonic()
+        found = gather(mode, frozenset(), self._budget.deadline)
+        is_full = found.is_full(depth, telling)
+        if self._is_near_only(mode):  # the nearest are always as many as are asked for
+            is_full = is_full and found.near().issuperset(found.ids("semantic"))
+        if filters.session_id or not is_full or self._budget.is_over:
+            return found, arranged(found), is_full, False
+        within_s = max(_LEAST_LOOK * self._budget.seconds, time.monotonic() - began)
+        wanted = Wanted(mode, self._plan.results, one_by_one, depth, within_s, self._session_of)
+        found, finds, is_all = spread(wanted, found, arranged, gather)
+        return found, finds, is_full, is_all
+
+    def _arranged(self, found: Found, mode: str, needed: int) -> list[Find]:
+        plan = self._plan
+        archived = {i: about for i in found.best() if (about := self._about(i)) is not None}
+        if self._is_near_only(mode):
+            near = found.near()
+            archived = {i: about for i, about in archived.items() if i in near}
+        waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
+        is_partly = waiting["semantic"] > waiting["lexical"]
+        finds = ordered(plan.query, mode, found, archived, needed, is_partly_embedded=is_partly, explain=plan.explain)
+        if plan.group not in _ONE_BY_ONE:
+            by_score = mode in {"smart", "hybrid"}
+            return grouping.gathered(finds, plan.group) if by_score else grouping.grouped(finds, plan.group)
+        finds = grouping.without_echoes(finds)
+        if plan.group == "part" and mode in {"smart", "hybrid"}:
+            finds = sorted(finds, key=lambda find: (find.grade, -find.score, -find.created))
+        grouped = grouping.grouped(finds, plan.group)
+        return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)
+
+    def _is_near_only(self, mode: str) -> bool:
+        """Whether nobody asked for likeness, and only what is near enough counts."""
+        return mode == "semantic" and self._plan.match == "smart"
+
+    def _about(self, message_id: str) -> Archived | None:
+        """What the archive knows of a candidate, read once; None for one that it does not have."""
+        if message_id not in self._known:
+            state = self._archive.state(message_id)
+            row = self._rows.get(state["session"]) if state is not None else None
+            self._known[message_id] = (
+                Archived(state["session"], row.project_id if row else "", state["created"]) if state else None
+            )
+        return self._known[message_id]
+
+    def _session_of(self, message_id: str) -> str:
+        about = self._about(message_id)
+        return about.session_id if about is not None else ""

@@ -19,9 +19,8 @@ from daemon.model import Vector
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import fuzzy as nearly
-from daemon.recall.ranking.fuse import Facts, meaning
+from daemon.recall.ranking.fuse import Facts, meaning, neighbours
 from daemon.recall.ranking.lists import Found
-from daemon.recall.ranking.proximity import neighbours
 from daemon.redact import redact
 
 _MOST_NAMES = 5
@@ -39,7 +38,7 @@ _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not se
 
 
 class Candidates:
-    """Asks the indexes for one answer; see recall.search.Recall for what it is made of."""
+    """Asks the indexes for one answer; one for each search."""
 
     def __init__(
         self,
@@ -65,14 +64,13 @@ class Candidates:
         filters: Filters,
         depth: int,
         *,
-        is_wide: bool = False,
-        deadline: float | None = None,
+        deadline: float,
+        with_windows: bool = True,
     ) -> Found:
         """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
 
-        `is_wide` asks for what clients are shown besides the plain hits: messages found by their neighbours, and in
-        mode literal what was said apart from what tools printed, so that neither crowds the other out. What was found
-        by meaning then comes without texts, which `told` adds, unless an order depends on them.
+        `with_windows`: also messages that are found by their neighbours. What was found by meaning comes without
+        texts, which `told` adds, unless the order depends on them.
 
         Raises:
             BadRequest: no regular expression.
@@ -80,25 +78,25 @@ class Candidates:
         """
 
         def words(found: Found) -> None:
-            self._by_words(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
+            self._by_words(found, asked, filters, depth, deadline, with_windows=with_windows)
 
         def literal(found: Found) -> None:
-            self._literal(found, asked, filters, depth, is_wide=is_wide, deadline=deadline)
+            self._literal(found, asked, filters, depth, deadline)
 
         def fuzzy(found: Found) -> None:
             self._fuzzy(found, asked, filters, depth, deadline)
 
         def regex(found: Found) -> None:
-            within_s = max(0.05, deadline - time.monotonic()) if deadline else 60.0
+            within_s = max(0.05, deadline - time.monotonic())
             found.lists["named"], all_seen = self._lexical.regex(asked.text, filters, depth, within_s * 0.9)
             if not all_seen and len(found.lists["named"]) < depth:
                 found.late.append("not all texts were looked at")
 
         def by_meaning(found: Found) -> None:
-            is_for_names = is_wide and mode == "hybrid" and asked.is_exact  # which are looked for in the texts
+            is_for_names = mode == "hybrid" and asked.is_exact  # which are looked for in the texts
             is_bare_name = is_for_names and not asked.words and not self._is_behind()
             deep = min(depth, _OF_NAMES) if is_bare_name else depth
-            self._by_meaning(found, asked, filters, deep, is_bare=is_wide and not is_for_names)
+            self._by_meaning(found, asked, filters, deep, is_bare=not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
         questions: dict[str, Callable[[Found], None]] = {}
@@ -107,11 +105,11 @@ class Candidates:
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
         found = self._all(questions, deadline)
-        if is_wide and mode == "hybrid" and asked.is_short and not _is_over(deadline):
+        if mode == "hybrid" and asked.is_short and not _is_over(deadline):
             self._tell_held(found, deadline)
         return found
 
-    def _tell_held(self, found: Found, deadline: float | None) -> None:
+    def _tell_held(self, found: Found, deadline: float) -> None:
         """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
         stands, which decides about the order. Each text costs 0.2 ms.
         """
@@ -169,16 +167,12 @@ class Candidates:
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def _all(self, questions: Mapping[str, Callable[[Found], None]], deadline: float | None) -> Found:
-        if len(questions) == 1 and deadline is None:
-            asking = [_Question(name, question) for name, question in questions.items()]
-            asking[0].run()
-        else:
-            asking = [_Question(name, question) for name, question in questions.items()]
-            for question in asking:
-                question.start()
-            for question in asking:
-                question.join(_left(deadline))
+    def _all(self, questions: Mapping[str, Callable[[Found], None]], deadline: float) -> Found:
+        asking = [_Question(name, question) for name, question in questions.items()]
+        for question in asking:
+            question.start()
+        for question in asking:
+            question.join(_left(deadline))
         found, failures = Found(), []
         for question in asking:
             failures += self._taken(found, question)
@@ -212,7 +206,7 @@ class Candidates:
         return []
 
     def _by_words(
-        self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
+        self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float, *, with_windows: bool
     ) -> None:
         found.facts = self._facts(asked)
         least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
@@ -234,22 +228,17 @@ class Candidates:
                     break
             found.is_inside = inside and not found.lists.get("phrase") and not found.lists.get("printed")
         is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
-        if is_wide and not is_narrow and not _is_over(deadline):
+        if with_windows and not is_narrow and not _is_over(deadline):
             found.lists["windows"] = self._lexical.windows(asked.text, filters, depth)
 
-    def _literal(
-        self, found: Found, asked: Query, filters: Filters, depth: int, *, is_wide: bool, deadline: float | None
-    ) -> None:
-        if not is_wide:
-            found.lists["named"] = self._lexical.literal(asked.text, filters, depth)
-            return
+    def _literal(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float) -> None:
         for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, deadline):
             found.lists[list_] = matches
         kinds = set(filters.kinds) or SAID | TOOLS
         if len(found.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
             found.late.append("not all texts were looked at")
 
-    def _fuzzy(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float | None) -> None:
+    def _fuzzy(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float) -> None:
         """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
         near = found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
         standing: list[Match] = []
@@ -262,7 +251,7 @@ class Candidates:
             found.lists["lexical"], found.is_inside = nearly.merged(asked, near, standing)
 
     def _standing(
-        self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float | None
+        self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float
     ) -> Iterator[tuple[str, list[Match]]]:
         """What holds `text` as it stands, newest first, each list with its name; nothing more once the time is over.
 
@@ -357,10 +346,10 @@ class _Question(threading.Thread):
 _UNDER_WAY = set[_Question]()
 
 
-def _left(deadline: float | None) -> float | None:
-    """Seconds until then; None where nothing ends the waiting."""
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
+def _left(deadline: float) -> float:
+    """Seconds until then."""
+    return max(0.0, deadline - time.monotonic())
 
 
-def _is_over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
+def _is_over(deadline: float) -> bool:
+    return time.monotonic() >= deadline

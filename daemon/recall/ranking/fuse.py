@@ -11,12 +11,58 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Protocol
 
-from daemon.recall.ranking.proximity import MOST_READ, Pair, closeness
+MOST_READ = 4000
+"""Characters of one text that are looked through."""
+_BETWEEN = 2  # words
+_SHORTEST = 4
+_ENDING = 3
+_MOST = 8
+
+Pair = tuple[str, str]
+
+
+def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
+    """Those of the question's terms, told in their order, that stand side by side in it; the first _MOST pairs."""
+    found: list[Pair] = []
+    place = 0
+    for one, other in pairwise(terms):
+        place = max(place, question.find(one, place))
+        if re.match(rf"\W+{re.escape(other)}(?!\w)", question[place + len(one) :]):
+            found.append((one, other))
+    return tuple(found[:_MOST])
+
+
+def closeness(pairs: Mapping[Pair, float], text: str) -> float:
+    """The sum of what those pairs count, told by `pairs`, that stand near each other in `text`, in their order."""
+    lowered = text[:MOST_READ].lower()
+    return sum(value for (one, other), value in pairs.items() if _stand_near(_pattern(one, other), lowered))
+
+
+def _stand_near(pattern: re.Pattern[str], lowered: str) -> bool:
+    found = pattern.search(lowered)
+    while found is not None:
+        if not found.start() or not _is_of_word(lowered[found.start() - 1]):
+            return True
+        found = pattern.search(lowered, found.start() + 1)
+    return False
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+@lru_cache(maxsize=512)
+def _pattern(one: str, other: str) -> re.Pattern[str]:
+    # It begins with plain characters: a look behind it would make the search several times as slow.
+    first, second = (re.escape(word.lower()[: max(_SHORTEST, len(word) - _ENDING)]) for word in (one, other))
+    return re.compile(rf"{first}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{second}")
+
 
 WINDOWS = 0.7
 """What the best text counts that is read together with its neighbours, if it holds all of the question."""
@@ -40,7 +86,6 @@ FURTHER = 0.3
 
 TOO_COMMON = 0.1
 """A capitalised word that a larger share of the texts has than this is no name in the text whose meaning is asked."""
-_FURTHEST = 3
 _MOST_READ = 100_000  # characters of parts in which close words are looked for: the best parts come first
 _CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
 
@@ -127,15 +172,6 @@ class Fused:
         return tuple(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Messages that belong together, best first."""
-
-    key: str
-    score: float
-    members: tuple[Fused, ...]
-
-
 def meaning(text: str, facts: Facts) -> str:
     """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
 
@@ -184,21 +220,6 @@ def semantic_weight(facts: Facts) -> float:
     if facts.is_partly_embedded:
         return SEMANTIC_IN_PART
     return SEMANTIC_BESIDE_NAMES if facts.is_exact else SEMANTIC
-
-
-def grouped(fused: Sequence[Fused], key: Callable[[str], str]) -> list[Group]:
-    """Groups of messages, best first: the best message counts whole, the next ones with falling weight.
-
-    `key` names a message's group. Three messages count at most, so that a long session gains nothing by its length.
-    """
-    members: dict[str, list[Fused]] = {}
-    for one in sorted(fused, key=lambda one: (-round(one.score, 12), one.message_id)):
-        members.setdefault(key(one.message_id), []).append(one)
-    groups = [
-        Group(name, sum(one.score * FURTHER**place for place, one in enumerate(some[:_FURTHEST])), tuple(some))
-        for name, some in members.items()
-    ]
-    return sorted(groups, key=lambda group: (-round(group.score, 12), group.key))
 
 
 def _best(candidates: Sequence[Scored]) -> dict[str, float]:

@@ -1,16 +1,21 @@
-"""One result a part, a message, a session or a project; and a first page that no single session fills.
+"""One result for each part, message, session or project; and a first page that no single session fills.
 
-Pure functions over finds in their order. Grouping keeps the best of each group and counts the others; diversity moves
-finds, never drops them, and says of each that it was moved.
+`grouped` keeps the best result of each group and counts the others. `diverse` reorders the first page and drops
+nothing. Where one session fills the lists of candidates, no order brings the others back: `spread` then searches again
+without that session, for no longer than the first search took.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from daemon.errors import ReconstituteError
 from daemon.index import Match
 from daemon.recall.ranking.fuse import FURTHER
+from daemon.recall.ranking.lists import STANDING, Found
 
 COMPARABLE = 0.5
 """A find of another session goes before one too many of the same if it has at least this share of its score."""
@@ -147,3 +152,103 @@ def _next(waiting: Sequence[Find], counts: dict[str, int], most: int) -> int:
         if counts.get(find.session_id, 0) < most:
             return place
     return 0
+
+
+_LOOKS = 2
+"""At most so many more: two sessions may crowd a list between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The page that is to be filled: how many finds, of single messages or of groups that stand for many.
+
+    `depth` is how long a list was asked to be, in `mode`; another look may take `within_s`; `session_of` tells a
+    candidate's session, "" where it is not archived.
+    """
+
+    mode: str
+    results: int
+    is_single: bool
+    depth: int
+    within_s: float
+    session_of: Callable[[str], str]
+
+
+Gather = Callable[[str, frozenset[str], float], Found]
+"""Candidates in a mode, besides these sessions, until a time of time.monotonic's clock."""
+
+
+def spread(
+    wanted: Wanted, found: Found, arranged: Callable[[Found], list[Find]], gather: Gather
+) -> tuple[Found, list[Find], bool]:
+    """`found` and the finds that it is `arranged` to, with what sessions have that others crowded out.
+
+    And whether no other session can have anything more.
+    """
+    finds, besides, is_all = arranged(found), frozenset[str](), False
+    for _ in range(_LOOKS):
+        crowds = _crowds(found, wanted)
+        if crowds <= besides or not _is_needed(finds, crowds, wanted):
+            break
+        besides |= crowds
+        is_by_words = wanted.mode == "hybrid" and not _fill(found, "semantic", wanted) & besides
+        try:
+            more = gather("smart" if is_by_words else wanted.mode, besides, time.monotonic() + wanted.within_s)
+        except ReconstituteError:  # its owner was told; there is an answer already
+            break
+        found = together(found, more)
+        finds = arranged(found)
+        is_all = not more.late and not more.is_full(wanted.depth)
+    return found, finds, is_all
+
+
+def _is_needed(finds: Sequence[Find], crowds: frozenset[str], wanted: Wanted) -> bool:
+    if not wanted.is_single:
+        return len(finds) < wanted.results
+    counts = Counter(find.session_id for find in finds[: wanted.results])
+    most = max(1, (wanted.results + 1) // 2)
+    return any(counts[session] > most for session in crowds)
+
+
+def _crowds(found: Found, wanted: Wanted) -> frozenset[str]:
+    return frozenset[str]().union(*(_fill(found, name, wanted) for name in found.lists))
+
+
+def _fill(found: Found, name: str, wanted: Wanted) -> frozenset[str]:
+    """The session that has more than half of a list, if the list went on with what is worth as much."""
+    matches = found.lists.get(name, [])
+    if len(matches) < wanted.depth or (wanted.is_single and not _goes_on(name, matches)):
+        return frozenset()
+    counts = Counter(wanted.session_of(match.message_id) for match in matches)
+    session, count = counts.most_common(1)[0]
+    return frozenset({session}) if session and 2 * count > len(matches) else frozenset()
+
+
+def _goes_on(name: str, matches: Sequence[Match]) -> bool:
+    """Whether what was cut off may be comparable to the best; lists in the order of time tell nothing of that."""
+    return name in STANDING or matches[-1].score >= COMPARABLE * matches[0].score
+
+
+def _key(match: Match) -> tuple[str, ...]:
+    # A chunk's kind and text may be told in one look and not in the other.
+    return (match.record,) if match.record else (match.message_id, match.part_id, match.kind)
+
+
+def together(first: Found, more: Found) -> Found:
+    """The lists of two looks as one, each match once; what went wrong and what is known of the question is the first's.
+
+    The scores of one index are of one scale, whatever was left out.
+    """
+    lists: dict[str, list[Match]] = {}
+    for name in dict.fromkeys((*first.lists, *more.lists)):
+        told = [*first.lists.get(name, []), *more.lists.get(name, [])]
+        once: dict[tuple[str, ...], Match] = {}
+        for match in told:
+            known = once.get(_key(match))
+            if known is None or (match.text and not known.text):
+                once[_key(match)] = match
+        lists[name] = list(once.values())
+        if name not in STANDING:
+            lists[name].sort(key=lambda match: -match.score)
+    stands = bool(lists.get("phrase") or lists.get("printed"))
+    return replace(first, lists=lists, is_inside=(first.is_inside or more.is_inside) and not stands)

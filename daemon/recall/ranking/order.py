@@ -15,7 +15,7 @@ from daemon.index import TOOLS, Match
 from daemon.model import Kind
 from daemon.recall.query import dates, names, parse
 from daemon.recall.query.names import Stands
-from daemon.recall.query.parse import Fused, Hold, Query, Tier
+from daemon.recall.query.parse import Hold, Query, Tier
 from daemon.recall.ranking import fuse
 from daemon.recall.ranking.grouping import Find
 from daemon.recall.ranking.lists import NEAR, STANDING, Found
@@ -40,6 +40,15 @@ class Archived:
     session_id: str
     project_id: str
     created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A message's place in the order; `sources` are the lists that had it."""
+
+    message_id: str
+    score: float
+    sources: tuple[str, ...]
 
 
 def ordered(
@@ -99,7 +108,7 @@ def ordered(
 
 def _fused(
     asked: Query, found: Found, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
-) -> list[tuple[int, Fused]]:
+) -> list[tuple[int, Ranked]]:
     def kept(name: str, among: Container[str] = archived) -> list[Match]:
         return [
             match for match in found.lists.get(name, []) if match.message_id in archived and match.message_id in among
@@ -108,7 +117,7 @@ def _fused(
     near = found.near() if "semantic" in found.lists else frozenset()
     facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
     made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
-    plain = _with_standing([Fused(one.message_id, one.score, one.sources) for one in made], found, archived)
+    plain = _with_standing([Ranked(one.message_id, one.score, one.sources) for one in made], found, archived)
     wanted, fused = dates.asked(asked.text), plain
     if wanted:
         fused = [
@@ -138,16 +147,16 @@ def _fused(
 
 
 def _best_first(
-    fused: Sequence[Fused], grade: Callable[[Fused], int], needed: int, archived: Mapping[str, Archived]
-) -> list[tuple[int, Fused]]:
+    fused: Sequence[Ranked], grade: Callable[[Ranked], int], needed: int, archived: Mapping[str, Archived]
+) -> list[tuple[int, Ranked]]:
     """Better grades before worse ones, order kept within; what is not looked at follows as it was, with the grade -1.
 
-    As rank.best_first, but of one session no more than half of `needed` count, where there are several: else a noisy
-    one would be all that is looked at, and what is not looked at cannot take its place on the page.
+    Looks at no more than it must: once `needed` have the best grade, the rest cannot come before them. Of one session
+    no more than half of `needed` count, where there are several: else a noisy one would be all that is looked at.
     """
     sessions = {archived[one.message_id].session_id for one in fused}
     most = needed if len(sessions) < 2 else (needed + 1) // 2
-    graded: list[tuple[int, Fused]] = []
+    graded: list[tuple[int, Ranked]] = []
     counted, best = 0, Counter[str]()
     for number, one in enumerate(fused):
         if counted >= needed:
@@ -160,7 +169,7 @@ def _best_first(
     return sorted(graded, key=itemgetter(0))
 
 
-def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -> list[Fused]:
+def _with_standing(fused: list[Ranked], found: Found, archived: Container[str]) -> list[Ranked]:
     """With what holds a name or phrase as it stands, which the word index cannot always find.
 
     A message known by its meaning or its neighbours alone is then one found by words.
@@ -169,17 +178,17 @@ def _with_standing(fused: list[Fused], found: Found, archived: Container[str]) -
     for name in STANDING:
         for i in found.ids(name):
             if i in archived:
-                one = by_id.get(i, Fused(i, 0.0, ()))
+                one = by_id.get(i, Ranked(i, 0.0, ()))
                 is_new = not {"lexical", *STANDING} & set(one.sources)
-                by_id[i] = Fused(i, one.score + (_STANDING if is_new else 0.0), (*one.sources, name))
+                by_id[i] = Ranked(i, one.score + (_STANDING if is_new else 0.0), (*one.sources, name))
     return list(by_id.values())
 
 
-def _tier(asked: Query, found: Found, stands: Callable[[str, str], Stands] = names.stands) -> Callable[[Fused], int]:
+def _tier(asked: Query, found: Found, stands: Callable[[str, str], Stands] = names.stands) -> Callable[[Ranked], int]:
     """How well a message holds the names; the word index knows of whole names, the text is read for the rest."""
     terms, read, standing = found.terms(), _Reader(found), {*found.ids("named"), *found.ids("tools")}
 
-    def tier(one: Fused) -> int:
+    def tier(one: Ranked) -> int:
         known = set(terms.get(one.message_id, ()))
         text, left = read.text(one.message_id), asked.named
         if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
@@ -196,7 +205,7 @@ def _tier(asked: Query, found: Found, stands: Callable[[str, str], Stands] = nam
     return tier
 
 
-def _hold(asked: Query, found: Found) -> Callable[[Fused], int]:
+def _hold(asked: Query, found: Found) -> Callable[[Ranked], int]:
     hold = holding(asked, found)
     return lambda one: hold(one.message_id)
 
@@ -271,7 +280,7 @@ class _Reader:
 # -- one list --------------------------------------------------------------------------------------------------------
 
 
-def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Fused]:
+def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Ranked]:
     """In literal and regex what was said, then what tools printed, each newest first. Others: by score."""
     name = {"semantic": "semantic", "fuzzy": "lexical"}.get(mode, "named")
     scores: dict[str, float] = {}
@@ -280,14 +289,14 @@ def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Fu
             score = match.score if mode in {"semantic", "fuzzy"} else _BY_KIND.get(Kind(match.kind), 1.0)
             scores[match.message_id] = max(score, scores.get(match.message_id, score))
     if mode == "fuzzy":  # the index knows best which spelling is nearer
-        return [Fused(i, scores[i], (mode,)) for i in found.ids(name) if i in scores]
+        return [Ranked(i, scores[i], (mode,)) for i in found.ids(name) if i in scores]
     printed = _printed_only(found)
 
     def place(message_id: str) -> tuple[float, float]:
         first = -scores[message_id] if mode == "semantic" else float(message_id in printed)
         return first, -archived[message_id].created
 
-    return [Fused(i, scores[i], (mode,)) for i in sorted(scores, key=lambda i: (*place(i), i))]
+    return [Ranked(i, scores[i], (mode,)) for i in sorted(scores, key=lambda i: (*place(i), i))]
 
 
 def _printed_only(found: Found) -> frozenset[str]:
@@ -328,11 +337,11 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
     return "semantic" if set(sources) <= set(NEAR) else "hybrid"
 
 
-def _reasons(wanted: Sequence[dates.Asked], found: Found, archived: Mapping[str, Archived]) -> Callable[[Fused], str]:
+def _reasons(wanted: Sequence[dates.Asked], found: Found, archived: Mapping[str, Archived]) -> Callable[[Ranked], str]:
     """For explain: at which place each list had a message, and what its day added."""
     places = {name: {i: place for place, i in enumerate(found.ids(name), start=1)} for name in found.lists}
 
-    def reason(fused: Fused) -> str:
+    def reason(fused: Ranked) -> str:
         had = [f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
         near = dates.nearness(wanted, archived[fused.message_id].created)
         had += [f"of or near a day that the question names, which adds {_DAY * near:.3f}"] if near else []

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from daemon import config
 from daemon.chat import ChatModel, ModelUnavailable
+from daemon.display import counted
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.agent import about, trajectory
 from daemon.reconstitute.agent.context.case import Case, Holdings
 from daemon.reconstitute.agent.context.facts import keys

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from daemon.archive import Archive
+from daemon.display import one_line
 from daemon.model import Hit
-from daemon.recall.answer.snippet import one_line
 from daemon.reconstitute.agent.context.blocks import Block, Origin, clean, name
 from daemon.reconstitute.agent.context.messages import INDEXED_KB, quoted
 from daemon.transcript.document import document

@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from itertools import islice
 
 from daemon.archive import Archive
+from daemon.display import counted, one_line
 from daemon.errors import BadRequest, IndexBroken, Retry
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
+from daemon.model import Hit
 from daemon.moments import parse_moment
-from daemon.recall.answer.snippet import counted, one_line
-from daemon.recall.search import Recall
+from daemon.recall.search import Recall, SearchResults
 from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
 from daemon.reconstitute.agent.context.ledger import Shown
 from daemon.reconstitute.agent.context.messages import message_block, message_page
@@ -69,6 +70,31 @@ class Looking:
         )
         if not self._sessions and not asked.everywhere:
             raise BadRequest("no recorded session is about this folder; search with everywhere: true")
+        found = self._searched(asked, filters)
+        hits, others = found.hits, tuple[Hit, ...]()
+        if asked.kinds and len(hits) < asked.limit:  # who names a kind wants to see what there is of it
+            others = self._recall.newest(filters, asked.limit - len(hits), {hit.message_id for hit in hits})
+        missing = 0
+        for hit in (*hits, *others):
+            block = hit_block(self._archive, hit, min(_WIDEST_HIT, sheet.room))
+            if block is None:
+                missing += 1
+            else:
+                sheet.put(self._shown.add(block))
+        if not hits and not others:
+            hint = "" if asked.everywhere else "; everywhere: true searches all sessions"
+            sheet.say(f"Nothing was found. Try other words, or fewer{hint}.")
+        elif missing:
+            sheet.say(f"{counted(missing, 'result')} more did not fit; ask for fewer, or for something narrower.")
+        else:
+            sheet.say("These are excerpts; read_message and read_context show more.")
+        if others:
+            last = "last result is" if len(others) == 1 else f"last {len(others)} results are"
+            sheet.say(f"Note: the {last} just the newest other messages of kind {' or '.join(asked.kinds)}.")
+        for warning in found.warnings:
+            sheet.say(f"Note: {one_line(clean(warning))}.")  # it may tell words of the query, which are the model's
+
+    def _searched(self, asked: schemas.SearchSessions, filters: Filters) -> SearchResults:
         try:
             found = self._recall.search(asked.query, limit=asked.limit, filters=filters)
         except BadRequest:
@@ -79,22 +105,7 @@ class Looking:
                 "search does not work at the moment; use read_message, list_files, file_history"
             ) from error
         self.warnings += [warning for warning in found.degraded if warning not in self.warnings]
-        missing = 0
-        for hit in found.hits:
-            block = hit_block(self._archive, hit, min(_WIDEST_HIT, sheet.room))
-            if block is None:
-                missing += 1
-            else:
-                sheet.put(self._shown.add(block))
-        if not found.hits:
-            hint = "" if asked.everywhere else "; everywhere: true searches all sessions"
-            sheet.say(f"Nothing was found. Try other words, or fewer{hint}.")
-        elif missing:
-            sheet.say(f"{counted(missing, 'result')} more did not fit; ask for fewer, or for something narrower.")
-        else:
-            sheet.say("These are excerpts; read_message and read_context show more.")
-        for warning in found.warnings:
-            sheet.say(f"Note: {one_line(clean(warning))}.")  # it may tell words of the query, which are the model's
+        return found
 
     def read_message(self, asked: schemas.ReadMessage, sheet: Sheet) -> None:
         message_id = self._visible(asked.message_id)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
 from daemon.index import NoteMatch, NotesIndex
 from daemon.model import Json, Vector
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.note import Note, key, notes_of, row_of
 from daemon.redact import redact
 

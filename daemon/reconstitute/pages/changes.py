@@ -13,9 +13,9 @@ from itertools import groupby
 from urllib.parse import quote
 
 from daemon import markdown
+from daemon.display import counted
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TestRun, Turn

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from daemon.display import counted
 from daemon.files import Revision
 from daemon.files.line_diffs import unified
 from daemon.files.states import Entry
-from daemon.recall.answer.snippet import counted
 from daemon.redact import redact
 
 MOST_BYTES: Final = 256 * 1024

@@ -13,7 +13,7 @@ from pathlib import Path
 import jinja2
 
 from daemon import markdown
-from daemon.recall.answer.snippet import counted
+from daemon.display import counted
 from daemon.reconstitute.pages.file import history
 from daemon.reconstitute.recover import evidence
 from daemon.records import digest_of

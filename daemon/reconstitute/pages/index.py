@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from daemon.display import counted
 from daemon.errors import OutputRefused
 from daemon.filesystem.disk_space import is_full
 from daemon.model import Json, Page
 from daemon.publish import publish
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.values import key
 from daemon.reconstitute.pages import changes
 from daemon.reconstitute.pages.changes import Logged

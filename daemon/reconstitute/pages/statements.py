@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from daemon import markdown
-from daemon.recall.answer.snippet import counted
+from daemon.display import counted
 from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes

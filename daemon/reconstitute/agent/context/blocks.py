@@ -15,9 +15,8 @@ import re
 from dataclasses import dataclass
 
 from daemon.archive import Archive
-from daemon.display import strip_invisible
+from daemon.display import one_line, strip_invisible
 from daemon.model import Message, Session
-from daemon.recall.answer.snippet import one_line
 from daemon.redact import redact
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
 

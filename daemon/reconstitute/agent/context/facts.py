@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.chat.tokens import of_text
-from daemon.recall.answer.snippet import one_line
+from daemon.display import one_line
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.pieces import Pieces
 from daemon.reconstitute.facts.session_values import Citation

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from daemon.display import one_line
 from daemon.model import OllamaMessage
-from daemon.recall.answer.snippet import one_line
 from daemon.reconstitute.agent.context.blocks import PLAIN, clean, fenced
 
 VERSION = "4"

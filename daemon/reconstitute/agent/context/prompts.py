@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.chat.tokens import of_text
-from daemon.recall.answer.snippet import counted, one_line
+from daemon.display import counted, one_line
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
 from daemon.reconstitute.agent.pieces import Pieces
 from daemon.reconstitute.facts.session_values import SessionFacts, Turn

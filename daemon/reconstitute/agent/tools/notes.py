@@ -6,8 +6,8 @@ shown, and nothing that the very question it is asked for was answered with: a m
 
 from __future__ import annotations
 
+from daemon.display import counted
 from daemon.errors import BadRequest, IndexBroken, Retry
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.agent.note_blocks import note_block
 from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.agent.tools import schemas

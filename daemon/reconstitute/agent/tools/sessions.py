@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Sequence
 
 from daemon.archive import Archive
+from daemon.display import counted, one_line
 from daemon.errors import BadRequest
-from daemon.recall.answer.snippet import counted, one_line
 from daemon.reconstitute.agent.context.blocks import clean, cut, name, utc
 from daemon.reconstitute.agent.context.ledger import Shown
 from daemon.reconstitute.agent.context.messages import message_block

@@ -15,10 +15,10 @@ from typing import Any
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.display import counted
 from daemon.errors import BadRecord, BadRequest
 from daemon.files import FileHistory, Files
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 from daemon.recall.query.arguments import read
 from daemon.recall.search import Recall
 from daemon.reconstitute.agent.context.blocks import clean, cut, label, name

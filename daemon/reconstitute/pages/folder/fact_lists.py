@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from daemon import markdown
-from daemon.recall.answer.snippet import counted
+from daemon.display import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session_values import CallStatus, Citation
 from daemon.reconstitute.facts.values import (

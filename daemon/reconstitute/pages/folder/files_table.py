@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon import markdown
+from daemon.display import counted
 from daemon.files import Revision
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.content import generated
 from daemon.reconstitute.facts.values import Purpose, key

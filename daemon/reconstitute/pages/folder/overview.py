@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from daemon import markdown
+from daemon.display import counted
 from daemon.model import FileEdit
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.shell import spellings

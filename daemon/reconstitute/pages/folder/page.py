@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import jinja2
 
 from daemon import markdown
+from daemon.display import counted
 from daemon.model import Page
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Source
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
 from daemon.reconstitute.pages.asked import Superseded

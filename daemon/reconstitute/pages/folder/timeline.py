@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from daemon import markdown
-from daemon.recall.answer.snippet import counted
+from daemon.display import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import session_result
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn

@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from daemon import markdown, records
+from daemon.display import counted
 from daemon.exports.content import ToolCall
 from daemon.exports.form import pretty
 from daemon.markdown import code, fence
 from daemon.markdown.blocks import blocks
 from daemon.model import Json
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_FOLDED
 from daemon.reconstitute.facts.session_values import Call, CallStatus
 from daemon.transcript.tool_calls import PATH_KEYS, first_text, partial_output, patches

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon import markdown, records
+from daemon.display import counted
 from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall
 from daemon.exports.form import pretty
 from daemon.markdown import Markdown, code, inline
 from daemon.markdown.blocks import blocks, quote
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.facts.session.sizes import MOST_TEXT
 from daemon.reconstitute.facts.session_values import Call
 from daemon.reconstitute.pages.session import calls

@@ -14,9 +14,9 @@ from functools import partial
 from itertools import pairwise
 
 from daemon import markdown, records
+from daemon.display import counted
 from daemon.markdown import Href, Markdown, code, link, prose
 from daemon.model import Page
-from daemon.recall.answer.snippet import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session import kept_changes
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TakenBack, TestRun, Turn

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.recall.ranking.proximity import MOST_READ, closeness, neighbours
+from daemon.recall.ranking.fuse import MOST_READ, closeness, neighbours
 
 
 @pytest.mark.parametrize(

@@ -50,22 +50,6 @@ def test_a_name_counts_as_held_however_it_is_separated_but_not_when_it_is_anothe
     assert parse.tier(parse.parse(query), text) is expected
 
 
-def test_what_both_lists_have_stands_above_what_only_one_has():
-    order = parse.fuse({"lexical": ["a", "b"], "semantic": ["c", "b"]}, {"lexical": 1.0, "semantic": 1.0}, {})
-    assert order[0].message_id == "b"
-    assert order[0].sources == ("lexical", "semantic")
-
-
-def test_of_equal_scores_words_come_before_mere_meaning_then_the_newer_then_the_smaller_id():
-    even = {"lexical": 1.0, "named": 1.0, "semantic": 1.0}
-    order = parse.fuse({"lexical": ["old"], "semantic": ["new"]}, even, {"old": 1, "new": 2})
-    assert [fused.message_id for fused in order] == ["old", "new"]
-    order = parse.fuse({"lexical": ["old"], "named": ["new"]}, even, {"old": 1, "new": 2})
-    assert [fused.message_id for fused in order] == ["new", "old"]
-    order = parse.fuse({"lexical": ["y"], "named": ["x"]}, even, {})
-    assert [fused.message_id for fused in order] == ["x", "y"]
-
-
 SHORT = {
     "screenshot": "screenshot",
     "not found": "not found",
@@ -99,38 +83,6 @@ def test_what_is_only_far_off_in_meaning_is_no_hit_unless_it_has_the_words():
     assert parse.similar({"unrelated": 0.2}, []) == set()
 
 
-@given(st.lists(st.text(min_size=1, max_size=3), unique=True), st.lists(st.text(min_size=1, max_size=3), unique=True))
-def test_fusing_loses_nothing_and_repeats_nothing(one: list[str], two: list[str]):
-    order = parse.fuse({"lexical": one, "semantic": two}, {"lexical": 2.0, "semantic": 0.5}, {})
-    ids = [fused.message_id for fused in order]
-    assert sorted(ids) == sorted(set(one) | set(two))
-    assert [fused.score for fused in order] == sorted((fused.score for fused in order), reverse=True)
-
-
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_asked_for_and_looked_into(query: str, text: str):
     assert parse.tier(parse.parse(query), text) in Tier
-
-
-def test_better_grades_come_first_and_nothing_is_graded_for_nothing():
-    looked: list[str] = []
-
-    def grade(item: str) -> int:
-        looked.append(item)
-        return int(item[0])
-
-    assert parse.best_first(["1a", "0b", "2c", "0d", "0e"], grade, 2) == [
-        (0, "0b"),
-        (0, "0d"),
-        (1, "1a"),
-        (2, "2c"),
-        (-1, "0e"),
-    ]
-    assert looked == ["1a", "0b", "2c", "0d"]
-
-
-@given(st.lists(st.integers(0, 3), max_size=20), st.integers(0, 5))
-def test_grading_loses_nothing(grades: list[int], needed: int):
-    order = list(enumerate(grades))
-    graded = parse.best_first(order, lambda item: item[1], needed)
-    assert sorted(item for _, item in graded) == order

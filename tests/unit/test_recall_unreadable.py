@@ -15,7 +15,7 @@ from recorded_sessions import Recorded, recorded
 from daemon import config
 from daemon.app.one_shot import OneShot
 from daemon.model import Json
-from daemon.recall.quarantine import KeptAside
+from daemon.recall.catalog import KeptAside
 from daemon.recall.query.request import Recall as Asked
 from tests.make_opencode import JsonStore, session, text, user
 
@@ -32,7 +32,7 @@ def house(tmp_path: Path) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, query: str, match: str = "hybrid") -> Json:
-    return house.recall(budget_s=60.0).ask(Asked(query=query, match=match))
+    return house.recall(budget_s=60.0).answer(Asked(query=query, match=match))
 
 
 def _set_aside(house: Recorded, place: str, reason: str = "no JSON", at: int = 1, source: str = "test") -> None:

@@ -1,14 +1,24 @@
-"""The few words shown of a hit: the stretch where the query's terms stand closest together, on one line.
+"""What is shown of a match: the part it is in, and a snippet around the query's terms.
 
-Guarantees: at most `width` characters, no line breaks, no control or direction-changing characters (a terminal or a
-page may print it as it is). It does not redact: what comes in is redacted already.
+`snippet` returns at most `width` characters on one line, without control or direction-changing characters. It does not
+redact: its input is redacted. Short parts of a message share a chunk, which a filter by kind or tool passes if one of
+them does; `meant` then finds that part in the archived message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count, islice
+from typing import Any
+
+from daemon.display import one_line
+from daemon.index import Match
+from daemon.model import Kind, Message, Section
+from daemon.recall.query.scope import ANYTHING, Allowed
+from daemon.redact import redact
+from daemon.transcript.document import document
 
 WIDTH = 240
 SCANNED = 1 << 20
@@ -18,21 +28,6 @@ _SHORTEST_STEM = 4
 _SHORTEST_PIECE = 2
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _BETWEEN = r"[\W_]{0,3}"
-# C0 and C1 but white space, terminal colour sequences, and what turns the reading direction.
-_UNSHOWN = re.compile(
-    "\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def one_line(text: str) -> str:
-    """`text` on one line, without characters that are not shown."""
-    return " ".join(_UNSHOWN.sub("", text).split())
-
 
 _Spots = Callable[[Sequence[str]], list[tuple[int, int]]]
 """Where these pieces stand in a text, whatever their case, one behind the other with but a few marks between them."""
@@ -134,3 +129,61 @@ def _starts(lowered: str, form: str) -> list[int]:
         found.append(place)
         place = lowered.find(form, place + len(form))
     return found
+
+
+_LONG_PART = 8192
+"""Characters of a text that surely has chunks of its own; to redact it would take longer than all the rest."""
+_JOINT = "\n\n"
+_WHOLE_KB = 1024
+
+
+def meant(match: Match, message: Message, title: str, allowed: Allowed, words: Sequence[str]) -> Match | None:
+    """`match`, of a chunk of `message`, as a match of the part that is `allowed`; None where the message has none.
+
+    `title` is the session's. Of several parts the one with most of `words`, then the longest, is taken. What was found
+    in another way than by meaning is of a part already, and comes back as it is.
+    """
+    if not match.record or match.part_id or allowed == ANYTHING:
+        return match
+    some = [section for section in _sections(message, title, is_light=True) if allowed.has(section.kind, section.tool)]
+    whole = _JOINT + match.text + _JOINT
+    pieces = [section for section in some if _JOINT + section.text.strip() + _JOINT in whole]
+    if pieces:
+        return _as_match(match, _best(pieces, words))
+    if match.text and allowed.has(match.kind, match.tool):
+        return match  # a window of a long text, which shares it with nothing
+    if not some:
+        every = _sections(message, title, is_light=False)
+        some = [section for section in every if allowed.has(section.kind, section.tool)]
+    return _as_match(match, _best(some, words)) if some else None
+
+
+def _sections(message: Message, title: str, *, is_light: bool) -> Iterator[Section]:
+    """The searchable texts of the message, redacted; `is_light`: without the long ones."""
+    if title.strip():
+        yield Section("title", Kind.TITLE, redact(title))
+    if is_light:
+        parts = tuple(replace(part, data=_light(part.data)) for part in message.parts)
+        message = replace(message, parts=parts)
+    yield from document(message, None, _WHOLE_KB).sections
+
+
+def _light(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _LONG_PART else ""
+    if isinstance(value, dict):
+        return {key: _light(item) for key, item in value.items()}
+    return [_light(item) for item in value] if isinstance(value, list) else value
+
+
+def _best(pieces: Sequence[Section], words: Sequence[str]) -> Section:
+    def worth(section: Section) -> tuple[int, int]:
+        text = section.text.casefold()
+        return sum(word.casefold() in text for word in words), len(text)
+
+    return max(pieces, key=worth)
+
+
+def _as_match(match: Match, section: Section) -> Match:
+    text = section.text.strip()
+    return replace(match, part_id=section.part_id, kind=str(section.kind), tool=section.tool, text=text)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recorded_sessions import MINUTE, Recorded, call, recorded
 
 from daemon.model import Hit, Message, OllamaMessage
-from daemon.recall.answer.chat_messages import IMAGE_TOKENS, around, tokens, window
+from daemon.recall.answer.messages import IMAGE_TOKENS, around, tokens, window
 from daemon.transcript.replay import clean_replay, validate
 
 SECRET = "ghp_" + "a1B2" * 9

@@ -18,8 +18,7 @@ from daemon.errors import IndexBroken
 from daemon.index import Entry, Filters, VectorRow, number_of
 from daemon.index.lexical import Lexical
 from daemon.index.lexical.overlay import Overlay
-from daemon.index.semantic import vector_search
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic, vector_search
 from daemon.index.semantic.vector_cache import Roster
 from daemon.model import Chunk, Document, Kind, Section, Vector
 

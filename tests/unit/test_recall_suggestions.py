@@ -28,7 +28,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _ask(house: Recorded, budget_s: float = 60.0, **asked: Any) -> Json:
-    return house.recall(budget_s=budget_s).ask(Asked(**asked))
+    return house.recall(budget_s=budget_s).answer(Asked(**asked))
 
 
 LITTLE: dict[str, Json] = {
@@ -55,7 +55,7 @@ def test_every_suggested_call_finds_something(house: Recorded, asked: Json):
     for suggestion in answer["suggestions"]:
         again, warnings = read("recall", suggestion["example"])
         assert warnings == []
-        assert house.recall(budget_s=60.0).ask(again)["results"], suggestion
+        assert house.recall(budget_s=60.0).answer(again)["results"], suggestion
 
 
 def _examples(answer: Json) -> list[Json]:

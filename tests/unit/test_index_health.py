@@ -15,8 +15,7 @@ import pytest
 
 from daemon.errors import IndexBroken, Retry
 from daemon.index import Entry, VectorRow
-from daemon.index.semantic import health
-from daemon.index.semantic.collection import Semantic
+from daemon.index.semantic import Semantic, health
 from daemon.model import Chunk, Document
 
 DIMS, ROWS, TIMEOUT_S = 32, 1400, 60
@@ -206,7 +205,7 @@ WRITER = """
     import numpy as np
     from pathlib import Path
     from daemon.index import Entry, VectorRow
-    from daemon.index.semantic.collection import Semantic
+    from daemon.index.semantic import Semantic
     from daemon.model import Chunk, Document
 
     made = np.load(sys.argv[2])

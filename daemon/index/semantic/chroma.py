@@ -1,0 +1,177 @@
+"""What Chroma is given and gives back: checked vectors and texts, filters, and only rows that changed.
+
+Chroma takes useless vectors, raises at lone surrogates, and loses vectors that are all equal (docs/reliability.md,
+S14, C7). A message is indexed again whenever it changes, with all its chunks, of which most are as they were. Writing
+a vector again costs Chroma three times what a new one does and loses links of its graph: after tens of thousands of
+rewrites 6 of 50 rows were no longer found (chromadb 1.5.9, 474,000 rows). So rows are read first, a hundredth of the
+cost, and only those that differ are written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from daemon.errors import BadInput
+from daemon.index import Filters, VectorRow
+from daemon.model import Vector
+
+PAGE = 500
+"""Rows of one call; Chroma refuses more than 5461, and SQLite more than some thousand variables."""
+
+NUDGE = 3e-3
+"""How far each stored vector is moved, in a direction that its id gives; similarity changes by 0.000005.
+
+Equal vectors make an HNSW graph fall apart: with 400 equal texts ("continue", one file read again and again) Chroma
+1.5.9 found none of three others, with a filter neither (measured). Moved apart, all are found.
+"""
+
+
+def plain(text: str) -> str:
+    """`text` without lone surrogates, at which Chroma raises."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def unit(vector: Any) -> Vector:
+    """As 32-bit floats of length 1."""
+    values = np.asarray(vector, dtype=np.float32)
+    return values / max(float(np.linalg.norm(values)), 1e-12)
+
+
+def nudged(record: str, vector: Vector) -> Vector:
+    """`vector` as it is stored for a record."""
+    seed = int.from_bytes(blake2b(record.encode(), digest_size=8).digest(), "little")
+    direction = np.random.default_rng(seed).standard_normal(len(vector), dtype=np.float32)
+    return unit(unit(vector) + NUDGE * unit(direction))
+
+
+def check(name: str, vector: Vector, dims: int) -> None:
+    """Chroma would take a useless vector and never find it.
+
+    Raises:
+        BadInput: it has another length than `dims`, or is not finite, or zero.
+    """
+    if vector.shape != (dims,) or not np.isfinite(vector).all() or not float(np.linalg.norm(vector)) > 0:
+        raise BadInput(f"{name}: a vector of shape {vector.shape} that is not {dims} finite numbers, not all 0")
+
+
+_MOST_SESSIONS = 200  # that Chroma is asked for by name
+
+
+def where(filters: Filters) -> dict[str, Any] | None:
+    """As much of the filters as Chroma can evaluate; a directory's children it cannot."""
+    exact = {"session_id": filters.session_id, "project_id": filters.project_id, "role": filters.role}
+    clauses: list[dict[str, Any]] = [{key: value} for key, value in exact.items() if value]
+    if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
+        clauses.append({"session_id": {"$in": sorted(filters.sessions)}})
+    if filters.besides:
+        clauses.append({"session_id": {"$nin": sorted(filters.besides)}})
+    if filters.deleted:  # rows of an older version do not say that they are not
+        clauses.append({"deleted": True})
+    if filters.tool:
+        clauses.append({"tools": {"$contains": filters.tool}})
+    if filters.kinds:
+        kinds = [{"kinds": {"$contains": kind}} for kind in filters.kinds]
+        clauses.append({"$or": kinds} if len(kinds) > 1 else kinds[0])
+    if filters.after is not None:
+        clauses.append({"created_at": {"$gte": filters.after}})
+    if filters.before is not None:
+        clauses.append({"created_at": {"$lt": filters.before}})
+    if len(clauses) > 1:
+        return {"$and": clauses}
+    return clauses[0] if clauses else None
+
+
+def passes(data: Any, filters: Filters) -> bool:
+    """Whether a record with this metadata passes."""
+    created = int(data.get("created_at", 0))
+    exact = (
+        ("session_id", filters.session_id),
+        ("project_id", filters.project_id),
+        ("role", filters.role),
+    )
+    return (
+        all(not value or data.get(key) == value for key, value in exact)
+        and (not filters.kinds or not set(filters.kinds).isdisjoint(data.get("kinds") or ()))
+        and (not filters.tool or filters.tool in (data.get("tools") or ()))
+        and (filters.after is None or created >= filters.after)
+        and (filters.before is None or created < filters.before)
+        and (filters.sessions is None or data.get("session_id") in filters.sessions)
+        and data.get("session_id") not in filters.besides
+        and (filters.deleted is None or bool(data.get("deleted")) == filters.deleted)
+        and _is_within(str(data.get("directory", "")), filters.directory)
+        and (not filters.path or any(_is_about(str(path), filters) for path in data.get("paths") or ()))
+    )
+
+
+def _is_about(path: str, filters: Filters) -> bool:
+    return any(_is_within(path, name) for name in (filters.path, *filters.former))
+
+
+def _is_within(directory: str, top: str) -> bool:
+    if not top:
+        return True
+    if not directory:
+        return False
+    directory, top = posixpath.normpath(directory), posixpath.normpath(top)
+    return directory == top or directory.startswith(top.rstrip("/") + "/")
+
+
+_SAME = 1e-5
+"""Numbers of a vector that differ by less are equal: Chroma scales what it stores to length 1 once more."""
+_MOST_PATHS = 64
+_OPTIONAL = ("paths", "kinds", "tools")
+
+
+def put(collection: Any, rows: Sequence[VectorRow]) -> None:
+    """Write those of `rows`, each of another id, that the collection does not hold as they are."""
+    found = collection.get(ids=[row.chunk.id for row in rows], include=["embeddings", "documents", "metadatas"])
+    columns = (found[name] for name in ("ids", "embeddings", "documents", "metadatas"))
+    held = {record: (vector, text, data) for record, vector, text, data in zip(*columns, strict=True)}
+    new, told = [], []
+    for row in rows:
+        wanted = _metadata(row)
+        vector, text, data = held.get(row.chunk.id, (None, None, None))
+        if vector is None or text != plain(row.chunk.text) or not _is_same(vector, row):
+            new.append((row, wanted))
+        elif data != {key: value for key, value in wanted.items() if value is not None}:
+            told.append((row, wanted))
+    if new:
+        collection.upsert(
+            ids=[row.chunk.id for row, _ in new],
+            embeddings=[nudged(row.chunk.id, row.vector) for row, _ in new],
+            documents=[plain(row.chunk.text) for row, _ in new],
+            metadatas=[wanted for _, wanted in new],
+        )
+    if told:  # without its vector, so that the graph stays as it is
+        collection.update(ids=[row.chunk.id for row, _ in told], metadatas=[wanted for _, wanted in told])
+
+
+def _is_same(stored: Any, row: VectorRow) -> bool:
+    return bool(np.abs(np.asarray(stored, dtype=np.float32) - nudged(row.chunk.id, row.vector)).max() < _SAME)
+
+
+def _metadata(row: VectorRow) -> dict[str, Any]:
+    """Design section 5. An upsert merges: a key that no longer applies stays unless it is set to None (measured)."""
+    entry = row.entry
+    lists = {
+        "paths": [plain(path) for path in entry.document.paths[:_MOST_PATHS]],
+        "kinds": list(row.chunk.kinds),
+        "tools": list(row.chunk.tools),
+    }
+    return {
+        "session_id": entry.document.session_id,
+        "session_title": plain(entry.session_title),
+        "message_id": entry.document.message_id,
+        "message_index": entry.message_index,
+        "role": entry.role,
+        "created_at": entry.created,
+        "project_id": entry.project_id,
+        "directory": plain(entry.directory),
+        "deleted": entry.deleted,
+        **{key: lists[key] or None for key in _OPTIONAL},
+    }
