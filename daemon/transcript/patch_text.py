@@ -2,7 +2,7 @@
 
 Follows what OpenCode's reader does, quirks included, since the recorded result is what that reader made of the text: a
 file name runs to the end of its line, a line without ``+``, ``-`` or space in front is dropped, a line that begins with
-``***`` ends a file. It parses; it applies nothing (files.apply.rules does) and never raises.
+``***`` ends a file. It parses; it applies nothing (files.apply does) and never raises.
 """
 
 from __future__ import annotations

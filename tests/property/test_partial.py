@@ -44,9 +44,15 @@ class File:
             self.events.append(lines(second, PATH, first, *shown[first - 1 : first - 1 + count]))
 
     def edit(self, old: str, new: str, *, is_shown: bool) -> bool:
-        """Whether the edit succeeded."""
+        """Whether the edit succeeded.
+
+        Left out are edits without a diff whose old text stands more than once, or only alike, in the file: no record
+        tells their place (docs/reliability.md, F23).
+        """
         after = apply.edited(self.text, old, new, False, "1.18.33")
-        if after is None or after == self.text:
+        exact = old.replace("\n", "\r\n") if "\r\n" in self.text else old
+        is_unique = exact in self.text and self.text.find(exact) == self.text.rfind(exact)
+        if after is None or after == self.text or not (is_shown or is_unique):
             return False
         diff = hunks(trimmed(PATH, self.text, after)) if is_shown else ()
         self.events.append(edit(len(self.events) + 1, PATH, old, new, hunks=diff))

@@ -2,7 +2,7 @@
 
 A hunk's lines are sought from where the last hunk ended: as they are, else without the blanks at their ends, else
 without those at both ends, else with typographic characters read as plain ones. Read in, and checked against, the
-versions from 1.0.0 to 1.18.33. Text in, text out; byte order marks and versions are `matching`'s.
+versions from 1.0.0 to 1.18.33. Text in, text out; `apply` itself handles byte order marks and versions.
 """
 
 from __future__ import annotations
