@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test laws matrix score secrets rubric screenshots bench examples lint lock config clean
+.PHONY: run test laws mutants matrix score secrets rubric screenshots bench examples lint lock config clean
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
@@ -12,6 +12,9 @@ test: .venv/.ready           ## set up what is missing, then run every test
 
 laws: .venv/.ready           ## look for counterexamples to the property tests that no run has tried yet
 	$(BIN)/python -m pytest --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")
+
+mutants: .venv/.ready        ## break the code in many small ways and check that a test fails each time (ONLY=publish.journal,redact AGAIN=1)
+	@$(BIN)/python tools/mutants.py --only "$(ONLY)" $(if $(AGAIN),--again)
 
 matrix: .venv/.ready         ## the main job from the built wheel on every supported Python that is installed (ONLY=newest: one)
 	@ONLY=$(ONLY) $(BIN)/python tools/matrix.py

@@ -224,8 +224,7 @@ def compare(folder: Path, world: World) -> None:
         same += file is not None and file.read_bytes() == text.encode()
         different += file is not None and file.read_bytes() != text.encode()
     print(f"restored the same {same}, wrong {different}, not restored {len(world.texts) - same - different}")
-    rows = json.loads((folder / "files.json").read_bytes() or b"[]")
-    rows = rows.get("files", []) if isinstance(rows, dict) else rows
+    rows = json.loads((folder / "files.json").read_bytes() or b"{}").get("files", [])
     grades: dict[str, int] = {}
     for row in rows:
         name = f"{row.get('grade')}{', deleted' if row.get('deleted') else ''}"

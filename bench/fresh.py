@@ -31,12 +31,11 @@ from typing import Any
 import httpx
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests" / "live")]
+sys.path.insert(0, str(CHECKOUT))
 
-from opencode import NotAvailableError, OpenCode, install, make_project  # noqa: E402 - found by the line above
-from scripted_model import Call, ScriptedModel, Step  # noqa: E402 - so is this
-
-from tests.daemon_process import Daemon, waiting  # noqa: E402 - and this
+from tests.live.opencode import NotAvailableError, OpenCode, install, make_project  # noqa: E402 - found by the line above
+from tests.live.scripted_model import Call, ScriptedModel, Step  # noqa: E402 - so is this
+from tests.support.processes.daemon_process import Daemon, waiting  # noqa: E402 - and this
 
 VERSIONS = {"JSON files": "1.1.65", "SQLite": "1.18.33"}
 STATES = ("idle", "embedding", "scanning")
@@ -152,8 +151,8 @@ def main() -> int:
                 _show(rounds[-1].row())
     if options.json:
         print(json.dumps({"rounds": [r.row() for r in rounds], "missing": missing}, indent=2))
-    for version, reason in missing.items():
-        print(f"OpenCode {version}: not measured: {reason}", file=sys.stderr)
+    for version, why in missing.items():
+        print(f"OpenCode {version}: not measured: {why}", file=sys.stderr)
     return 1 if missing else 0
 
 

@@ -134,11 +134,11 @@ def _read(data: Path, archive: Path) -> None:
     watching.start()
     begun = time.monotonic()
     with Engine(config) as engine:
-        engine.take(everything=True, patient=False, words=False)
+        engine.scan(everything=True, patient=False, words=False)
         reading, begun_words = _peak(), time.monotonic()
         engine.drain_lexical(None)
         figures = engine.archive.figures()
-        trouble = [entry["message"] for entry in engine.errors]
+        trouble = [entry.message for entry in engine.errors]
     done.set()
     watching.join()
     ended = time.monotonic()

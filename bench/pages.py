@@ -21,17 +21,18 @@ from typing import Any
 from unittest import mock
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
-
-from fake_ollama import FakeOllama  # noqa: E402 - found by the line above
-from make_opencode import Database, assistant, session, text, tool, user  # noqa: E402
+sys.path.insert(0, str(CHECKOUT))
 
 from daemon import reconstitute  # noqa: E402
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Target  # noqa: E402
+from daemon.reconstitute.pages import Renderer  # noqa: E402
+from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402 - found by the line above
+from tests.support.stores.make_opencode import Database, assistant, session, text, tool, user  # noqa: E402
 
 START = 1_780_000_000_000
 FOLDER = "/proj/depot"
@@ -146,7 +147,7 @@ def timed(spent: dict[str, float]) -> Iterator[None]:
         mock.patch.object(reconstitute, name, wrapped(name, getattr(reconstitute, name)))
         for name in ("collect", "gather")
     ]
-    folders = reconstitute.Renderer
+    folders = Renderer
     patches.append(mock.patch.object(folders, "pages", wrapped("pages", folders.pages)))
     with contextlib.ExitStack() as stack:
         for patch in patches:
@@ -189,7 +190,7 @@ def measure(arguments: argparse.Namespace, work: Path) -> None:
             if name == "one more turn":
                 history.turn(last)
             with OneShot(config) as engine:
-                engine.index(silent)
+                engine.call(calls.Index())
                 spent: dict[str, float] = {}
                 began = time.process_time()
                 with timed(spent):

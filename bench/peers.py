@@ -24,10 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import scale_data
-import scale_figures
-import scale_latency
-from scale_daemon import CHECKOUT, Daemon, Place, end_cleanly
+from bench import scale_data, scale_figures, scale_latency
+from bench.scale_daemon import CHECKOUT, Daemon, Place, end_cleanly
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import quality_house as quality
-
+from bench import quality_house as quality
 from daemon.embed.builtin import Builtin
 
 PACKAGES = (

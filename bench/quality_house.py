@@ -22,7 +22,7 @@ from daemon.errors import IndexBroken
 from daemon.index import Filters, Match
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic
-from daemon.ingest.outbox import LexicalDrain, SemanticDrain
+from daemon.ingest.outbox import LexicalDrain, SemanticDrain, index_fingerprint
 from daemon.model import Session
 from daemon.recall.query.request import Recall as Asked
 from daemon.recall.search import Recall
@@ -65,7 +65,9 @@ class House:
         """How a mode of recall answers a question: session ids, best first."""
 
         def ask(text: str) -> list[str]:
-            answer = self.recall.answer(Asked(query=text, match=mode, group="session", results=DEEP))  # type: ignore[arg-type]  # one of asked.Match
+            answer = self.recall.answer(
+                Asked(query=text, match=mode, group="session", results=DEEP)
+            )  # one of asked.Match
             if answer["degraded"]:
                 raise SystemExit(f"the answer to {text!r} is not whole: {answer['degraded']}")
             return [one["sessionID"] for one in answer["results"]]
@@ -113,7 +115,7 @@ def house(directory: Path, talks: Iterable[Talk], embedder: Builtin) -> Iterator
         archive = stack.enter_context(Archive(directory / "archive"))
         lexical, vectors = (
             _words(directory / "lexical", archive),
-            Semantic(directory / "semantic", embedder.fingerprint, embedder.dims),
+            Semantic(directory / "semantic", index_fingerprint(embedder), embedder.dims),
         )
         stack.callback(lexical.close)
         stack.callback(vectors.close)

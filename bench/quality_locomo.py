@@ -22,8 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import quality_house as quality
-
+from bench import quality_house as quality
 from daemon.embed.builtin import Builtin
 
 _SESSION = re.compile(r"session_(\d+)")

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import scale_figures
-from scale_daemon import end_cleanly
+from bench import scale_figures
+from bench.scale_daemon import end_cleanly
 
 BENCH = Path(__file__).resolve().parent
 _LAST_LINES = 14

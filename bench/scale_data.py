@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scale_queries
-from scale_words import Texts, vocabulary
+
+from bench import scale_queries
+from bench.scale_words import Texts, vocabulary
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "opencode-1.18.33-sqlite.tar.gz"
 END = 1_795_230_000_000

@@ -26,9 +26,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import scale_data
-import scale_figures
-from scale_daemon import CHECKOUT, Daemon, Place, Wire, end_cleanly
+from bench import scale_data, scale_figures
+from bench.scale_daemon import CHECKOUT, Daemon, Place, Wire, end_cleanly
 
 MODES = ("literal", "smart", "fuzzy", "regex", "semantic", "hybrid")
 DAY = 86_400_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scale_words import Vocabulary
+
+from bench.scale_words import Vocabulary
 
 ITEMS = 30
 _QUESTIONS = (

@@ -1,28 +1,29 @@
-"""Every error of ours, and what the caller is to do about it.
+"""Every error of ours, and what the caller does about it.
 
 ReconstituteError
-├── Retry                     may work later: wait, back off, keep the work queued
+├── Retry                     may work later: keep the work queued, try again
 │   ├── DiskFull              there is no room on our disk: what was to be written stays queued
 │   ├── SourceBusy            the record is being written, or the database is locked
-│   ├── ModelUnavailable      the model server is down, or does not have the model
+│   ├── SourceMissing         OpenCode's data is gone or of unknown layout: nothing follows from that, scan again
+│   ├── ArchiveLocked         another process holds the archive: wait until it has ended
+│   ├── IndexBroken           the index failed a check: it is rebuilt from the archive
+│   ├── ModelUnavailable      the model cannot be reached or loaded
 │   └── DaemonUnreachable     nothing answers on the control socket
 │       └── ServesAnother     a service answers there, but keeps another archive
-├── Skip                      this one item is unusable: quarantine it with the reason, go on
+├── Skip                      this one item is unusable: give the reason, go on with the others
 │   ├── BadRecord             a record of OpenCode's that cannot be read
 │   ├── BadInput              a text the embedder cannot take
 │   ├── BadReply              a model's reply that cannot be used; it is told what was wrong
 │   ├── ContextLost           a model server dropped part of what it was sent: this answer is void
+│   ├── OutputRefused         a place that is not ours to write to
 │   └── BadRequest            a request file or a control call that makes no sense
 │       └── NotRecorded       nothing is recorded of the path it names
 └── Stop                      going on would lose or damage something: end with this message
     ├── ConfigError           the configuration is wrong
-    ├── SourceMissing         OpenCode's directory is not there, or its layout is not known
-    ├── ArchiveLocked         another process holds the archive
-    ├── ArchiveCorrupt        the archive failed a checksum
-    ├── IndexBroken           the index failed its probe (the archive rebuilds it)
-    └── OutputRefused         the output directory is not ours to write to
+    └── ArchiveCorrupt        the archive failed a checksum
 
-A message names the thing, the cause and the fix, in that order.
+Code that goes on after an error catches `Retry` and `Skip` and lets a `Stop` through, which ends the command, the call
+or the service. A message names the thing, the cause and the fix, in that order.
 """
 
 from __future__ import annotations
@@ -49,7 +50,25 @@ class SourceBusy(Retry):
 
 
 class ModelUnavailable(Retry):
-    """The model server does not answer, or does not have the model."""
+    """The model server does not answer or does not have the model, or the built-in model cannot be loaded."""
+
+
+class SourceMissing(Retry):
+    """OpenCode's data is not there, or its layout is unknown. Nothing is concluded from that."""
+
+    exit_code = 66  # EX_NOINPUT
+
+
+class ArchiveLocked(Retry):
+    """Another process holds the archive."""
+
+    exit_code = 73  # EX_CANTCREAT
+
+
+class IndexBroken(Retry):
+    """The index failed a check. It is rebuilt from the archive."""
+
+    exit_code = 74  # EX_IOERR
 
 
 class DaemonUnreachable(Retry):
@@ -91,6 +110,12 @@ class ContextLost(Skip):
     """A model server dropped part of a conversation without saying so: whatever it answered is void."""
 
 
+class OutputRefused(Skip):
+    """A place that is not ours to write to."""
+
+    exit_code = 73
+
+
 class BadRequest(Skip):
     """A request file or a control call that makes no sense."""
 
@@ -104,7 +129,7 @@ class NotRecorded(BadRequest):
 
 
 class Stop(ReconstituteError):  # noqa: N818
-    """Going on would lose or damage something."""
+    """Going on would lose or damage something: nobody catches it and goes on."""
 
 
 class ConfigError(Stop):
@@ -113,31 +138,13 @@ class ConfigError(Stop):
     exit_code = 78  # EX_CONFIG
 
 
-class SourceMissing(Stop):
-    """OpenCode's directory is not there, or its layout is not known."""
-
-    exit_code = 66  # EX_NOINPUT
-
-
-class ArchiveLocked(Stop):
-    """Another process holds the archive."""
-
-    exit_code = 73  # EX_CANTCREAT
-
-
 class ArchiveCorrupt(Stop):
     """The archive failed a checksum."""
-
-    exit_code = 74  # EX_IOERR
-
-
-class IndexBroken(Stop):
-    """The index failed its probe."""
 
     exit_code = 74
 
 
-class OutputRefused(Stop):
-    """The output directory is not ours to write to."""
-
-    exit_code = 73
+def described(error: BaseException, message: str) -> dict[str, str | int]:
+    """An error as every door says it in JSON; `message` is its text, redacted."""
+    code = error.exit_code if isinstance(error, ReconstituteError) else ReconstituteError.exit_code
+    return {"type": type(error).__name__, "message": message, "exitCode": code}

@@ -40,7 +40,7 @@ class Refused(Exception):  # noqa: N818 - a verdict that the caller is to make, 
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ModelInfo:
     """What a server says of a model; None where it is too old to tell. `context_tokens`: what the model was made for.
 
     Capabilities are Ollama's words: ``completion``, ``tools``, ``thinking``, ``embedding``, ``vision``.
@@ -115,7 +115,7 @@ class OllamaServer:
                 return models[name]
         raise self._missing(model)
 
-    def show(self, model: str) -> Shown:
+    def show(self, model: str) -> ModelInfo:
         """What a model of `models` can do, and how much it can read; nothing known where the server cannot tell.
 
         Raises:
@@ -125,14 +125,14 @@ class OllamaServer:
             with _Deadline(self._timeout_s) as deadline, self._asked("", deadline):
                 said = self._client.shown(model, deadline.extensions)
         except Refused:  # servers that only resemble Ollama have no such page, or another one
-            return Shown(None, None)
+            return ModelInfo(None, None)
         lengths = [
             value
             for key, value in (said.modelinfo or {}).items()
             if key.endswith(".context_length") and isinstance(value, int) and value > 0
         ]
         capabilities = None if said.capabilities is None else frozenset(said.capabilities)
-        return Shown(capabilities, min(lengths, default=None))
+        return ModelInfo(capabilities, min(lengths, default=None))
 
     def embed(self, model: str, texts: Sequence[str], *, num_ctx: int, keep_alive: str) -> Sequence[Sequence[float]]:
         """Whatever vectors the server sends for `texts`, unchecked.

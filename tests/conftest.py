@@ -81,7 +81,7 @@ def _no_secret_known() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """HOME and every XDG place point into a directory of this test; variables of ours and of Ollama's are gone."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):

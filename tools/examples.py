@@ -15,17 +15,17 @@ import tomllib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
-
-from evident_model import EvidentModel, scripted  # noqa: E402 - found by the line above
-from fake_ollama import FakeOllama  # noqa: E402
+sys.path.insert(0, str(CHECKOUT))
 
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
 from daemon.publish import MANIFEST  # noqa: E402
+from tests.support.servers.evident_model import EvidentModel, scripted  # noqa: E402 - found by the line above
+from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402
 
 EXAMPLES = CHECKOUT / "examples"
 MODEL = "scripted-example"
@@ -41,7 +41,7 @@ def write(output: Path, work: Path) -> list[Json]:
     """Write the pages beneath `output`, using `work` for everything else; the results of all runs, twice each."""
     data = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(EXAMPLES / "opencode-sample.tar.gz") as tar:
-        tar.extractall(work, **data)  # type: ignore[arg-type]
+        tar.extractall(work, **data)
     # Embeddings are the server's too, so that the same pages come out on every processor.
     with FakeOllama({f"{MODEL}:latest": "cd" * 32, "embedder:latest": "ef" * 32}) as server:
         server.capabilities[f"{MODEL}:latest"] = ["completion", "tools"]
@@ -54,7 +54,7 @@ def write(output: Path, work: Path) -> list[Json]:
         )
         results = []
         with OneShot(config) as engine:
-            engine.index(silent)
+            engine.call(calls.Index())
             for _ in range(2):
                 for path, script in scripts().items():
                     server.chat_script = script

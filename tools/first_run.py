@@ -18,7 +18,7 @@ import click
 from msgspec.structs import replace
 
 from daemon.app.engine import Engine
-from daemon.cli.progress import progress
+from daemon.cli.terminal import progress
 from daemon.config import Config, load
 from daemon.control.calls import Progress
 from daemon.errors import ArchiveLocked, IndexBroken, ModelUnavailable, ReconstituteError
@@ -79,7 +79,7 @@ def hurried(config: Config) -> Config:
 
 def feed(engine: Engine, step: Progress) -> Engine:
     """Everything into the archive and the lexical index; as much as fits the time into the semantic one."""
-    engine.take(everything=True, patient=False, progress=step)
+    engine.scan(everything=True, patient=False, progress=step)
     end = time.monotonic() + EMBED_S
     total = engine.archive.waiting("semantic")
     while engine.archive.waiting("semantic") and time.monotonic() < end:

@@ -126,7 +126,7 @@ def job(binaries: Path) -> str:
 
 
 def _restore(ours: Any, place: Path) -> int:
-    known = {row["path"]: row for row in ours("files", "/", "--lost", "--json")}
+    known = {row["path"]: row for row in ours("files", "/", "--lost", "--json")["files"]}
     folder = Path(max(known, key=lambda path: known[path]["grade"] == "verified")).parent
     written = ours("restore", str(folder), "--to", str(place / "back"), "--json")["written"]
     _check(bool(written), f"nothing of {folder} was restored")

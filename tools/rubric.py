@@ -25,16 +25,16 @@ from markdown_it import MarkdownIt
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TESTS = CHECKOUT / "tests"
-sys.path[:0] = [str(CHECKOUT), str(TESTS)]
-
-from evident_model import scripted  # noqa: E402 - found by the line above
-from fake_ollama import FakeOllama  # noqa: E402
+sys.path.insert(0, str(CHECKOUT))
 
 from daemon.app.one_shot import OneShot  # noqa: E402
 from daemon.config import Chat, Config, Embedding, OpenCode, Output  # noqa: E402
 from daemon.config.sections import ArchiveSection  # noqa: E402
+from daemon.control import calls  # noqa: E402
 from daemon.control.calls import silent  # noqa: E402
 from daemon.model import Json, Target  # noqa: E402
+from tests.support.servers.evident_model import scripted  # noqa: E402 - found by the line above
+from tests.support.servers.fake_ollama import FakeOllama  # noqa: E402
 
 SAMPLES = TESTS / "fixtures"
 LEAST, LEAST_WITH_MODEL = 0.8, 0.95
@@ -119,7 +119,7 @@ def front_page(project: Json, work: Path, script: Json | None = None) -> str:
     """
     data = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(SAMPLES / project["sample"]) as tar:
-        tar.extractall(work, **data)  # type: ignore[arg-type]
+        tar.extractall(work, **data)
     [records] = [found for found in work.rglob("opencode") if (found / "snapshot").is_dir()]
     # These pages need no embeddings: any will do.
     with FakeOllama({"embedder:latest": "ef" * 32, f"{MODEL}:latest": "cd" * 32}) as server:
@@ -133,7 +133,7 @@ def front_page(project: Json, work: Path, script: Json | None = None) -> str:
             chat=Chat(provider="ollama" if script is not None else "none", model=MODEL, url=server.url),
         )
         with OneShot(config) as engine:
-            engine.index(silent)
+            engine.call(calls.Index())
             result = engine.run_target(Target(path=project["path"]), silent)
     return (Path(result["output"]) / "README.md").read_text()
 

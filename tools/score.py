@@ -91,7 +91,7 @@ def measured(place: Path, archive: Path) -> Score:
     """Archive the records at `place` and compare every history with the truth beside them."""
     config = Config(opencode=OpenCode(data_dir=str(place / "opencode")), archive=ArchiveSection(dir=str(archive)))
     with Engine(config) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         histories = {history.path: history for history in Files(engine.archive).histories("/")}
         return compared(place / "truth", histories)
 

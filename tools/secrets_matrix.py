@@ -15,10 +15,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from daemon.redact import redact, redact_value
-from tests.canaries import RULES, SECRETS
-from tests.frames import FRAMES, seen
-from tests.look_alikes import look_alikes
-from tests.ways_out import WAYS, each_canary, engine
+from tests.support.secrets.canaries import RULES, SECRETS
+from tests.support.secrets.look_alikes import look_alikes
+from tests.support.secrets.outputs import WAYS, each_canary, engine
+from tests.support.secrets.renderings import FRAMES, seen
 
 _MOST_CHANGED = 0.03
 

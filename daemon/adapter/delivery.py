@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from daemon.adapter.exchange import Exchange, HungUp, Said
+from daemon.adapter.exchange import Answer, Exchange, HungUp
 from daemon.adapter.responses import line
 from daemon.chat import OnText
 from daemon.errors import ReconstituteError, Retry
@@ -33,7 +33,7 @@ class Piece:
     text: str
 
 
-Event = Piece | Said | Exception
+Event = Piece | Answer | Exception
 
 
 async def in_thread(call: Callable[[], T]) -> T:
@@ -87,7 +87,7 @@ class Deliveries:
 
 
 class Delivery:
-    """One exchange. Ask for its `next` event until that is Said or an exception."""
+    """One exchange. Ask for its `next` event until that is Answer or an exception."""
 
     def __init__(
         self, make: Callable[[OnText], Exchange], receive: Receive, ended: Callable[[threading.Thread, None], Any]

@@ -8,6 +8,7 @@ happens, and also when the client hangs up, the session is kept for its next tur
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -15,17 +16,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from daemon import log
-from daemon.adapter import history, plainly, prompts
+from daemon.adapter import history, prompts
 from daemon.adapter.language import ENGLISH, language_of
-from daemon.adapter.request import Asked
+from daemon.adapter.request import ModelRequest
 from daemon.adapter.responses import Figures
 from daemon.adapter.sessions import Lease, Sessions
-from daemon.adapter.visible import Visible
 from daemon.chat import OnText, Reply, ToolCall
 from daemon.chat.action_text import parse, prose_of, without_thinking
 from daemon.chat.actions import names_of
 from daemon.chat.opencode.server import OpenCodeServer, SessionGone
-from daemon.errors import BadReply, ModelUnavailable, ReconstituteError
+from daemon.errors import BadReply, ModelUnavailable, ReconstituteError, Retry
 
 _LOG = log.get("adapter")
 _LEAST_S = 1.0
@@ -34,22 +34,24 @@ _LEAST_S = 1.0
 UNKNOWN = ToolCall("unknown", {})
 _Turn = tuple[str, tuple[ToolCall, ...]]
 """The text of an answer, or its calls."""
+_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
+_OPENINGS = ("<think", "<thought", "<reasoning")
 
 
 class HungUp(ReconstituteError):  # noqa: N818 - not a failure
     """The client is gone; nobody waits for the rest."""
 
 
-class Unanswered(ReconstituteError):  # noqa: N818 - the end of the fallbacks
-    """Everything failed, `cause` last; `shown` says so in the user's language."""
+class Unanswered(Retry):
+    """Everything failed, `cause` last; `apology` says so in the user's language."""
 
-    def __init__(self, cause: ReconstituteError, shown: str) -> None:
-        super().__init__(f"{shown} ({cause})")
-        self.cause, self.shown = cause, shown
+    def __init__(self, cause: ReconstituteError, apology: str) -> None:
+        super().__init__(f"{apology} ({cause})")
+        self.cause, self.apology = cause, apology
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Answer:
     """An answer. `rest` is the part of `content` that was not told piece by piece."""
 
     content: str
@@ -87,7 +89,7 @@ class Exchange:
 
     def __init__(
         self,
-        asked: Asked,
+        request: ModelRequest,
         client: str,
         *,
         server: OpenCodeServer,
@@ -96,19 +98,19 @@ class Exchange:
         on_text: OnText | None = None,
     ) -> None:
         """`client` is who asks: nobody is given a session that another's conversation made."""
-        self._asked, self._server, self._sessions = asked, server, sessions
-        self._turns = history.turns_of(asked.messages)
-        self._setup = [client, asked.model, history.system_of(asked.messages), list(asked.tools), asked.form]
+        self._request, self._server, self._sessions = request, server, sessions
+        self._turns = history.turns_of(request.messages)
+        self._setup = [client, request.model, history.system_of(request.messages), list(request.tools), request.form]
         self._language = language_of(history.user_texts(self._turns))
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
-        self._visible = Visible(on_text)
+        self._visible = VisibleText(on_text)
         self._prose = ""  # what the model said in plain words where an object was asked for
         self._meter = _Meter()
         self._lock = threading.Lock()
         self._session_id = ""
         self._is_off = False
 
-    def run(self) -> Said:
+    def run(self) -> Answer:
         """The answer.
 
         Raises:
@@ -118,10 +120,10 @@ class Exchange:
             HungUp: it was called off.
         """
         try:
-            content, calls = self._answered()
+            content, calls = self._answer()
         except (BadReply, ModelUnavailable) as error:
             content, calls = self._fall_back(error)
-        return Said(content, calls, self._visible.rest(content), self._meter.figures())
+        return Answer(content, calls, self._visible.rest(content), self._meter.figures())
 
     def call_off(self) -> None:
         """Nobody waits for it any more: stop the model. Harmless when it is over."""
@@ -130,72 +132,72 @@ class Exchange:
         if session_id:
             self._server.abort(session_id)
 
-    def _answered(self) -> _Turn:
+    def _answer(self) -> _Turn:
         """In a session that knows the conversation, if there is one; in a new one if that is gone."""
         chain = history.digests(self._setup, self._turns)
         kinds = [turn["role"] in ("user", "tool") for turn in self._turns]
         reusable = [all(kinds[known:]) for known in range(len(chain))]
-        lease = self._sessions.take(self._asked.model, chain, reusable)
+        lease = self._sessions.take(self._request.model, chain, reusable)
         self._meter.loaded = time.monotonic_ns()
         if lease.known:
             try:
-                return self._in(lease)
+                return self._in_session(lease)
             except SessionGone:  # the server was restarted, or somebody deleted it
-                lease = self._sessions.new(self._asked.model)
-        return self._in(lease)
+                lease = self._sessions.new(self._request.model)
+        return self._in_session(lease)
 
-    def _in(self, lease: Lease) -> _Turn:
+    def _in_session(self, lease: Lease) -> _Turn:
         """The turn, taken in this session, which is then kept or deleted."""
         digest = ""
         try:
             content, calls = self._turn(lease)
-            message = Reply(self._visible.shown(content), calls).message()
+            message = Reply(self._visible.whole(content), calls).message()
             digest = history.digests(self._setup, [*self._turns, message])[-1]
             return content, calls
         finally:
-            if digest and self._asked.keeps and not self._is_off:
+            if digest and self._request.keeps and not self._is_off:
                 self._sessions.keep(lease, digest)
             else:
                 self._sessions.drop(lease)
 
     def _turn(self, lease: Lease) -> _Turn:
         """The turn as it should be, with one correction."""
-        tools, new = self._asked.tools, self._turns[lease.known :]
+        tools, new = self._request.tools, self._turns[lease.known :]
         text = history.continuing(new) if lease.known else history.opening(self._turns, in_actions=bool(tools))
-        reply = self._prompt(lease, text, tells=not tools)
+        reply = self._prompt(lease, text, streams=not tools)
         try:
             return self._read(reply)
         except BadReply as error:
             self._prose = prose_of(reply.content) if tools else ""
-            if self._visible.told or (self._prose and history.awaits_answer(self._turns)):
+            if self._visible.sent or (self._prose and history.awaits_answer(self._turns)):
                 raise  # plain words after a result are the answer
             reply = self._prompt(lease, prompts.correction(error))
         return self._read(reply)
 
     def _read(self, reply: Reply) -> _Turn:
         """What a reply says, in the form that was asked for; raises BadReply."""
-        if not self._asked.tools:
-            return self._words_of(reply), ()
-        names = names_of(self._asked.tools)
+        if not self._request.tools:
+            return self._plain_text(reply), ()
+        names = names_of(self._request.tools)
         action = parse(reply.content, names)
         if action.call is None:
-            return prompts.formed(action.content, self._asked.form), ()
+            return prompts.formed(action.content, self._request.form), ()
         return "", (action.call if action.call.name in names else UNKNOWN,)
 
-    def _words_of(self, reply: Reply) -> str:
+    def _plain_text(self, reply: Reply) -> str:
         content = without_thinking(reply.content)
         if not content:
             raise BadReply("the reply ends in thinking; write the answer after it")
-        return prompts.formed(content, self._asked.form)
+        return prompts.formed(content, self._request.form)
 
     def _fall_back(self, error: ReconstituteError) -> _Turn:
         """What is left when the turn failed with `error`; raises Unanswered."""
         _LOG.info("turn failed, falling back", reason=type(error).__name__)
-        ways: list[Callable[[], _Turn]] = [self._named, partial(self._in_plain_words, after_result=False)]
+        ways: list[Callable[[], _Turn]] = [self._named_tool, partial(self._in_plain_words, after_result=False)]
         if history.awaits_answer(self._turns):
             ways.insert(0, partial(self._in_plain_words, after_result=True))
         for way in ways:
-            if self._visible.told:
+            if self._visible.sent:
                 break  # words that were shown cannot be taken back
             try:
                 return way()
@@ -203,10 +205,10 @@ class Exchange:
                 error = later
         raise Unanswered(error, (self._language or ENGLISH).failure)
 
-    def _named(self) -> _Turn:
+    def _named_tool(self) -> _Turn:
         """A call of the tool that the user named; raises BadReply where there is no such thing."""
         asked = self._turns[-1]["content"] if self._turns and self._turns[-1]["role"] == "user" else ""
-        call = plainly.asked_for(asked, self._asked.tools)
+        call = prompts.named_tool(asked, self._request.tools)
         if call is None:
             raise BadReply("the reply cannot be used, and no tool was named by itself")
         return "", (call,)
@@ -215,42 +217,42 @@ class Exchange:
         """The model's own words where it has spoken some, else what it says when it may use nothing but words."""
         if self._prose:
             prose, self._prose = self._prose, ""
-            return prompts.formed(prose, self._asked.form), ()
-        lease = self._sessions.new(self._asked.model)
+            return prompts.formed(prose, self._request.form), ()
+        lease = self._sessions.new(self._request.model)
         try:
             text = history.opening(self._turns, in_actions=False)
-            wanted = prompts.plainly(self._asked.form, after_result=after_result)
-            reply = self._prompt(lease, f"{text}\n\n{wanted}", tells=True, in_plain_words=True)
-            return self._words_of(reply), ()
+            wanted = prompts.plainly(self._request.form, after_result=after_result)
+            reply = self._prompt(lease, f"{text}\n\n{wanted}", streams=True, in_plain_words=True)
+            return self._plain_text(reply), ()
         finally:
             self._sessions.drop(lease)
 
-    def _prompt(self, lease: Lease, text: str, *, tells: bool = False, in_plain_words: bool = False) -> Reply:
-        """Ask the model. `tells`: the client hears the text as it comes, unless its form is still to be checked."""
-        asked = self._asked
+    def _prompt(self, lease: Lease, text: str, *, streams: bool = False, in_plain_words: bool = False) -> Reply:
+        """Ask the model. `streams`: the client gets the text as it comes, unless its form is still to be checked."""
+        request = self._request
         rest = self._deadline - time.monotonic()
         if rest < _LEAST_S:
             raise ModelUnavailable(f"{self._server.url}: no answer within {self._seconds:g} s")
         system = prompts.system(
-            history.system_of(asked.messages),
-            () if in_plain_words else asked.tools,
-            asked.form,
+            history.system_of(request.messages),
+            () if in_plain_words else request.tools,
+            request.form,
             self._language,
         )
-        tells = tells and not asked.form
+        streams = streams and not request.form
 
-        def heard(piece: str) -> None:
+        def on_piece(piece: str) -> None:
             if self._is_off:
                 raise HungUp("the client hung up")
             self._meter.first_text = self._meter.first_text or time.monotonic_ns()
-            if tells:
-                self._visible.take(piece)
+            if streams:
+                self._visible.feed(piece)
 
         self._visible.begin()
         self._enter(lease.session_id)
         try:
             reply = self._server.prompt(
-                lease.session_id, system, text, model=asked.model, timeout_s=rest, on_text=heard
+                lease.session_id, system, text, model=request.model, timeout_s=rest, on_text=on_piece
             )
         except ReconstituteError:
             if self._is_off:
@@ -266,3 +268,49 @@ class Exchange:
             if self._is_off and session_id:
                 raise HungUp("the client hung up")
             self._session_id = session_id
+
+
+class VisibleText:
+    """Passes pieces of one text on; `sent` is what was passed on so far."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        """With None nothing is told, and all of the text is left for the end."""
+        self.sent = ""
+        self._on_text = on_text
+        self._held = ""
+
+    def begin(self) -> None:
+        """Another text comes, in place of one of which nothing was told yet."""
+        self._held = ""
+
+    def feed(self, piece: str) -> None:
+        """One more piece."""
+        if self._on_text is None:
+            return
+        self._held += piece
+        if not self.sent:
+            self._held = _after_thinking(self._held)
+        if self._held and not _may_be_thinking(self._held, is_first=not self.sent):
+            self.sent += self._held
+            piece, self._held = self._held, ""
+            self._on_text(piece)
+
+    def rest(self, content: str) -> str:
+        """What is left to tell of the whole text."""
+        if content.startswith(self.sent):
+            return content[len(self.sent) :]
+        return ""  # it was told with words that do not count: a model that tried in between to call what is not there
+
+    def whole(self, content: str) -> str:
+        """All that the client will have been told."""
+        return self.sent + self.rest(content)
+
+
+def _after_thinking(text: str) -> str:
+    while (thought := _THOUGHT.match(text)) is not None:
+        text = text[thought.end() :]
+    return text.lstrip()
+
+
+def _may_be_thinking(text: str, *, is_first: bool) -> bool:
+    return is_first and any(opening.startswith(text[: len(opening)]) for opening in _OPENINGS)

@@ -1,13 +1,16 @@
-"""What a model is told beside the conversation: how to decide, in what form, in whose language, at what time."""
+"""The prompts of a turn: how to decide, in what form and language to answer, at what time; a tool the user named."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
 from daemon.adapter.language import Language
 from daemon.adapter.request import Form
+from daemon.chat import ToolCall
+from daemon.chat.action_text import objects_in
 from daemon.chat.actions import instructions
 from daemon.errors import BadReply
 from daemon.model import Json
@@ -29,6 +32,11 @@ And after the result "front door: open", when the user asked whether the door is
 _FROM_RESULT = "Answer the user's last question from the result of the tool that stands above."
 _PLAIN = "Answer in plain words: no JSON, no tool call."
 _NOTHING_DONE = "You cannot do anything in this turn, so do not say that you did."
+_NOT = re.compile(
+    r"\b(?:no|not|never|don['’]?t|without|instead of|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|não|nem|non|mai|"
+    r"senza|niet|geen|inte|nie|bez|не|нет|без|değil)\b|不|別|别|沒|没|ない|않|말고",
+    re.IGNORECASE,
+)
 
 
 def system(client: str, tools: Sequence[Json], form: Form, language: Language | None) -> str:
@@ -101,3 +109,27 @@ def _check(value: object, schema: Json) -> None:
         missing = [str(name) for name in required if name not in value]
         if missing:
             raise BadReply(f"the content lacks {', '.join(missing)}, which the schema requires")
+
+
+def named_tool(text: str, tools: Sequence[Json]) -> ToolCall | None:
+    """The call that `text` asks for by the tool's very name; None where there is the least doubt.
+
+    One name and no negation; the arguments are a JSON object in the text, else there must be none that is required.
+    """
+    named = [tool["function"] for tool in tools if _names(text, str(tool["function"]["name"]))]
+    if len(named) != 1 or _NOT.search(text):
+        return None
+    given = objects_in(text)
+    if len(given) > 1:
+        return None
+    arguments = given[0] if given else {}
+    schema = named[0].get("parameters")
+    schema = schema if isinstance(schema, dict) else {}
+    required, properties = schema.get("required") or [], schema.get("properties") or {}
+    if any(name not in arguments for name in required) or any(name not in properties for name in arguments):
+        return None
+    return ToolCall(named[0]["name"], arguments)
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

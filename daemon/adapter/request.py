@@ -25,7 +25,7 @@ Form = str | Json
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """One turn that a client wants. `keeps`: whether its session may wait for the next one."""
 
     model: str
@@ -81,7 +81,7 @@ class _Named(msgspec.Struct):
     name: str = ""
 
 
-def chat(data: bytes) -> Asked:
+def chat(data: bytes) -> ModelRequest:
     """The body of POST /api/chat.
 
     Raises:
@@ -92,10 +92,10 @@ def chat(data: bytes) -> Asked:
     tools = tuple(body.tools or ())
     if not all(names_of(tools)):
         raise BadRequest('every tool needs a name: {"type": "function", "function": {"name": …}}')
-    return _asked(body, messages, tools)
+    return _request(body, messages, tools)
 
 
-def generate(data: bytes) -> Asked:
+def generate(data: bytes) -> ModelRequest:
     """The body of POST /api/generate, as a conversation of one turn.
 
     Raises:
@@ -109,7 +109,7 @@ def generate(data: bytes) -> Asked:
     messages: list[OllamaMessage] = [{"role": "system", "content": body.system}] if body.system else []
     if body.prompt or body.images:
         messages.append({"role": "user", "content": body.prompt or "", "images": body.images})
-    return _asked(body, messages, ())
+    return _request(body, messages, ())
 
 
 def model_of(data: bytes) -> str:
@@ -124,7 +124,7 @@ def model_of(data: bytes) -> str:
     return body.model or body.name
 
 
-def _asked(body: _Body, messages: Sequence[OllamaMessage], tools: tuple[Json, ...]) -> Asked:
+def _request(body: _Body, messages: Sequence[OllamaMessage], tools: tuple[Json, ...]) -> ModelRequest:
     if not body.model:
         raise BadRequest("model is required")
     if any(message.pop("images", None) for message in messages):
@@ -135,7 +135,7 @@ def _asked(body: _Body, messages: Sequence[OllamaMessage], tools: tuple[Json, ..
     is_unload = body.keep_alive in (0, "0", "0s", "0m", "0h")
     ignored = [name for name in ("options", "think", "logprobs", "template", "context") if getattr(body, name, None)]
     ignored += ["keep_alive"] if body.keep_alive is not None and not is_unload else []
-    return Asked(
+    return ModelRequest(
         body.model, tuple(messages), tools, body.stream is not False, form, keeps=not is_unload, ignored=tuple(ignored)
     )
 

@@ -20,13 +20,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from daemon.adapter import request as reading
+from daemon.adapter import request as bodies
 from daemon.adapter import responses
-from daemon.adapter.catalog import Catalog, UnknownModel
 from daemon.adapter.delivery import Deliveries, Event, Lines, Piece, in_thread
-from daemon.adapter.exchange import Exchange, HungUp, Said, Unanswered
+from daemon.adapter.exchange import Answer, Exchange, HungUp, Unanswered
 from daemon.adapter.guard import BODY_BYTES
-from daemon.adapter.request import Asked
+from daemon.adapter.request import ModelRequest
+from daemon.adapter.responses import Catalog, UnknownModel
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, BadRequest, ContextLost, ReconstituteError, Retry
@@ -86,11 +86,15 @@ class Routes:
         return _json({**state, "sessions": {"in_use": in_use, "waiting": waiting}}, 200 if answers else 503)
 
     async def _tags(self, _request: Request) -> Response:
-        return await self._answer(lambda: {"models": [responses.listed(m, self._since) for m in self._catalog.all()]})
+        return await self._answer(
+            lambda: {"models": [responses.model_entry(m, self._since) for m in self._catalog.all()]}
+        )
 
     async def _show(self, request: Request) -> Response:
         data = await _body(request)
-        return await self._answer(lambda: responses.shown(self._catalog.find(reading.model_of(data)), self._since))
+        return await self._answer(
+            lambda: responses.model_details(self._catalog.find(bodies.model_of(data)), self._since)
+        )
 
     async def _ps(self, _request: Request) -> Response:
         def call() -> Json:
@@ -99,7 +103,7 @@ class Routes:
                 latest[name] = max(seconds, latest.get(name, 0.0))
             known = {model.id: model for model in self._catalog.all()} if latest else {}
             now = time.time()
-            return {"models": [responses.running(known[n], now + s) for n, s in latest.items() if n in known]}
+            return {"models": [responses.running_model(known[n], now + s) for n, s in latest.items() if n in known]}
 
         return await self._answer(call)
 
@@ -110,66 +114,66 @@ class Routes:
             return _failed(error)
 
     async def _chat(self, request: Request) -> Response:
-        return await self._converse("chat", request, reading.chat)
+        return await self._converse("chat", request, bodies.chat)
 
     async def _generate(self, request: Request) -> Response:
-        return await self._converse("generate", request, reading.generate)
+        return await self._converse("generate", request, bodies.generate)
 
-    async def _converse(self, api: responses.Api, request: Request, read: Callable[[bytes], Asked]) -> Response:
+    async def _converse(self, api: responses.Api, request: Request, read: Callable[[bytes], ModelRequest]) -> Response:
         data = await _body(request)
         try:
-            asked = await in_thread(partial(read, data))
-            if asked.is_empty:
-                return await in_thread(partial(self._load, api, asked))
-            return await self._deliver(api, request, asked)
+            wanted = await in_thread(partial(read, data))
+            if wanted.is_empty:
+                return await in_thread(partial(self._load, api, wanted))
+            return await self._deliver(api, request, wanted)
         except ReconstituteError as error:
             return _failed(error)
 
-    def _load(self, api: responses.Api, asked: Asked) -> Response:
+    def _load(self, api: responses.Api, wanted: ModelRequest) -> Response:
         """Nothing is asked: there is nothing to load, but there may be sessions to let go."""
-        known = self._catalog.find(asked.model)
-        if not asked.keeps:
+        known = self._catalog.find(wanted.model)
+        if not wanted.keeps:
             self._sessions.release(known.id)
-        return _json(responses.loaded(api, asked.model, is_unload=not asked.keeps))
+        return _json(responses.loaded(api, wanted.model, is_unload=not wanted.keeps))
 
-    async def _deliver(self, api: responses.Api, request: Request, asked: Asked) -> Response:
+    async def _deliver(self, api: responses.Api, request: Request, wanted: ModelRequest) -> Response:
         def make(on_text: Callable[[str], None]) -> Exchange:
-            known = self._catalog.find(asked.model)
+            known = self._catalog.find(wanted.model)
             return Exchange(
-                _named(asked, known.id),
+                _named(wanted, known.id),
                 request.client.host if request.client else "",
                 server=self._server,
                 sessions=self._sessions,
                 seconds=self._seconds,
-                on_text=on_text if asked.streams else None,
+                on_text=on_text if wanted.streams else None,
             )
 
         delivery = self.deliveries.begin(make, request.receive)
         first = await delivery.next()
-        headers = {"reconstitute-ignored": ", ".join(asked.ignored)} if asked.ignored else {}
+        headers = {"reconstitute-ignored": ", ".join(wanted.ignored)} if wanted.ignored else {}
         if isinstance(first, Exception):
             return _failed(first)
-        if asked.streams:
-            return Lines(first, delivery, lambda event: _lines(api, asked.model, event), headers)
+        if wanted.streams:
+            return Lines(first, delivery, lambda event: _lines(api, wanted.model, event), headers)
         if isinstance(first, Piece):
             raise TypeError("a piece of an answer that is not streamed")
-        return _json(responses.final(api, asked.model, first.figures, first.content, first.calls), headers=headers)
+        return _json(responses.final(api, wanted.model, first.figures, first.content, first.calls), headers=headers)
 
 
-def _named(asked: Asked, name: str) -> Asked:
+def _named(wanted: ModelRequest, name: str) -> ModelRequest:
     """The same, with the model's own name: a client may write another one for it."""
-    return replace(asked, model=name)
+    return replace(wanted, model=name)
 
 
 def _lines(api: responses.Api, model: str, event: Event) -> list[Json]:
     """An event as lines of a stream that has begun."""
     if isinstance(event, Piece):
         return [responses.piece(api, model, event.text)]
-    if isinstance(event, Said):
+    if isinstance(event, Answer):
         last = [responses.piece(api, model, event.rest, event.calls)] if event.rest or event.calls else []
         return [*last, responses.final(api, model, event.figures)]
     cause = event.cause if isinstance(event, Unanswered) else event
-    return [responses.broken_off(api, model, _message(cause), event.shown if isinstance(event, Unanswered) else "")]
+    return [responses.broken_off(api, model, _message(cause), event.apology if isinstance(event, Unanswered) else "")]
 
 
 async def _body(request: Request) -> bytes:

@@ -10,18 +10,17 @@ from collections.abc import Callable
 
 import uvicorn
 
-from daemon.adapter.catalog import Catalog
-from daemon.adapter.connection import Connection
-from daemon.adapter.guard import Guard, is_loopback
+from daemon.adapter.guard import Connection, Guard, is_loopback
+from daemon.adapter.responses import Catalog
 from daemon.adapter.routes import Routes
 from daemon.adapter.sessions import Sessions
 from daemon.chat.opencode.server import OpenCodeServer, Patience
 from daemon.config import Config
-from daemon.errors import ConfigError, ReconstituteError
+from daemon.errors import ConfigError, Retry
 
 _BACKLOG = 64
 _DRAIN_S = 3.0
-Say = Callable[[str], None]
+Print = Callable[[str], None]
 
 
 class Adapter:
@@ -90,7 +89,7 @@ class Adapter:
         self._opencode.sweep()
 
 
-def serve(config: Config, say: Say, warn: Say) -> int:
+def serve(config: Config, say: Print, warn: Print) -> int:
     """Serve until SIGINT or SIGTERM; the answer is the exit code. A second signal ends it at once.
 
     Raises:
@@ -99,7 +98,7 @@ def serve(config: Config, say: Say, warn: Say) -> int:
     return asyncio.run(_serve(config, say, warn))
 
 
-async def _serve(config: Config, say: Say, warn: Say) -> int:
+async def _serve(config: Config, say: Print, warn: Print) -> int:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     adapter = Adapter(config)
 
@@ -126,11 +125,11 @@ async def _serve(config: Config, say: Say, warn: Say) -> int:
     return 0
 
 
-def _tell(config: Config, adapter: Adapter, say: Say, warn: Say) -> None:
+def _tell(config: Config, adapter: Adapter, say: Print, warn: Print) -> None:
     try:
         adapter.sweep()
         models = [model.id for model in adapter.catalog.all()]
-    except ReconstituteError as error:
+    except Retry as error:
         warn(f"{error}; requests are answered with an error until then")
         return
     except RuntimeError:

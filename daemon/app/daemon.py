@@ -14,21 +14,22 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from daemon import log
 from daemon.app import targets
 from daemon.app.engine import Engine
-from daemon.app.feeding import Considerate, EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.app.jobs import JobLoop
+from daemon.app.loops import EmbedLoop, IntakeLoop, Loop, ViewLoop, WordsLoop
 from daemon.config import Config
-from daemon.control import endpoint
+from daemon.control import answers, calls, endpoint
 from daemon.control.server import Server
 from daemon.embed import Embedder
 from daemon.embed.builtin import Builtin
-from daemon.errors import DiskFull, OutputRefused, ReconstituteError, Retry
-from daemon.ingest import Taken
-from daemon.model import Json
+from daemon.errors import BadInput, DiskFull, OutputRefused, Retry, Stop
+from daemon.ingest import ScanResult
+from daemon.model import Vector
 from daemon.notify import Notifier
 from daemon.opencode.watch import Watch
 from daemon.publish import recover
@@ -47,8 +48,54 @@ _NEW_OBJECTS = 20_000
 """From so many on Python looks for garbage among them. Its own few hundred are made dozens of times by one question, of
 which those looks took a tenth; what has no circles goes at once anyway."""
 
+_GIVE_WAY_S = 0.5
+"""How long embedding waits for what is coming in, at each of its small steps: it gets on, whatever comes in."""
+
+_TEXTS_AT_ONCE = 4
+
 _ABANDON_S = 5.0
 """For a model that does not answer: nothing is lost with its answer."""
+
+
+class Considerate:
+    """An Embedder on this machine's processor that gives way between a few texts.
+
+    One text alone is a question that somebody waits for: it goes first.
+    """
+
+    def __init__(self, embedder: Builtin, calm: threading.Event) -> None:
+        """`calm`: set while there is nothing to give way to."""
+        self._embedder = embedder
+        self.load = embedder.load
+        self._calm = calm
+
+    @property
+    def fingerprint(self) -> str:
+        """See Embedder."""
+        return self._embedder.fingerprint
+
+    @property
+    def dims(self) -> int:
+        """See Embedder."""
+        return self._embedder.dims
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._embedder.name
+
+    def close(self) -> None:
+        """See Embedder."""
+        self._embedder.close()
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        """See Embedder."""
+        found: list[Vector | BadInput] = []
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            if len(texts) > 1:
+                self._calm.wait(_GIVE_WAY_S)
+            found += self._embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
+        return found
 
 
 class _Served(Engine):
@@ -64,8 +111,11 @@ class _Served(Engine):
             return embedder, why
         return Considerate(embedder, self.calm), why
 
-    def status(self) -> Json:
-        return super().status() | (self.daemon.figures() if self.daemon is not None else {})
+    def status(self, request: calls.Status) -> answers.Status:
+        answer = super().status(request)
+        if self.daemon is not None:
+            self.daemon.add_figures(answer)
+        return answer
 
 
 class Daemon:
@@ -105,7 +155,7 @@ class Daemon:
         first, *further = config.opencode_dirs
         self._watch = Watch(first, config.requests_dir, self._hint, further=further, databases=config.databases)
         self._scheduler = Scheduler()
-        self._engine.on_taken = self._taken
+        self._engine.on_scanned = self._taken
         self._intake.on_looked = self._words.wake
         self._words.on_indexed = self._indexed
 
@@ -124,7 +174,7 @@ class Daemon:
             return
         self._intake.hint(path)
 
-    def _taken(self, taken: Taken) -> None:
+    def _taken(self, taken: ScanResult) -> None:
         self._jobs.taken(taken)
         if taken.changed or taken.removed:
             self._views.taken()
@@ -134,19 +184,17 @@ class Daemon:
         self._embed.wake()
 
     def _fatal(self, error: BaseException) -> None:
-        """The archive is corrupt: end, and say so; going on could only make it worse."""
+        """End with this message: the archive is corrupt, or the configuration is wrong."""
         _LOG.error("fatal", error=type(error).__name__, message=str(error))
         self._code = getattr(error, "exit_code", 1)
         if self._loop is not None and self._end is not None:
             self._loop.call_soon_threadsafe(self._end.set)
 
-    def figures(self) -> Json:
+    def add_figures(self, status: answers.Status) -> None:
         """What only a running daemon can say."""
-        return {
-            "running": True,
-            "jobs": {"running": self._jobs.current, "queued": self._jobs.queued},
-            "watch": self._watch.trouble or "following file events",
-        }
+        status.running = True
+        status.jobs = answers.JobsStatus(self._jobs.current, self._jobs.queued)
+        status.watch = self._watch.trouble or "following file events"
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -227,8 +275,8 @@ class Daemon:
             self._engine.archive.state("msg_none")
         except DiskFull:
             pass  # it waits for room
-        except ReconstituteError as error:
-            self._engine.report("archive", error)
+        except Stop as error:
+            self._fatal(error)
             return False
         overdue = [loop.beat.name for loop in self._loops if not loop.beat.is_alive]
         if overdue:
@@ -268,12 +316,12 @@ class Daemon:
         """Read, index, embed and run all requests and targets there are; then end."""
         self._intake.calm.set()  # nothing comes in beside this
         try:
-            result = self._engine.index(lambda _: None)
-            for warning in result["warnings"]:
+            result = self._engine.call(calls.Index())
+            for warning in result.warnings:
                 _LOG.warning("index", message=warning)
             self._intake.first_scan_done.set()
             # Every target is run, from what is there when its turn comes: what comes in later is for the next time.
-            self._engine.on_taken = lambda _: None
+            self._engine.on_scanned = lambda _: None
             for target in targets.known(self._engine.archive, self._config).values():
                 self._jobs.enqueue(target.path)
             while (self._requests.pending() or self._jobs.due) and not self._jobs.put_off:
@@ -284,6 +332,6 @@ class Daemon:
         finally:
             self._requests.close()
             self._engine.close()
-        if self._jobs.put_off or later or result["warnings"]:
+        if self._jobs.put_off or later or result.warnings:
             return Retry.exit_code
         return 1 if self._jobs.failed_jobs else 0

@@ -1,4 +1,9 @@
-"""From the outbox into the indexes. One that fails is rebuilt, or tried again when the disk has room."""
+"""From the outbox into the indexes. One that fails is rebuilt, or tried again when the disk has room.
+
+A commit of the lexical index is synced to disk several times and takes about a tenth of a second, and the next one
+waits for it. So that a message is found before both, the newest few of the outbox are indexed in memory and searched
+over the index.
+"""
 
 from __future__ import annotations
 
@@ -10,47 +15,97 @@ from collections.abc import Callable
 from daemon.archive import Archive
 from daemon.config import Config
 from daemon.control.calls import Progress
-from daemon.errors import DiskFull, IndexBroken, ReconstituteError
+from daemon.errors import DiskFull, IndexBroken, ReconstituteError, Retry, Skip
 from daemon.filesystem.disk_space import DiskSpace
+from daemon.index import LexicalIndex
+from daemon.index.lexical import Lexical
+from daemon.index.lexical.overlay import Overlay
 from daemon.index.semantic import health
-from daemon.ingest import Drained, Upkeep
+from daemon.ingest import Drained, Entries, Upkeep
 
-_SEVERAL_FAILURES = 3
+SEVERAL_FAILURES = 3
 _AT_ONCE, _IN_A_HURRY = 500, 50
 """Messages a commit of the lexical index: many while there is much to do, since each commit costs the same."""
 
 _CHROMA_MB = 8
 """With less free nothing is written to Chroma, which does not notice a full disk and ruins its files (C12)."""
 
+NEWEST = 8
+"""Messages; a turn has two or three. While a history is read for the first time the rest waits for its turn."""
+
+
+class Interrupted(ReconstituteError):  # noqa: N818 - not a failure
+    """Reconstitute is stopping; what was being done is begun again at the next start."""
+
+
+class Unindexed:
+    """Makes the small index anew only when the outbox has changed. Thread-safe."""
+
+    def __init__(self, archive: Archive, indexed_kb: int) -> None:
+        self._archive = archive
+        self._indexed_kb = indexed_kb
+        self._lock = threading.Lock()
+        self._made_of: tuple[tuple[str, bytes], ...] = ()
+        self._fresh = Lexical()
+        self._ids: frozenset[str] = frozenset()
+
+    def over(self, index: LexicalIndex) -> LexicalIndex:
+        """`index`, with what it does not have yet."""
+        waiting = tuple((message_id, value) for message_id, _, value in self._archive.outbox("lexical", NEWEST))
+        if not waiting:
+            return index
+        with self._lock:
+            if waiting != self._made_of:
+                # A new one, not an emptied one: another search may be reading the old one.
+                fresh, entries = Lexical(), Entries(self._archive, self._indexed_kb)
+                added = [entry for message_id, _ in waiting if (entry := entries.of(message_id)) is not None]
+                fresh.replace(added)
+                self._fresh, self._made_of = fresh, waiting
+                self._ids = frozenset(entry.document.message_id for entry in added)
+            return Overlay(index, self._fresh, self._ids)
+
 
 class Indexing(ABC):
-    """A part of the engine, which has what it works on."""
+    """A part of the engine: it has the archive and the indexes."""
 
     config: Config
     archive: Archive
     upkeep: Upkeep
     space: DiskSpace
-    _wording: threading.RLock
-    _embedding: threading.Lock
-    _broken: dict[str, IndexBroken]
-    _failures: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lexical_lock = threading.RLock()
+        self._semantic_lock = threading.Lock()
+        self._broken: dict[str, IndexBroken] = {}
+        self._failures = 0
+        self._stopping = threading.Event()
 
     @abstractmethod
     def report(self, where: str, error: BaseException) -> None:
         """See Engine."""
 
-    @abstractmethod
-    def _go_on(self) -> None:
-        """See Engine."""
+    def stop(self) -> None:
+        """Long work, whoever asked for it, is to end between two of its steps, by Interrupted."""
+        self._stopping.set()
+
+    def go_on(self) -> None:
+        """Between two steps of long work.
+
+        Raises:
+            Interrupted: the daemon is stopping.
+        """
+        if self._stopping.is_set():
+            raise Interrupted("the daemon is stopping; ask again when it runs, what was done until now is kept")
 
     def drain_lexical(self, progress: Progress | None = None, *, within_s: float | None = None) -> int:
         """Feed the lexical index, until the outbox is empty or the time is over; a broken index is rebuilt."""
         total = 0
         end = time.monotonic() + within_s if within_s is not None else float("inf")
-        with self._wording:  # a client's `index` may run beside the loop
+        with self._lexical_lock:  # a client's `index` may run beside the loop
             self._mend("lexical", self.upkeep.rebuild_lexical)
             while self.archive.waiting("lexical") and (not total or time.monotonic() < end):
-                self._go_on()
+                self.go_on()
                 try:
                     is_much = within_s is None or self.archive.waiting("lexical") > _AT_ONCE
                     done = self.upkeep.lexical_drain().step(_AT_ONCE if is_much else _IN_A_HURRY)
@@ -58,7 +113,7 @@ class Indexing(ABC):
                     self._without_room(error)
                     self._failures += 1
                     self.report("lexical index", error)
-                    if self._failures > _SEVERAL_FAILURES:
+                    if self._failures > SEVERAL_FAILURES:
                         raise
                     self.upkeep.rebuild_lexical(error)
                     continue
@@ -77,7 +132,7 @@ class Indexing(ABC):
         Raises:
             ModelUnavailable: later. IndexBroken: it has been parked, the next step begins to refill it.
         """
-        with self._embedding:  # a client's `index` may run beside the loop
+        with self._semantic_lock:  # a client's `index` may run beside the loop
             return self._drain_semantic(stop)
 
     def _drain_semantic(self, stop: Callable[[], bool]) -> Drained:
@@ -122,7 +177,7 @@ class Indexing(ABC):
         """
         try:
             return self.upkeep.prepare_semantic(within_s)
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             self.index_failed("semantic", error)
             return False
 

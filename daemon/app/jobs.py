@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable
 
 from daemon import log
 from daemon.app import targets
-from daemon.app.engine import Engine, Interrupted
-from daemon.app.feeding import MODEL_S, Loop
-from daemon.app.ground import is_better
-from daemon.errors import ArchiveCorrupt, BadRequest, OutputRefused, ReconstituteError, Retry
+from daemon.app.calls.runs import run_answer
+from daemon.app.engine import Engine
+from daemon.app.indexing import Interrupted
+from daemon.app.loops import MODEL_S, Loop
+from daemon.app.targets import is_better
+from daemon.control.answers import as_object
+from daemon.errors import BadRequest, OutputRefused, ReconstituteError, Retry, Stop, described
 from daemon.filesystem.disk_space import is_full
-from daemon.ingest import Taken
+from daemon.ingest import ScanResult
 from daemon.model import Json, Target
 from daemon.redact import redact
 from daemon.requests import Claimed, Request, Requests
@@ -120,7 +123,7 @@ class JobLoop(Loop):
             self._due[path] = min(at, self._due.get(path, at))
         self.wake()
 
-    def taken(self, taken: Taken) -> None:
+    def taken(self, taken: ScanResult) -> None:
         """New evidence: continuous targets that it concerns will run."""
         if not taken.places and not taken.removed:
             return
@@ -148,7 +151,7 @@ class JobLoop(Loop):
         return 0.3
 
     def _look_for_better_ground(self) -> None:
-        """A target's pages that were made before something had come are made again when it has (app.ground)."""
+        """A target's pages that were made before something had come are made again when it has (app.targets)."""
         if time.monotonic() - self._compared < _AGAIN_S:
             return
         self._compared, now = time.monotonic(), self._engine.ground()
@@ -228,10 +231,10 @@ class JobLoop(Loop):
         """
         self.current = f"request {claimed.name}"
         try:
-            self._engine.take(everything=False, patient=False)
+            self._engine.scan(everything=False, patient=False)
             results, errors = self._answers(claimed)
             self._end_request(claimed, results, errors)
-        except (Interrupted, ArchiveCorrupt):
+        except (Interrupted, Stop):
             self._requests.release(claimed)
             raise
         except Exception as error:
@@ -267,21 +270,21 @@ class JobLoop(Loop):
         """A result for each path, and what went wrong with those that failed.
 
         Raises:
-            Retry: the whole request is for later. Interrupted, ArchiveCorrupt: this is the end.
+            Retry: the whole request is for later. Interrupted, Stop: this is the end.
         """
         results: list[Json] = []
         errors: list[Exception] = []
         for request in claimed.requests:
             try:
                 results.append(self._answer(request))
-            except (Interrupted, ArchiveCorrupt, Retry):
+            except (Interrupted, Stop, Retry):
                 raise
             except Exception as error:
                 if is_full(error):
                     raise
                 self._engine.report(f"request {claimed.name}", error)
                 errors.append(error)
-                results.append({"target": request.path, "error": _reason(error)})
+                results.append({"target": request.path, "error": described(error, redact(str(error)))})
         return results, errors
 
     def _answer(self, request: Request) -> Json:
@@ -307,7 +310,7 @@ class JobLoop(Loop):
         result["warnings"] = [*result["warnings"], *notes]
         if result["later_s"] and not request.at and target.path in self._targets:
             self.enqueue(target.path, result["later_s"])
-        return result
+        return as_object(run_answer(result))
 
     def _end_following(self, request: Request) -> list[str]:
         """A request that says it is for once, or for a schedule, ends what an earlier one began; what is to be said."""
@@ -323,11 +326,11 @@ class JobLoop(Loop):
         self.current = target.path
         began = time.monotonic()
         try:
-            self._engine.take(everything=False)
+            self._engine.scan(everything=False)
             result = self._engine.run_target(target, self._sign)
             self._took[target.path] = time.monotonic() - began
             self._unwritten.pop(target.path, None)
-        except (Interrupted, ArchiveCorrupt):
+        except (Interrupted, Stop):
             raise
         except Exception as error:
             if is_full(error):
@@ -356,19 +359,13 @@ class JobLoop(Loop):
         """Where the status looks; the result of the last good run stays."""
         self.failed_jobs += 1
         last = self._engine.archive.target_get(path, "last") or {}
-        state = f"failed: {_reason(error)['message']}"
+        state = f"failed: {redact(str(error))}"
         failure = {"time": int(time.time() * 1000), "state": state, "succeeded": targets.last_success(last)}
         self._engine.archive.target_put(path, "last", last | failure)
 
     def failed(self, error: Exception) -> None:
         if not isinstance(error, Interrupted):
             self._engine.report("jobs", error)
-
-
-def _reason(error: Exception) -> Json:
-    """An error as it stands in a result: as the requests' own."""
-    code = error.exit_code if isinstance(error, ReconstituteError) else 1
-    return {"type": type(error).__name__, "message": redact(str(error)), "exit_code": code}
 
 
 def _together(errors: list[Exception]) -> Exception:

@@ -12,11 +12,12 @@ from typing import Any
 
 from daemon.app.engine import Engine
 from daemon.config import Config
+from daemon.control import answers, calls
 from daemon.control.calls import Progress, silent
 from daemon.display import counted
 from daemon.embed import Embedder
-from daemon.errors import DiskFull, ReconstituteError, Retry
-from daemon.ingest import Taken
+from daemon.errors import DiskFull, Retry, Skip
+from daemon.ingest import ScanResult
 from daemon.model import Json
 
 _EMBEDDING_S = {"semantic": 30.0, "hybrid": 2.0, "smart": 0.0}
@@ -36,69 +37,67 @@ class OneShot(Engine):
         self._shown = progress
         self._began = time.monotonic()
 
-    def take(self, **options: Any) -> Taken:
+    def scan(self, **options: Any) -> ScanResult:
         """As Engine; without room on the disk the answer is of what there is, and says so."""
         try:
-            return super().take(**options)
+            return super().scan(**options)
         except DiskFull as error:
             self.space.pause("intake", error)
             self._unread.setdefault("disk", str(error))
-            return Taken()
+            return ScanResult()
 
-    def status(self) -> Json:
-        """See Service."""
-        self.take(everything=True, patient=False)
-        return super().status()
+    def status(self, request: calls.Status) -> answers.Status:
+        """See calls.Status."""
+        self.scan(everything=True, patient=False)
+        return super().status(request)
 
     def look(self, *, match: str = "") -> list[str]:
         """See RecallCalls."""
         self._began = time.monotonic()
-        self.take(everything=True, patient=False, progress=self._progress)
+        self.scan(everything=True, patient=False, progress=self._progress)
         if match in _EMBEDDING_S:
             self._open_semantic()
             self._embed(_EMBEDDING_S[match])
         return self.unread
 
-    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
-        """See Service.
+    def recall(self, request: calls.Recall) -> Json:
+        """See calls.Recall.
 
         Raises:
             Retry: by meaning alone nothing was found, and texts wait to be embedded.
         """
-        answer = super().recall(call, arguments, here=here)
+        answer = super().recall(request)
         if "matchMode" not in answer or not answer["coverage"]["eligible"]:
             return answer
         return self._checked(answer, answer["matchMode"], is_found=bool(answer["results"]))
 
-    def reconstitute(
-        self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
-    ) -> Json:
-        """See Service."""
-        self.take(everything=True, patient=False, progress=progress)
-        self._open_semantic()
-        answer = super().reconstitute(path, questions=questions, at=at, output=output, progress=progress)
-        answer["warnings"] += self.unread
+    def reconstitute(self, request: calls.Reconstitute, progress: Progress) -> answers.Run:
+        """See calls.Reconstitute."""
+        self._prepare_run(progress)
+        answer = super().reconstitute(request, progress)
+        answer.warnings += self.unread
         return answer
 
-    def estimate(
-        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
-    ) -> Json:
-        """See Service."""
-        self.take(everything=True, patient=False, progress=progress)
-        self._open_semantic()
-        answer = super().estimate(path, questions=questions, at=at, progress=progress)
-        answer["warnings"] += self.unread
+    def estimate(self, request: calls.Estimate, progress: Progress) -> answers.Estimate:
+        """See calls.Estimate."""
+        self._prepare_run(progress)
+        answer = super().estimate(request, progress)
+        answer.warnings += self.unread
         return answer
+
+    def _prepare_run(self, progress: Progress) -> None:
+        self.scan(everything=True, patient=False, progress=progress)
+        self._open_semantic()
 
     def current(self, progress: Progress) -> list[str]:
         """See FileCalls."""
-        self.take(everything=True, patient=False, words=False, progress=progress)
+        self.scan(everything=True, patient=False, words=False, progress=progress)
         return self.unread
 
     def _open_semantic(self) -> None:
         try:
             self.upkeep.open_semantic()
-        except ReconstituteError as error:  # recall answers by words then, and says so
+        except (Retry, Skip) as error:  # recall answers by words then, and says so
             self.report("semantic index", error)
 
     # -- embedding -----------------------------------------------------------------------------------------------
@@ -112,7 +111,7 @@ class OneShot(Engine):
             self._progress({"phase": "embedding", "done": max(0, total - waiting), "total": max(total, waiting)})
             try:
                 done = self.drain_semantic(lambda: time.monotonic() >= until)
-            except ReconstituteError as error:  # the search that follows meets it as well, and says so
+            except (Retry, Skip) as error:  # the search that follows meets it as well, and says so
                 self.report("embedding", error)
                 return
             if not done.messages:

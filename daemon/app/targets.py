@@ -1,19 +1,39 @@
-"""Which folders and files are kept reconstituted: those of the configuration, and those that a request asked to follow.
+"""Which folders and files are kept reconstituted, and when their pages may be better by now.
 
-What the configuration says of a path goes before what a request said of it.
+Targets are those of the configuration and those that a request asked to follow; what the configuration says of a path
+goes before what a request said of it.
+
+A run notes its ground: what was still to come when it began, which folders had which names, and by which settings and
+version it was made. When some of that has come or has changed, the pages are made again. New evidence is not in it:
+that triggers runs by itself (jobs.JobLoop.taken).
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from importlib.metadata import version
 
 from daemon.archive import Archive
 from daemon.config import Config
+from daemon.control.identity import meaning
+from daemon.ingest import Upkeep
 from daemon.model import Json, Target
+from daemon.records import digest, dumps
+
+Ground = Json
+"""``{pending: {what: how far}, aliases, settings}``; a pending thing whose value changes has got on."""
 
 _ADOPTED = ""
 """Where the archive keeps the list of adopted targets: no target has an empty path."""
+
+MEANINGS = {
+    "words": "messages that are not indexed by words yet",
+    "meaning": "messages that are not indexed by meaning yet",
+    "snapshots": "snapshots that are not captured yet",
+    "sources": "sources that could not be read",
+}
+"""What may be still to come, for people."""
 
 
 def known(archive: Archive, config: Config) -> dict[str, Target]:
@@ -76,3 +96,39 @@ def last_success(last: Json) -> int | None:
     """When a target's last good run was, by what was stored of its last run (epoch ms); None: never."""
     when: int | None = last.get("time") if last.get("state") == "done" else last.get("succeeded")
     return when
+
+
+# -- grounds ---------------------------------------------------------------------------------------------------------
+
+
+def ground(archive: Archive, upkeep: Upkeep, config: Config, *, unread: int, captured: int) -> Ground:
+    """What a run that begins now stands on.
+
+    `unread` is how many sources could not be read, `captured` how many objects have been captured so far.
+    """
+    pending: dict[str, int] = {}
+    if archive.waiting("lexical"):
+        pending["words"] = 0
+    if archive.waiting("semantic") or upkeep.semantic is None:
+        pending["meaning"] = 0
+    if archive.objects.wanted():
+        pending["snapshots"] = captured
+    if unread:
+        pending["sources"] = unread
+    settings = {**meaning(config, "reconstitute"), "version": version("reconstitute")}
+    return {
+        "pending": pending,
+        "aliases": digest(dumps(archive.files.aliases())),
+        "settings": digest(dumps(settings)),
+    }
+
+
+def is_better(now: Ground, was: Ground) -> bool:
+    """Whether pages that were made on the one ground may be better on the other."""
+    came = any(now["pending"].get(what) != far for what, far in was["pending"].items())
+    return came or any(now[what] != was.get(what) for what in ("aliases", "settings"))
+
+
+def missing(was: Ground) -> list[str]:
+    """What was still to come, for people."""
+    return [MEANINGS[what] for what in was["pending"] if what in MEANINGS]

@@ -17,20 +17,24 @@ from typing import Self
 import numpy as np
 
 from daemon import records
-from daemon.archive import keys, migrate
+from daemon.archive import keys
 from daemon.archive.batch import STAGES, Batch
 from daemon.archive.files import FileRecords
-from daemon.archive.messages import merged, superseded
+from daemon.archive.merge import merged, superseded
 from daemon.archive.objects import Objects
 from daemon.archive.own_records import OwnRecords
 from daemon.archive.parts import drop_unnamed, large_records, parts_of
-from daemon.archive.secrets import KnownSecrets
-from daemon.archive.session_records import SessionRecords
+from daemon.archive.session_records import KnownSecrets, SessionRecords
 from daemon.archive.store import Store
+from daemon.errors import ArchiveCorrupt
 from daemon.filesystem.large_files import LargeFiles
-from daemon.model import FileEdit, Json, Message, OllamaMessage, Session, Vector
+from daemon.model import Json, Message, OllamaMessage, Session, Vector
 
 __all__ = ["STAGES", "Archive", "Batch", "FileRecords", "Objects", "merged", "superseded"]
+
+
+SCHEMA = 1
+"""The version of what is stored under which key."""
 
 
 def _now_ms() -> int:
@@ -53,7 +57,7 @@ class Archive(OwnRecords):
         self._write = threading.RLock()
         self._store = Store(directory)
         try:
-            migrate.bring_up_to_date(self._store)
+            _check_schema(self._store)
             self._store.drop_unfinished()
             drop_unnamed(self._store, self.large_files)
             self._count()
@@ -195,8 +199,8 @@ class Archive(OwnRecords):
     def versions(self, message_id: str) -> list[bytes]:
         """Raw records of this message and its parts that are not the current version and say something of their own."""
         name = keys.escape(message_id)
-        found = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
-        return found + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
+        messages = [raw for _, raw in self._store.scan(f"msg:{name}:was:".encode())]
+        return messages + [raw for _, raw in self._store.scan(f"partwas:{name}:".encode())]
 
     def session_versions(self, session_id: str) -> list[bytes]:
         """Raw session records that said something which the current one no longer says."""
@@ -226,10 +230,6 @@ class Archive(OwnRecords):
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def file_edits(self, path: str) -> list[FileEdit]:
-        """All recorded changes and observations of an absolute path, in time order."""
-        return self.files.edits(path)
-
     def paths(self, prefix: str = "/") -> Iterator[str]:
         """Recorded absolute paths equal to `prefix` or beneath it, sorted."""
         return self.files.paths(prefix)
@@ -250,12 +250,12 @@ class Archive(OwnRecords):
 
     def outbox(self, stage: str, limit: int) -> list[tuple[str, bytes, bytes]]:
         """Newest messages that wait for `stage`: (message id, key, value); give key and value back to `done`."""
-        found = []
+        entries = []
         for key, value in self._store.scan(f"out:{stage}:".encode()):
-            found.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
-            if len(found) >= limit:
+            entries.append((keys.unescape(key.decode().rsplit(":", 1)[1]), key, value))
+            if len(entries) >= limit:
                 break
-        return found
+        return entries
 
     def done(self, entries: Sequence[tuple[str, bytes, bytes]]) -> None:
         """Take entries out of the outbox, but not those whose message has changed again meanwhile."""
@@ -315,11 +315,11 @@ class Archive(OwnRecords):
 
     def unknown_types(self) -> dict[str, int]:
         """Part types that no version of ours knew when they were read: type -> number of messages."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for key in self._store.keys(b"unk:"):
             type_ = keys.unescape(key.decode().split(":")[1])
-            found[type_] = found.get(type_, 0) + 1
-        return found
+            counts[type_] = counts.get(type_, 0) + 1
+        return counts
 
     # -- figures -------------------------------------------------------------------------------------------------
 
@@ -331,6 +331,18 @@ class Archive(OwnRecords):
     def message_count(self) -> int:
         """How many messages there are; unlike `figures` it does not look at the files, which are many."""
         return self._counts.get("messages", 0)
+
+
+def _check_schema(store: Store) -> None:
+    """Stamp a new archive; refuse one of a newer schema, whose records we might misread."""
+    schema = store.get(keys.SCHEMA)
+    if schema is None:
+        store.write({keys.SCHEMA: str(SCHEMA).encode()})
+    elif int(schema) > SCHEMA:
+        raise ArchiveCorrupt(
+            f"the archive has schema {int(schema)}, this Reconstitute knows up to {SCHEMA}; "
+            f"upgrade Reconstitute, or name another archive.dir"
+        )
 
 
 def _session(entry: Json) -> Session:

@@ -1,23 +1,30 @@
-"""Whether LevelDB's files are one whole set, looked at before LevelDB is: it repairs by making new and deleting old.
+"""What holds before LevelDB is opened or closed: one process, a whole set of files, nobody reading.
 
-Without its CURRENT LevelDB begins a new database and removes the tables of the old one; a write-ahead log that is gone
-it does not miss at all. A marker of ours beside the directory says that an archive was made, and after a clean end
-which files it had. Nothing here writes into LevelDB's directory.
+LevelDB repairs by making new files and deleting old ones: without its CURRENT it begins a new database and removes the
+tables of the old one, and it does not miss a write-ahead log that is gone. A marker of ours beside the directory says
+that an archive was made, and after a clean end which files it had. Nothing here writes into LevelDB's directory.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import IO
 
 from daemon import log, records
-from daemon.errors import BadRecord
+from daemon.errors import ArchiveLocked, BadRecord
 from daemon.filesystem import durable
 from daemon.model import Json
 
 MARKER = "leveldb.made"
+_CLOSED_S, _LOOK_S = 0.02, 0.002
 _LOG = log.get("archive")
 _FILE = re.compile(r"CURRENT|MANIFEST-\d+|\d+\.(?:ldb|sst|log)")
 _SHOWN = 5
@@ -212,3 +219,61 @@ class _Reader:
         size = self.number()
         self._place += size
         return size
+
+
+class Users:
+    """Counts who reads or writes, so that LevelDB is closed under nobody: that would end the process."""
+
+    def __init__(self) -> None:
+        self.entering, self.leaving = threading.Lock(), threading.Lock()
+        self.entered = self.left = 0
+
+    def __enter__(self) -> None:
+        with self.entering:
+            self.entered += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        with self.leaving:
+            self.left += 1
+
+    @contextlib.contextmanager
+    def nobody(self, within_s: float) -> Iterator[bool]:
+        """Whether nobody is there, as long as this lasts; waits so long for those that are to leave.
+
+        Nobody enters for a moment, so one who comes again and again is not always there when it looks; then others
+        may, because one who is there may have to enter once more before it can leave.
+        """
+        end = time.monotonic() + within_s
+        while True:
+            with self.entering:
+                closed = time.monotonic() + _CLOSED_S
+                while self.entered != self.left and time.monotonic() < closed:
+                    time.sleep(_LOOK_S)
+                if self.entered == self.left or time.monotonic() > end:
+                    yield self.entered == self.left
+                    return
+            time.sleep(_LOOK_S)
+
+
+def lock(path: Path) -> IO[str]:
+    """Hold `path` exclusively, with our pid in it, for as long as the answer stays open."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    file = os.fdopen(descriptor, "r+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = file.read(20).strip() or "unknown"
+        file.close()
+        raise ArchiveLocked(
+            f"{path.parent}: in use by another Reconstitute (pid {holder}); wait until it has ended, then try again "
+            "(if it is a service, stop the service first)"
+        ) from None
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except OSError:
+        file.close()
+        raise
+    return file

@@ -49,8 +49,8 @@ class OwnRecords(ABC):
 
     def targets(self) -> list[str]:
         """The paths for which something is stored, sorted; a target is an absolute path."""
-        found = {keys.unescape(key.decode().split(":")[1]) for key in self._store.keys(keys.TARGET)}
-        return sorted(path for path in found if path.startswith("/"))
+        names = {keys.unescape(key.decode().split(":")[1]) for key in self._store.keys(keys.TARGET)}
+        return sorted(path for path in names if path.startswith("/"))
 
     def target_names(self, path: str, prefix: str = "") -> list[str]:
         """The names beneath which something is stored for a target, those that begin with `prefix`, sorted."""

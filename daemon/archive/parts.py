@@ -20,14 +20,14 @@ def parts_of(store: Store, message_id: str, state: Json) -> Sequence[Part]:
         ArchiveCorrupt: one is gone.
     """
     ids: list[str] = state["parts"]
-    found: list[Part] = []
+    parts: list[Part] = []
     size = 0
     for part_id in ids:
         size += size_of(store.stored(keys.part(message_id, part_id)) or b"")
         if size > LARGE:
             return Parts(ids, lambda number: _large_part(store, message_id, ids[number], state["session"]))
-        found.append(records.part(_raw(store, message_id, part_id), message_id, state["session"]))
-    return tuple(found)
+        parts.append(records.part(_raw(store, message_id, part_id), message_id, state["session"]))
+    return tuple(parts)
 
 
 def large_records(store: Store, files: LargeFiles) -> list[Json]:
@@ -36,8 +36,8 @@ def large_records(store: Store, files: LargeFiles) -> list[Json]:
     `part` is empty for a message's own record, `place` is where it was read, `origin` says how new it is there
     (ingest.versions). The largest comes first.
     """
-    found = [records.load_object(raw) for _, raw in store.scan(keys.LARGE)]
-    named = [entry | {"file": str(files.path(entry["sha256"]))} for entry in found]
+    entries = [records.load_object(raw) for _, raw in store.scan(keys.LARGE)]
+    named = [entry | {"file": str(files.path(entry["sha256"]))} for entry in entries]
     return sorted(named, key=lambda entry: -entry["bytes"])
 
 

@@ -1,17 +1,19 @@
-"""Which recorded edits touched a path, or anything beneath it: the one rule of recall and of exports.
+"""The names a path has had, which recorded edits touched it, and what to say when none did.
 
-To touch is to change, to read, or to do what may have changed it (a call that was cut off or refused). What was only
-seen of a file's state, a snapshot or a program's run is no touch. A path's former names count: those it was moved from,
-until the move, and those that the user has told (`reconstitute alias`).
+An edit touches a path if it changes or reads it, or may have changed it (a call that was cut off or refused). A
+snapshot or a program's run that only saw a file is no touch. Former names count: those a path was moved from, until the
+move, and those from `reconstitute alias`.
 """
 
 from __future__ import annotations
 
+import difflib
 import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from daemon.archive import Archive
 from daemon.archive.files import FileRecords
 from daemon.model import FileEdit, Operation
 
@@ -32,6 +34,10 @@ _MOST_ALIASES = 1000
 _PAIRS = frozenset({Operation.MOVE, Operation.COPY})
 _TOUCHES = CHANGES | READS | MAYBE
 _FOREVER = 1 << 62
+_MOST = 5
+_ALIKE = 0.75
+"""How alike two names have to be, as difflib measures it, for the one to be a misspelling of the other."""
+_MOST_NAMES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +51,14 @@ class Name:
 
 def names(files: FileRecords, path: str) -> list[Name]:
     """The absolute path; what it, or a folder above it, was called before; the folders that became a part of it."""
-    found = [Name(path, path)]
+    known = [Name(path, path)]
     aliases = sorted(files.aliases().items())
-    for name in found:  # grows: what was called otherwise may have been called otherwise before
-        if len(found) < _MOST_ALIASES:
-            _add(found, _told(aliases, name))
-        if len(found) < MOST_NAMES and _is_within(path, name.now):
-            _add(found, _moved_from(files, name))
-    return found
+    for name in known:  # grows: what was called otherwise may have been called otherwise before
+        if len(known) < _MOST_ALIASES:
+            _add(known, _told(aliases, name))
+        if len(known) < MOST_NAMES and _is_within(path, name.now):
+            _add(known, _moved_from(files, name))
+    return known
 
 
 def touches(files: FileRecords, known: Iterable[Name]) -> Iterator[tuple[FileEdit, str]]:
@@ -70,12 +76,12 @@ def touches(files: FileRecords, known: Iterable[Name]) -> Iterator[tuple[FileEdi
                     yield edit, now + end[len(root) :] or "/"
 
 
-def _add(found: list[Name], more: Iterable[Name]) -> None:
-    known = {name.old for name in found}
+def _add(names: list[Name], more: Iterable[Name]) -> None:
+    known = {name.old for name in names}
     for name in more:
         if name.old not in known:
             known.add(name.old)
-            found.append(name)
+            names.append(name)
 
 
 def _told(aliases: Iterable[tuple[str, str]], name: Name) -> Iterator[Name]:
@@ -106,3 +112,65 @@ def _is_within(path: str, top: str) -> bool:
 
 def _normal(path: str) -> str:
     return "/" + posixpath.normpath(path).lstrip("/") if path.startswith("/") else path
+
+
+def is_touched(archive: Archive, path: str) -> bool:
+    """Whether any session changed or read this absolute path, or something beneath it, under any of its names."""
+    return any(True for _ in touches(archive.files, names(archive.files, path)))
+
+
+def unknown(archive: Archive, path: str) -> str:
+    """One sentence: nothing is recorded of this absolute path, and which recorded ones are near it."""
+    if is_touched(archive, path):
+        return f"{path}: sessions named it, but nothing of it is known; `reconstitute recall-files` lists them"
+    folders = {session.directory for session in archive.sessions() if session.directory.startswith("/")}
+    recorded = {*archive.files.paths(), *folders}
+    if not recorded:
+        return f"{path}: nothing is recorded at all yet; run `reconstitute index` where OpenCode was used"
+    near = similar(path, recorded)
+    known = f"near it: {', '.join(near)}" if near else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
+    return (
+        f"{path}: no session touched it or anything beneath it; {known}; was it called otherwise then? reconstitute "
+        "alias OLD NEW"
+    )
+
+
+def similar(path: str, recorded: Iterable[str]) -> list[str]:
+    """At most five of these paths and their folders, the likeliest first.
+
+    What ends in the same names is likeliest (the same project in another home), then what has a similar last name.
+    Where there is neither, it is the nearest folder above.
+
+    >>> similar("/root/code/shop", ["/home/ada/code/shop/cart.py", "/home/ada/shop2/x"])
+    ['/home/ada/code/shop', '/home/ada/shop2']
+    """
+    places = {place for one in recorded for place in _with_folders(one)}
+    wanted = path.strip("/").split("/")
+    names = {place.rpartition("/")[2] for place in places}
+    alike = difflib.get_close_matches(wanted[-1], names, n=_MOST_NAMES, cutoff=_ALIKE)
+    ratios = {name: difflib.SequenceMatcher(None, wanted[-1], name).ratio() for name in alike}
+    ranked = []
+    for place in places:
+        parts = place.strip("/").split("/")
+        tail, ratio = _shared(wanted[::-1], parts[::-1]), ratios.get(parts[-1], 0.0)
+        if tail or ratio:
+            ranked.append((-tail, -ratio, -_shared(wanted, parts), place))
+    above = [folder for folder in _with_folders(path) if folder in places and folder.count("/") > 1]
+    return [place for *_, place in sorted(ranked)[:_MOST]] or above[:1]
+
+
+def _with_folders(path: str) -> list[str]:
+    places = [path]
+    while (above := posixpath.dirname(places[-1])) not in {"", "/", "//", places[-1]}:
+        places.append(above)
+    return places
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """How many of their first names are the same."""
+    number = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        number += 1
+    return number

@@ -1,14 +1,28 @@
-"""What a session has besides its messages: events, such as a change of the model, and its todo list."""
+"""What a session has besides its messages: events, its todo list, and the secrets recognised in it.
+
+Secrets lie in the archive beside the records that hold them, and nowhere else. Reading a session or a message makes its
+secrets known to whatever is redacted afterwards (daemon.redact.known).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from threading import RLock
+from typing import TYPE_CHECKING
 
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import Batch
 from daemon.archive.store import Store
 from daemon.model import Json
+from daemon.redact import known
+
+if TYPE_CHECKING:
+    from daemon.archive import Archive
+
+_MOST_SESSIONS = 4096
+"""Sessions whose values are kept in memory."""
 
 
 class SessionRecords:
@@ -19,9 +33,9 @@ class SessionRecords:
 
     def events(self, session_id: str) -> list[Json]:
         """The session's events in order of time, then id: ``{id, sessionID, type, time, data}``, `data` as recorded."""
-        found = [records.load_object(raw) for _, raw in self._store.scan(keys.session_event(session_id))]
+        events = [records.load_object(raw) for _, raw in self._store.scan(keys.session_event(session_id))]
         return sorted(
-            found, key=lambda one: (records.integer(records.table(one.get("time")).get("created")), one["id"])
+            events, key=lambda one: (records.integer(records.table(one.get("time")).get("created")), one["id"])
         )
 
     def put_event(self, batch: Batch, session_id: str, event_id: str, raw: bytes) -> None:
@@ -52,3 +66,68 @@ class SessionRecords:
     def _load(self, session_id: str) -> Json:
         raw = self._store.get(keys.session_todos(session_id))
         return {} if raw is None else records.load_object(raw)
+
+
+class KnownSecrets:
+    """The known secrets of each session, value -> kind. Thread-safe as the archive is."""
+
+    def __init__(self, archive: Archive, store: Store, lock: RLock) -> None:
+        self._archive = archive
+        self._store = store
+        self._write = lock
+        self._cached: dict[str, dict[str, str]] = {}
+
+    def learn(self, session_id: str) -> None:
+        """Whatever is redacted from now on in this piece of work has the session's values hidden.
+
+        Reading a session or a message does it, so only who has its words from elsewhere must.
+        """
+        if values := self.of(session_id):
+            known.learn(values)
+
+    def of(self, session_id: str) -> dict[str, str]:
+        """What was recognised in a session so far."""
+        secrets = self._cached.get(session_id)
+        if secrets is None:
+            raw = self._store.get(keys.session_secrets(session_id))
+            secrets = {} if raw is None else records.load_object(raw)
+            if len(self._cached) >= _MOST_SESSIONS:
+                self._cached.clear()
+            self._cached[session_id] = secrets
+        return secrets
+
+    def add(self, session_id: str, values: Mapping[str, str]) -> None:
+        """Keep more of them; the session's messages that hold one are indexed again."""
+        with self._write:
+            have = self.of(session_id)
+            new = {value: kind for value, kind in values.items() if value not in have}
+            if not new:
+                return
+            batch = self._archive.batch()
+            batch.put(keys.session_secrets(session_id), records.dumps(have | new))
+            needles = [text.encode("utf-8", "replace") for value in new for text in (value, json.dumps(value)[1:-1])]
+            for message_id in self._archive.message_ids(session_id):
+                state = self._archive.state(message_id)
+                if state is not None and _holds(self._raws(message_id, state["parts"]), needles):
+                    batch.enqueue(message_id, state["created"], state["hash"])
+            self._archive.commit(batch)
+            self._cached[session_id] = have | new
+
+    def forget(self) -> None:
+        """Drop them all, because what counts as a secret has changed; indexing finds them again."""
+        with self._write:
+            batch = self._archive.batch()
+            for key in list(self._store.keys(b"sess:")):
+                if key.endswith(b":secrets"):
+                    batch.delete(key)
+            self._archive.commit(batch)
+            self._cached.clear()
+
+    def _raws(self, message_id: str, parts: list[str]) -> Iterator[bytes]:
+        yield self._store.get(keys.message_raw(message_id)) or b""
+        for part_id in parts:
+            yield self._store.get(keys.part(message_id, part_id)) or b""
+
+
+def _holds(raws: Iterator[bytes], needles: list[bytes]) -> bool:
+    return any(needle in raw for raw in raws for needle in needles)

@@ -8,17 +8,12 @@ value is read whole and written in pieces (bodies).
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import os
 import shutil
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 try:
     import plyvel
@@ -27,8 +22,8 @@ except ModuleNotFoundError:  # for Python 3.13 and later, plyvel-next has the wh
 
 from daemon.archive import keys
 from daemon.archive.bodies import AHEAD, Body, pieces
-from daemon.archive.integrity import MARKER, Marker, files
-from daemon.errors import ArchiveCorrupt, ArchiveLocked, DiskFull
+from daemon.archive.integrity import MARKER, Marker, Users, files, lock
+from daemon.errors import ArchiveCorrupt, DiskFull
 from daemon.filesystem import durable
 from daemon.filesystem.disk_space import FULL, free_bytes
 
@@ -40,7 +35,7 @@ _ASIDE = (
     f"copy the directory away before anything else, then move it aside together with {MARKER}: the next start reads "
     "what OpenCode still has"
 )
-_USERS_S, _USERS_AT_THE_END_S, _CLOSED_S, _LOOK_S = 2.0, 1.0, 0.02, 0.002
+_USERS_S, _USERS_AT_THE_END_S = 2.0, 1.0
 _LEAST_FREE = 1 << 20
 """Bytes; with less, LevelDB cannot even open: its write-ahead log has no room."""
 
@@ -60,10 +55,10 @@ class Store:
         durable.make_private_dir(directory)
         self._place = directory / "leveldb"
         try:
-            self._lock_file = _lock(directory / "daemon.lock")
+            self._lock_file = lock(directory / "daemon.lock")
         except OSError as error:
             raise self._refused("the lock cannot be taken", error, "see to the disk and start again") from error
-        self._using = _Users()
+        self._using = Users()
         self._db: Any = None
         self._is_closed = False
         self.has_failed = False
@@ -311,42 +306,6 @@ class Store:
             return False
 
 
-class _Users:
-    """Counts who reads or writes, so that LevelDB is closed under nobody: that would end the process."""
-
-    def __init__(self) -> None:
-        self.entering, self.leaving = threading.Lock(), threading.Lock()
-        self.entered = self.left = 0
-
-    def __enter__(self) -> None:
-        with self.entering:
-            self.entered += 1
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        with self.leaving:
-            self.left += 1
-
-    @contextlib.contextmanager
-    def nobody(self, within_s: float) -> Iterator[bool]:
-        """Whether nobody is there, as long as this lasts; waits so long for those that are to leave.
-
-        Nobody enters for a moment, so one who comes again and again is not always there when it looks; then others
-        may, because one who is there may have to enter once more before it can leave.
-        """
-        end = time.monotonic() + within_s
-        while True:
-            with self.entering:
-                closed = time.monotonic() + _CLOSED_S
-                while self.entered != self.left and time.monotonic() < closed:
-                    time.sleep(_LOOK_S)
-                if self.entered == self.left or time.monotonic() > end:
-                    yield self.entered == self.left
-                    return
-            time.sleep(_LOOK_S)
-
-
 def _text(cause: object) -> str:
     """An error's own words; plyvel gives them as bytes."""
     words = cause.args[0] if isinstance(cause, plyvel.Error) and cause.args else cause
@@ -358,25 +317,3 @@ def _is(cause: object, numbers: tuple[int, ...]) -> bool:
         return True
     is_systems = isinstance(cause, plyvel.Error) and not isinstance(cause, plyvel.CorruptionError)
     return is_systems and any(_text(cause).endswith(os.strerror(number)) for number in numbers)
-
-
-def _lock(path: Path) -> IO[str]:
-    """Hold `path` exclusively, with our pid in it, for as long as the answer stays open."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    file = os.fdopen(descriptor, "r+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = file.read(20).strip() or "unknown"
-        file.close()
-        raise ArchiveLocked(
-            f"{path.parent}: in use by another Reconstitute (pid {holder}); wait until it has ended, then try again "
-            "(if it is a service, stop the service first)"
-        ) from None
-    try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    except OSError:
-        file.close()
-        raise
-    return file

@@ -119,9 +119,9 @@ def _without_thinking(text: str) -> tuple[str, str]:
 
 def _led_by_thinking(text: str) -> tuple[list[str], str]:
     thoughts = list[str]()
-    while (found := _THOUGHT.match(text)) is not None:
-        thoughts.append(found[2].strip())
-        text = text[found.end() :]
+    while (thought := _THOUGHT.match(text)) is not None:
+        thoughts.append(thought[2].strip())
+        text = text[thought.end() :]
     return thoughts, text
 
 

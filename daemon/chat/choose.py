@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daemon import config
 from daemon.chat import ChatModel
-from daemon.errors import ConfigError, ModelUnavailable
+from daemon.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from daemon.ollama_server import OllamaServer
@@ -96,8 +96,7 @@ def _words(*, has_tools: bool | None) -> str:
 
 
 def _ollama(chat: config.Chat, name: str) -> ChatModel:
-    from daemon.chat.fallback import ToolsOrActions  # noqa: PLC0415
-    from daemon.chat.ollama import OllamaChat  # noqa: PLC0415
+    from daemon.chat.ollama import OllamaChat, ToolsOrActions  # noqa: PLC0415
 
     return ToolsOrActions(
         OllamaChat(
@@ -113,7 +112,7 @@ def _ollama(chat: config.Chat, name: str) -> ChatModel:
 
 def _opencode(chat: config.Chat, opencode: config.OpenCode) -> tuple[ChatModel, str]:
     from daemon.chat.actions import Actions  # noqa: PLC0415
-    from daemon.chat.opencode.model import OpenCodeChat  # noqa: PLC0415
+    from daemon.chat.opencode import OpenCodeChat  # noqa: PLC0415
 
     asked = OpenCodeChat(
         opencode.server_url, opencode.server_model, timeout_s=chat.timeout_seconds, context_tokens=chat.num_ctx
@@ -138,5 +137,5 @@ def _is_opencode(url: str) -> bool:
     try:
         with OpenCodeServer(url) as server:
             return bool(server.health(timeout_s=PROBE_S))
-    except (ModelUnavailable, ConfigError):  # no address either: whoever asks for it is told
+    except ModelUnavailable:
         return False

@@ -18,10 +18,11 @@ from hashlib import sha256
 from typing import NamedTuple, NoReturn
 
 from daemon.chat import BadReply, ContextLost, ModelUnavailable, OnText, Reply
-from daemon.chat.ollama_reply import Received
+from daemon.chat.actions import Actions
+from daemon.chat.ollama_reply import StreamedReply
 from daemon.chat.tokens import REPLY_ROOM, Size, of_chat
 from daemon.model import Json, OllamaMessage
-from daemon.ollama_server import OllamaServer, Refused, Shown
+from daemon.ollama_server import ModelInfo, OllamaServer, Refused
 from daemon.records import clean
 
 VERSION = 1
@@ -53,7 +54,7 @@ class ToolsRefused(ModelUnavailable):
 
 class _Known(NamedTuple):
     digest: str
-    shown: Shown
+    shown: ModelInfo
 
 
 class OllamaChat:
@@ -158,12 +159,12 @@ class OllamaChat:
             body["think"] = self._think
         return body
 
-    def _receive(self, body: Json, on_text: OnText | None) -> Received:
-        received = Received()
+    def _receive(self, body: Json, on_text: OnText | None) -> StreamedReply:
+        received = StreamedReply()
         try:
             with closing(self._server.chat(body)) as lines:
                 for line in lines:
-                    received.take(line, on_text)
+                    received.feed(line, on_text)
         except Refused as error:
             self._judge(error)
         return received
@@ -183,7 +184,7 @@ class OllamaChat:
             raise ModelUnavailable(f"{self._url}: answers, but not as Ollama does: {reason}; check chat.url") from None
         raise ModelUnavailable(f"{self._url}: {self._model} failed: {error}; see Ollama's log") from None
 
-    def _check_read(self, body: Json, received: Received, size: Size, context: int) -> None:
+    def _check_read(self, body: Json, received: StreamedReply, size: Size, context: int) -> None:
         """O3. Raises ContextLost where the server cannot have read all messages, or forgot some while answering."""
         count = received.prompt_tokens
         if count is None:
@@ -230,3 +231,47 @@ class OllamaChat:
         with self._lock:
             self._known = None
         raise ModelUnavailable(f"{self._url}: {self._model} was replaced while in use; it is asked again later")
+
+
+class ToolsOrActions:
+    """ChatModel over an Ollama model that may turn out to have no tools."""
+
+    def __init__(self, model: OllamaChat) -> None:
+        self._model = model
+        # Who brings tools here takes nothing but calls: the agent's answer is a call too.
+        self._actions = Actions(model, only_calls=True)
+        self._refused = False
+
+    @property
+    def name(self) -> str:
+        """For people; says so where tools were refused."""
+        return self._actions.name if self._refused else self._model.name
+
+    @property
+    def fingerprint(self) -> str:
+        """By what the model says that it can, so that it is the same before and after it refused, and a restart.
+
+        Raises:
+            ModelUnavailable: the server is down or lacks the model.
+        """
+        return self._actions.fingerprint if self._model.has_tools() is False else self._model.fingerprint
+
+    @property
+    def context_tokens(self) -> int:
+        """The model's."""
+        return self._model.context_tokens
+
+    def chat(
+        self, messages: Sequence[OllamaMessage], tools: Sequence[Json] = (), on_text: OnText | None = None
+    ) -> Reply:
+        """As ChatModel.chat."""
+        if not self._refused and self._model.has_tools() is not False:
+            try:
+                return self._model.chat(messages, tools, on_text)
+            except ToolsRefused:
+                self._refused = True
+        return self._actions.chat(messages, tools, on_text)
+
+    def close(self) -> None:
+        """Close the model."""
+        self._model.close()

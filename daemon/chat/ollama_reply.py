@@ -34,7 +34,7 @@ _CALL_AS_TEXT = re.compile(r"\s*(?:<tool_call>|<function[=_]|\[TOOL_CALLS\]|<\|p
 
 
 @dataclass(slots=True)
-class Received:
+class StreamedReply:
     """One streamed reply while it comes."""
 
     content: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Received:
     reply_tokens: int | None = None
     _chars: int = 0
 
-    def take(self, line: Json, on_text: OnText | None) -> None:
+    def feed(self, line: Json, on_text: OnText | None) -> None:
         """One line of the stream; `on_text` is told what it says, and of thinking an empty text: a sign of life.
 
         Raises:
@@ -55,7 +55,7 @@ class Received:
         """
         message = line.get("message")
         if isinstance(message, dict):
-            self._say(message, on_text)
+            self._add(message, on_text)
         elif message is not None:
             self.wrong = self.wrong or "the message is no object"
         if line.get("done") is True:
@@ -86,7 +86,7 @@ class Received:
             _bad("your reply is empty; answer, or call a tool")
         return Reply(content, calls, thinking, self.prompt_tokens, self.reply_tokens)
 
-    def _say(self, message: Json, on_text: OnText | None) -> None:
+    def _add(self, message: Json, on_text: OnText | None) -> None:
         for key, kept in (("content", self.content), ("thinking", self.thinking)):
             text = message.get(key)
             if isinstance(text, str):

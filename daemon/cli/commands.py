@@ -41,18 +41,24 @@ COMMANDS = {
 }
 PATH_COMMAND = ":path"
 _PLACES = {
-    PATH_COMMAND: "path",
-    "history": "file_history",
-    "run": "foreground",
-    "search": "recall",
+    PATH_COMMAND: "path:command",
+    "search": "recall:recall",
     "recall-get": "recall_messages:get",
     "recall-context": "recall_messages:context",
     "recall-messages": "recall_messages:messages",
     "recall-sessions": "recall_lists:sessions",
     "recall-timeline": "recall_lists:timeline",
     "recall-files": "recall_lists:files",
+    "history": "file_history:history",
+    "show": "file_history:show",
+    "alias": "files:alias",
+    "trajectory": "path:trajectory",
+    "index": "status:index",
+    "run": "foreground:run",
+    "mcp": "foreground:mcp",
+    "adapter": "foreground:adapter",
 }
-"""Module and attribute of the commands that are not `command` in a module of their name."""
+"""Module and attribute of the commands that are not of their own name in a module of that name."""
 _FLAGS = ("-v", "--verbose", "--version", "-h", "--help")
 
 
@@ -64,14 +70,13 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Load one command: module daemon.cli.subcommands.NAME, attribute `command`."""
+        """Load one command: module daemon.cli.subcommands.NAME, attribute NAME."""
         name = _named(name)
         if name not in COMMANDS and name != PATH_COMMAND:
             return None
-        module, _, attribute = _PLACES.get(name, name).partition(":")
-        command: click.Command = getattr(
-            importlib.import_module(f"daemon.cli.subcommands.{module}"), attribute or "command"
-        )
+        module, _, attribute = _PLACES.get(name, f"{name}:{name}").partition(":")
+        loaded = importlib.import_module(f"daemon.cli.subcommands.{module}")
+        command: click.Command = getattr(loaded, attribute)
         command.name = name
         return command
 

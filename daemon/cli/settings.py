@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from daemon.control.calls import Progress, Request, Take, silent
 from daemon.errors import DaemonUnreachable, ServesAnother
 
 if TYPE_CHECKING:
     from daemon.config import Config
-    from daemon.control.calls import Service
 
-T = TypeVar("T")
+A = TypeVar("A")
 
 NOT_PROVEN = 3
 """Exit code: something was shown or left out that is not proven; stderr, or the answer, says what."""
@@ -64,8 +64,17 @@ class Settings:
         level = "debug" if self.verbose else least or config.log.level
         log.setup(msgspec.structs.replace(config.log, level=level), redact_value)
 
-    def ask(self, call: Callable[[Service], T]) -> T:
+    def ask(
+        self,
+        request: Request[A],
+        *,
+        progress: Progress = silent,
+        take: Take = silent,
+        before: Callable[[], None] = lambda: None,
+    ) -> A:
         """The answer of the running daemon; with none running for this archive, of an engine in this process.
+
+        `before` is called before each of them is asked.
 
         Raises:
             ArchiveLocked: somebody has the archive and does not answer.
@@ -76,7 +85,8 @@ class Settings:
         from daemon.control.client import Client  # noqa: PLC0415
 
         try:
-            return call(Client(config.socket_path, config))
+            before()
+            return Client(config.socket_path, config).call(request, progress=progress, take=take)
         except ServesAnother as error:
             from daemon.cli import terminal  # noqa: PLC0415
 
@@ -92,7 +102,8 @@ class Settings:
 
             logging.getLogger("daemon.cli").debug("no daemon: %s", unreachable)
         from daemon.app import open_engine  # noqa: PLC0415
-        from daemon.cli.progress import progress  # noqa: PLC0415 - an answer of the daemon needs none
+        from daemon.cli.terminal import progress as shown  # noqa: PLC0415 - an answer of the daemon needs none
 
-        with progress() as step, open_engine(config, step) as engine:
-            return call(engine)
+        with shown() as step, open_engine(config, step) as engine:
+            before()
+            return engine.call(request, progress=progress, take=take)

@@ -1,5 +1,7 @@
 """How answers look on a terminal: cleaned of control characters, in colour only where a person looks, in local time.
 
+Long work shows a bar on a terminal, a line now and then otherwise, on stderr.
+
 Everything that came out of a transcript goes through `plain`, `bold` or `dim` (docs/reliability.md, T2).
 """
 
@@ -10,14 +12,22 @@ import os
 import re
 import shutil
 import sys
+import time
 import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Any
 
 import click
 
+from daemon.control.answers import to_json
+from daemon.control.calls import Progress, silent
 from daemon.display import visible
+from daemon.model import Json
 
+LINE_SECONDS = 5.0
+"""From one line about long work to the next, where there is no terminal."""
 _WIDE = (
     "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
 )
@@ -65,9 +75,15 @@ def note(text: Any) -> None:
     click.echo(f"reconstitute: {plain(text)}", err=True)
 
 
+def notes(texts: Iterable[str]) -> None:
+    """A remark each."""
+    for text in texts:
+        note(text)
+
+
 def data(value: Any) -> None:
     """The answer as JSON. Everything but ASCII is escaped, so no terminal and no pipe can misread it."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+    click.echo(json.dumps(to_json(value), indent=2, ensure_ascii=True))
 
 
 def width() -> int:
@@ -178,3 +194,61 @@ def mark(text: str, terms: Any) -> str:
         return text
     longest_first = "|".join(sorted(words, key=len, reverse=True))
     return re.sub(longest_first, lambda found: click.style(found[0], bold=True), text, flags=re.IGNORECASE)
+
+
+# -- long work -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress(*, brief: bool = False) -> Iterator[Progress]:
+    """A Progress to hand to a Service's long call; of a `brief` one only a terminal shows anything."""
+    if not sys.stderr.isatty():
+        yield silent if brief else _Lines()
+        return
+    with ExitStack() as drawing:
+        step: Progress | None = None
+
+        def first(event: Json) -> None:
+            # What is quick draws nothing, and does not load what draws.
+            nonlocal step
+            if step is None:
+                step = drawing.enter_context(_bars())
+            step(event)
+
+        yield first
+
+
+class _Lines:
+    """A line when a phase begins and every LINE_SECONDS after."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._last = 0.0
+
+    def __call__(self, event: Json) -> None:
+        phase, now = str(event.get("phase", "")), time.monotonic()
+        if phase == self._phase and now - self._last < LINE_SECONDS:
+            return
+        self._phase, self._last = phase, now
+        done, total = event.get("done"), event.get("total")
+        note(f"{phase}: {done} of {total}" if total else f"{phase}: {done}" if done else phase)
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    from rich.console import Console  # noqa: PLC0415 - only where there is a terminal to draw on
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, object] = {}
+
+        def step(event: Json) -> None:
+            phase = str(event.get("phase", ""))
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(escape(plain(phase)), total=None)
+            bars.update(tasks[phase], completed=event.get("done") or 0, total=event.get("total"))  # type: ignore[arg-type]
+
+        yield step

@@ -12,6 +12,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 import regex  # type: ignore[import-untyped]  # it ships no types
@@ -84,6 +85,7 @@ def load(path: Path | None = None) -> Config:
         place = f"environment variable {origin[key]}" if key in origin else f"{path}: {key or 'the file'}"
         raise ConfigError(f"{place}: {reason[0].lower()}{reason[1:]}; {fix(key)}") from None
     _reject_relative(config, path, origin)
+    _reject_addresses(config, path, origin)
     _reject_targets(config, path)
     _reject_patterns(config, path)
     return config
@@ -153,15 +155,28 @@ def _reject_relative(config: Config, path: Path, origin: dict[str, str]) -> None
             raise ConfigError(f"{place}: output.dir: {output} is inside a directory of records; choose one outside it")
 
 
+def _reject_addresses(config: Config, path: Path, origin: dict[str, str]) -> None:
+    addresses = {"chat.url": config.chat.url, "embedding.url": config.embedding.url}
+    for key, url in (addresses | {"opencode.server_url": config.opencode.server_url}).items():
+        try:
+            parts = urlsplit(url)
+            is_address = bool(parts.hostname) and parts.port != 0 and url.isprintable() and " " not in url
+        except ValueError:  # brackets that do not match, or a port that is no number
+            is_address = False
+        if not is_address:
+            place = f"environment variable {origin[key]}" if key in origin else f"{path}: {key}"
+            raise ConfigError(f"{place}: {url!r} is no address; {fix(key)}")
+
+
 def _reject_patterns(config: Config, path: Path) -> None:
     for key, patterns in (("extra", config.redact.extra), ("allow", config.redact.allow)):
         for number, pattern in enumerate(patterns):
             try:
-                found = regex.compile(pattern)
+                compiled = regex.compile(pattern)
             except regex.error as error:
                 reason = f"{pattern!r} is no regular expression: {error}; mend it, or leave it out"
                 raise ConfigError(f"{path}: redact.{key}[{number}]: {reason}") from None
-            if found.fullmatch(""):
+            if compiled.fullmatch(""):
                 reason = f"{pattern!r} matches the empty text; make it match at least one character"
                 raise ConfigError(f"{path}: redact.{key}[{number}]: {reason}")
 

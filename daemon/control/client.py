@@ -1,9 +1,9 @@
-"""The caller's side of the control socket: the Service protocol, answered by the running daemon.
+"""The caller's side of the control socket: a Service, answered by the running daemon.
 
 Guarantees: it names the archive, sources and settings that it means, and a service with others does not answer
 (control.identity); an error of the daemon's is raised here as the same type; whoever does not answer raises
 DaemonUnreachable; no proxy of the environment is asked. A stream in which nothing is said for SILENCE_SECONDS counts as
-dead. What the caller's own Take or Progress raises comes out as it is.
+dead. What the caller's own Take or Progress raises comes out as it is, and hangs up.
 
 It speaks with the standard library alone: a command against a running daemon is to be over within a quarter of a
 second, its interpreter's start included, and loading httpx was more than half of that.
@@ -11,30 +11,31 @@ second, its interpreter's start included, and loading httpx was more than half o
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from daemon.control import endpoint, identity
-from daemon.control.calls import FileContent, Progress, Take, TakeText, silent
+from daemon.control.answers import from_json, to_json
+from daemon.control.calls import CALLS, Call, Progress, Request, Take, silent
 from daemon.errors import DaemonUnreachable, ReconstituteError
 from daemon.model import Json
 
 if TYPE_CHECKING:
     from daemon.config import Config
 
+A = TypeVar("A")
+T = TypeVar("T")
+
 CONNECT_SECONDS = 5.0
-STATUS_SECONDS = 15.0
-SEARCH_SECONDS = 180.0
-"""A search may wait for a model server to load its embedding model."""
 SILENCE_SECONDS = 30.0
 """The daemon says at least every five seconds that a long call is alive."""
 _OK = 200
@@ -55,136 +56,53 @@ class Client:
         self._path = socket_path
         self._config = config
 
-    def status(self) -> Json:
-        """As Service.status.
-
-        Raises:
-            DaemonUnreachable: nothing answers at the socket.
-        """
-        return self._ask("GET", "/status", STATUS_SECONDS)
-
-    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
-        """As Service.recall.
-
-        Raises:
-            BadRequest: as Service.recall.
-            DaemonUnreachable: nothing answers at the socket.
-        """
-        where = f"/recall/{quote(call, safe='', errors='replace')}"
-        return self._ask("POST", where, SEARCH_SECONDS, {"arguments": arguments, "here": here})
-
-    def export(self, arguments: Json, *, take: TakeText, progress: Progress = silent) -> Json:
-        """As Service.export; what `take` raises hangs up, and the daemon stops sending."""
-        return self._follow("/export", {"arguments": arguments}, progress, "text", take)
-
-    def index(self, progress: Progress) -> Json:
-        """As Service.index.
+    def call(self, request: Request[A], *, progress: Progress = silent, take: Take = silent) -> A:
+        """See Service.
 
         Raises:
             DaemonUnreachable: nothing answers at the socket, or no longer.
         """
-        return self._follow("/index", {}, progress)
+        call = CALLS[type(request)]
+        with self._calling(call, request) as response:
+            answer = self._read(self._all(response)) if call.seconds else self._follow(response, call, progress, take)
+        return self._as(answer, call.answer)  # type: ignore[no-any-return]  # the table says which type it is
 
-    def reconstitute(
-        self, path: str, *, questions: list[str] | None = None, at: str = "", output: str = "", progress: Progress
-    ) -> Json:
-        """As Service.reconstitute.
-
-        Raises:
-            DaemonUnreachable: nothing answers at the socket, or no longer.
-        """
-        body = {"path": path, "questions": questions, "at": at, "output": output}
-        # An output directory that is named does not depend on the configuration's.
-        return self._follow("/reconstitute", body, progress, without=("output",) if output else ())
-
-    def estimate(
-        self, path: str, *, questions: list[str] | None = None, at: str = "", progress: Progress = silent
-    ) -> Json:
-        """As Service.estimate."""
-        return self._follow("/estimate", {"path": path, "questions": questions, "at": at}, progress)
-
-    def files(self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent) -> Json:
-        """As Service.files."""
-        return self._follow("/files", {"path": path, "at": at, "lost": lost}, progress)
-
-    def history(self, path: str, *, diff: bool = False, lines: bool = False, progress: Progress = silent) -> Json:
-        """As Service.history."""
-        return self._follow("/history", {"path": path, "diff": diff, "lines": lines}, progress)
-
-    def content(self, path: str, *, at: str = "", raw: bool = False, progress: Progress = silent) -> Json:
-        """As Service.content."""
-        return self._follow("/content", {"path": path, "at": at, "raw": raw}, progress)
-
-    def restore(
-        self,
-        path: str,
-        *,
-        at: str = "",
-        deleted: bool = False,
-        grade: str = "proven",
-        take: Take,
-        progress: Progress = silent,
-    ) -> Json:
-        """As Service.restore; what `take` raises hangs up, and the daemon stops sending."""
-        body = {"path": path, "at": at, "deleted": deleted, "grade": grade}
-        return self._follow("/restore", body, progress, "content", lambda sent: take(_content(sent)))
-
-    def trajectories(self, path: str = "", *, started: int = 0) -> Json:
-        """As Service.trajectories."""
-        return self._ask("POST", "/trajectories", STATUS_SECONDS, {"path": path, "started": started})
-
-    def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
-        """As Service.alias."""
-        return self._ask("POST", "/alias", STATUS_SECONDS, {"old": old, "new": new, "remove": remove})
-
-    def _ask(self, method: str, path: str, seconds: float, body: Json | None = None) -> Json:
-        with self._calling(method, path, seconds, body) as response:
-            return self._read(self._all(response))
-
-    def _follow(
-        self,
-        path: str,
-        body: Json,
-        progress: Progress,
-        key: str = "",
-        take: Callable[[Any], None] | None = None,
-        *,
-        without: tuple[str, ...] = (),
-    ) -> Json:
-        """The result of a stream; what stands in it under `key` goes to `take`."""
-        with self._calling("POST", path, SILENCE_SECONDS, body, without=without) as response:
-            while line := self._line(response):
-                if not line.strip():
-                    continue
-                event = self._read(line)
-                if "error" in event:
-                    raise _error(event)
-                if "result" in event:
-                    result: Json = event["result"]
-                    return result
-                if take is not None and key in event:
-                    take(event[key])
-                else:
-                    progress(event)
+    def _follow(self, response: HTTPResponse, call: Call, progress: Progress, take: Take) -> Json:
+        """The result of a stream."""
+        while line := self._line(response):
+            if not line.strip():
+                continue
+            event = self._read(line)
+            if "error" in event:
+                raise _error(event)
+            if "result" in event:
+                result: Json = event["result"]
+                return result
+            if call.part is not None and call.part_name in event:
+                take(self._as(event[call.part_name], call.part))
+            else:
+                progress(event)
         raise DaemonUnreachable(f"{self._path}: the daemon ended before its answer; see its log, then try again")
 
     @contextmanager
-    def _calling(
-        self, method: str, path: str, seconds: float, body: Json | None, *, without: tuple[str, ...] = ()
-    ) -> Iterator[HTTPResponse]:
+    def _calling(self, call: Call, request: Request[Any]) -> Iterator[HTTPResponse]:
         """The response to one call, when it is a good one."""
-        connection = _Connection(self._path, seconds, self._config)
+        connection = _Connection(self._path, call.seconds or SILENCE_SECONDS, self._config)
+        body = to_json(request)
+        placed = {name: quote(body.pop(name), safe="", errors="replace") for name in call.fields_in_address}
+        address = call.address.format(**placed)
         headers = {}
         if self._config is not None:
-            named = identity.meaning(self._config, path[1:], without=without)
-            headers[identity.HEADER] = identity.header(named)
+            # An output directory that is named does not depend on the configuration's.
+            without = ("output",) if body.get("output") else ()
+            headers[identity.HEADER] = identity.header(identity.meaning(self._config, address[1:], without=without))
         # Escapes carry what UTF-8 cannot: a lone surrogate from a file name.
-        content = None if body is None else json.dumps(body, ensure_ascii=True).encode()
+        content = None if call.method == "GET" else json.dumps(body, ensure_ascii=True).encode()
         try:
             with self._failures_named():
                 with suppress(BrokenPipeError, ConnectionResetError):
                     # A daemon that refuses answers before it has read all; if it is gone, reading says so.
-                    connection.request(method, path, body=content, headers=headers)
+                    connection.request(call.method, address, body=content, headers=headers)
                 response = connection.getresponse()
             with response:
                 if response.status != _OK:
@@ -220,9 +138,18 @@ class Client:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            fix = "restart the daemon, it may be of another version"
-            raise DaemonUnreachable(f"{self._path}: what answers there is not understood; {fix}")
+            raise self._not_understood()
         return value
+
+    def _as(self, value: object, kind: type[T]) -> T:
+        try:
+            return from_json(value, kind)
+        except (msgspec.MsgspecError, ValueError):
+            raise self._not_understood() from None
+
+    def _not_understood(self) -> DaemonUnreachable:
+        fix = "restart the daemon, it may be of another version"
+        return DaemonUnreachable(f"{self._path}: what answers there is not understood; {fix}")
 
 
 class _Connection(HTTPConnection):
@@ -257,12 +184,6 @@ class _Connection(HTTPConnection):
         raise DaemonUnreachable(f"{self._paths[-1]}: no daemon answers there; {fix}") from reason
 
 
-def _content(sent: Json) -> FileContent:
-    """One file of a stream; what a newer daemon adds is passed over."""
-    known = {field.name: sent[field.name] for field in fields(FileContent) if field.name in sent}
-    return FileContent(**known | {"data": base64.b64decode(sent["data"])})
-
-
 def _error(answer: Json) -> ReconstituteError:
     """The daemon's error as one of ours; one of a newer daemon's keeps its message and exit code."""
     described = answer.get("error")
@@ -274,6 +195,6 @@ def _error(answer: Json) -> ReconstituteError:
             return kind(message)
         kinds.extend(kind.__subclasses__())
     error = ReconstituteError(message)
-    code = described.get("exit_code")
+    code = described.get("exitCode")
     error.exit_code = code if isinstance(code, int) and 0 < code < 126 else ReconstituteError.exit_code
     return error

@@ -16,7 +16,7 @@ import socket
 import stat
 from pathlib import Path
 
-from daemon.errors import ArchiveLocked, ConfigError, ReconstituteError
+from daemon.errors import ArchiveLocked, ConfigError, OutputRefused
 from daemon.filesystem import durable
 
 PATH_BYTES = 107
@@ -75,7 +75,7 @@ def record(archive: Path, path: Path) -> None:
     """Leave word in `archive` that its service answers at `path`. Without room only its own environment tells that."""
     try:
         durable.atomic_write(archive / RECORD, os.fsencode(path))
-    except (OSError, ReconstituteError) as error:
+    except (OSError, OutputRefused) as error:
         _log.warning("the control socket's place could not be written into the archive: %s", error)
 
 

@@ -15,23 +15,66 @@ import logging
 import os
 import socket
 import struct
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daemon.config import Config
-from daemon.control import endpoint, responses
-from daemon.control.calls import Service
-from daemon.control.routes import application
+from daemon.control import answers, endpoint, identity, responses
+from daemon.control.calls import CALLS, Call, Service, Status
 from daemon.errors import BadRequest, ReconstituteError, Retry
 
 CONNECTIONS = 16
 DRAIN_SECONDS = 3
 
 _log = logging.getLogger(__name__)
+
+
+def application(service: Service, config: Config | None = None) -> Starlette:
+    """The calls of `service`, each at its address; `config` is what it works with, None refuses no caller."""
+    routes = [Route(call.address, _endpoint(service, call, config), methods=[call.method]) for call in CALLS.values()]
+    known = ", ".join(f"{call.method} {call.address}" for call in CALLS.values())
+
+    async def refuse(http: HttpRequest, error: Exception) -> Response:
+        code = error.status_code if isinstance(error, HTTPException) else 500
+        reason = BadRequest(f"{http.method} {http.url.path}: not a call of this daemon; it takes {known}")
+        return responses.respond(responses.error_bytes(reason), code)
+
+    async def explain(_http: HttpRequest, error: Exception) -> Response:
+        status = getattr(error, "status", None) or responses.status_of(error)
+        return responses.respond(responses.error_bytes(error), status)
+
+    return Starlette(routes=routes, exception_handlers={HTTPException: refuse, ReconstituteError: explain})
+
+
+def _endpoint(service: Service, call: Call, config: Config | None) -> Callable[[HttpRequest], Awaitable[Response]]:
+    async def endpoint(http: HttpRequest) -> Response:
+        settings, where = http.headers.get(identity.HEADER), http.url.path
+        differing = identity.differences(config, settings)
+        if call.request is not Status:  # which says how they differ
+            identity.check(config, settings)
+        request = await responses.read(http, call)
+        if call.seconds is None:
+            return responses.stream(where, service, call, request)
+
+        def work() -> object:
+            answer = service.call(request)
+            if differing and isinstance(answer, answers.Status):
+                answer.differs = differing
+            return answer
+
+        return await responses.answer(where, work)
+
+    return endpoint
 
 
 class Server:

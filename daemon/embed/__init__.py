@@ -21,7 +21,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Names (model digest, dims, chunker): 12 to 40 of ``[a-z0-9-]``. Vectors of two fingerprints never mix."""
+        """Names the model: name, digest, dims; 12 to 36 of ``[a-z0-9-]``. Vectors of two models never mix."""
 
     @property
     def dims(self) -> int:

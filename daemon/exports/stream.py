@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
-from daemon.exports import Export, jsonl, markdown, messages
-from daemon.exports.select import select
-from daemon.exports.sessions import Opened, opened
+from daemon.archive.paths import is_touched, unknown
+from daemon.exports import Export, jsonl, markdown
+from daemon.exports.sessions import Opened, opened, select
 from daemon.model import Json
 from daemon.redact import redact
 
 _FORMATS: dict[str, Callable[[Opened], Iterator[str]]] = {
-    "jsonl": jsonl.pieces,
-    "messages": messages.pieces,
-    "markdown": markdown.pieces,
+    "jsonl": jsonl.record_line,
+    "messages": jsonl.chat_line,
+    "markdown": markdown.chapter,
 }
 _PIECE = 1 << 16
 """Characters that are gathered before they are handed out; a session's end is handed out at once."""

@@ -15,7 +15,6 @@ import fcntl
 import logging
 import os
 import stat
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,11 +23,11 @@ from typing import Self
 
 from daemon.errors import OutputRefused
 from daemon.filesystem import regular_file
+from daemon.filesystem.names import components, inside
 
 Step = Callable[[str], None]
 """Called with a point's name before the system call there; what it raises is treated as that call's own failure."""
 
-NAME_BYTES = 255
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _LOCKLESS = frozenset({errno.ENOLCK, errno.ENOSYS, *_UNSUPPORTED})
@@ -38,50 +37,6 @@ _EXCHANGE = 2
 
 def no_step(point: str) -> None:
     """The `Step` that does nothing."""
-
-
-def components(rel: str) -> tuple[str, ...]:
-    """Split a path beneath a root into its names.
-
-    Raises:
-        OutputRefused: the path climbs, is absolute or empty, or holds a name that must not be made: ``..``, ``.git`` in
-            any spelling, a control character, a lone surrogate, a backslash, over 255 bytes (docs/reliability.md, P2).
-    """
-    names = _inside(rel)
-    for name in names:
-        reason = _objection(name)
-        if reason:
-            raise OutputRefused(f"{rel!r}: {name!r} {reason}; choose another name")
-    return names
-
-
-def is_git(name: str) -> bool:
-    """Whether some system would take `name` for git's own folder: other case, ignorable characters, trailing dots."""
-    bare = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
-    return bare.casefold().rstrip(". ") in {".git", "git~1"}
-
-
-def _objection(name: str) -> str:
-    if any(unicodedata.category(c) == "Cc" for c in name):
-        return "holds a control character"
-    if any(unicodedata.category(c) == "Cs" for c in name):
-        return "is not valid Unicode"
-    if len(name.encode()) > NAME_BYTES:
-        return f"is longer than {NAME_BYTES} bytes"
-    if "\\" in name:
-        return "holds a backslash"
-    if is_git(name):
-        return "is git's own folder"
-    return ""
-
-
-def _inside(rel: str) -> tuple[str, ...]:
-    names = tuple(rel.split("/"))
-    if not all(names) or "." in names or ".." in names or "\0" in rel:
-        raise OutputRefused(
-            f"{rel!r}: not a plain path beneath the output directory; write it without '..', '.' or '//'"
-        )
-    return names
 
 
 class Root:
@@ -185,7 +140,7 @@ class Root:
         Raises:
             OutputRefused: something else than a regular file is there, a link included, or more than `limit` bytes.
         """
-        *folders, name = _inside(rel)
+        *folders, name = inside(rel)
         try:
             with self._folder(tuple(folders), rel) as folder:
                 file = regular_file.opened(name, folder=folder)
@@ -201,7 +156,7 @@ class Root:
 
     def stat(self, rel: str) -> os.stat_result | None:
         """What stands at `rel` itself (a link is not followed), or None."""
-        *folders, name = _inside(rel)
+        *folders, name = inside(rel)
         try:
             with self._folder(tuple(folders), rel) as folder:
                 return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -211,7 +166,7 @@ class Root:
     def list(self, rel: str = "") -> list[str]:
         """Sorted names in the folder `rel` (the root itself by default); empty where there is no such folder."""
         try:
-            with self._folder(_inside(rel) if rel else (), rel) as folder:
+            with self._folder(inside(rel) if rel else (), rel) as folder:
                 return sorted(os.listdir(folder))
         except FileNotFoundError:
             return []
@@ -227,11 +182,11 @@ class Root:
         Raises:
             OSError: a folder that is not empty (ENOTEMPTY), or the disk fails.
         """
-        *folders, name = _inside(rel)
+        *folders, name = inside(rel)
         with suppress(FileNotFoundError), self._folder(tuple(folders), rel) as folder:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             self._step("fsio.remove")
-            (os.rmdir if stat.S_ISDIR(found.st_mode) else os.unlink)(name, dir_fd=folder)
+            (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(name, dir_fd=folder)
             self._settle(folder, tuple(folders))
 
     def rename(self, old: str, new: str) -> None:
@@ -240,7 +195,7 @@ class Root:
         Raises:
             OSError: `old` is missing, or the two are on different filesystems (EXDEV).
         """
-        (*folders, name), (*to_folders, to_name) = _inside(old), components(new)
+        (*folders, name), (*to_folders, to_name) = inside(old), components(new)
         with self._folder(tuple(folders), old) as source, self._folder(tuple(to_folders), new, create=True) as goal:
             self._step("fsio.rename")
             os.rename(name, to_name, src_dir_fd=source, dst_dir_fd=goal)
@@ -260,7 +215,7 @@ class Root:
         renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
         if renameat2 is None:
             return False
-        (*folders, name), (*to_folders, to_name) = _inside(old), components(new)
+        (*folders, name), (*to_folders, to_name) = inside(old), components(new)
         with self._folder(tuple(folders), old) as source, self._folder(tuple(to_folders), new) as goal:
             self._step("fsio.rename")
             if renameat2(source, os.fsencode(name), goal, os.fsencode(to_name), _EXCHANGE):
@@ -274,8 +229,8 @@ class Root:
 
     def free_bytes(self) -> int:
         """Bytes this user may still write on the root's filesystem."""
-        found = os.fstatvfs(self._fd)
-        return found.f_bavail * found.f_frsize
+        status = os.fstatvfs(self._fd)
+        return status.f_bavail * status.f_frsize
 
     @contextmanager
     def _folder(self, names: tuple[str, ...], rel: str, *, create: bool = False) -> Iterator[int]:
@@ -371,10 +326,10 @@ def make_private_dir(path: Path) -> None:
         )
         raise OutputRefused(f"{path}: {reason or error.strerror}; name a directory of your own") from error
     try:
-        found = os.fstat(fd)
-        if found.st_uid != os.geteuid():
-            raise OutputRefused(f"{path}: belongs to user id {found.st_uid}, not to you; name a directory of your own")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        status = os.fstat(fd)
+        if status.st_uid != os.geteuid():
+            raise OutputRefused(f"{path}: belongs to user id {status.st_uid}, not to you; name a directory of your own")
+        if stat.S_IMODE(status.st_mode) & 0o077:
             os.fchmod(fd, 0o700)
     finally:
         os.close(fd)

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from daemon.errors import OutputRefused
-from daemon.filesystem.durable import NAME_BYTES, is_git
+from daemon.filesystem.names import NAME_BYTES, is_git
 
 TAKEN = "the name is taken here, by another file or folder or by one that differs only in case"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -51,14 +51,14 @@ class NewFolder:
                     f"{path}: lies beneath {folder}, which is not to be written to; name another folder"
                 )
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return
         except (OSError, ValueError) as error:
             raise OutputRefused(f"{path}: cannot be looked at: {error}; name another folder") from error
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             raise OutputRefused(f"{path}: is a link; name the folder itself")
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             raise OutputRefused(f"{path}: is a file; name a new folder")
         self._refuse_full(path)
 

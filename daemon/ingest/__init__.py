@@ -10,7 +10,7 @@ from daemon.ingest.evidence import Evidence
 from daemon.ingest.indexes import Chosen, Upkeep
 from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
 from daemon.ingest.scan import Intake
-from daemon.ingest.taken import Taken
+from daemon.ingest.session_scan import ScanResult
 
 __all__ = [
     "Capture",
@@ -21,8 +21,8 @@ __all__ = [
     "Evidence",
     "Intake",
     "LexicalDrain",
+    "ScanResult",
     "SemanticDrain",
-    "Taken",
     "Upkeep",
     "entry_of",
 ]

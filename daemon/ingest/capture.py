@@ -7,7 +7,6 @@ What is left out has its reason: too large, limit reached, gone. OpenCode's file
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,8 +17,9 @@ from daemon import log, records
 from daemon.archive import Archive, Batch
 from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
-from daemon.filesystem import disk_space, regular_file
+from daemon.filesystem import disk_space
 from daemon.model import FileEdit, Json
+from daemon.opencode import tool_output
 from daemon.opencode.snapshots import Snapshots
 
 _LOG = log.get("capture")
@@ -62,7 +62,7 @@ class _OutOfTimeError(Exception):
 
 
 @dataclass(slots=True)
-class _Visit:
+class _TreeWalk:
     """One tree on the way down: what of it is still to be looked at, and what was left out beneath it."""
 
     id: str
@@ -98,7 +98,7 @@ class Capture:
         self._figures = Captured()
         self._place = 0, 0
         self._deadline = 0.0
-        self._tell: Progress = _silence
+        self._progress: Progress = _silence
         self._gone = ""
         self._begin()
 
@@ -112,7 +112,7 @@ class Capture:
 
     def want_file(self, batch: Batch, path: str, time_ms: int) -> None:
         """Queue a spilled tool output by the absolute path that the part names (``metadata.outputPath``)."""
-        if self._total and _spill_name(path) and self._objects.spill(path) is None:
+        if self._total and tool_output.file_name(path) and self._objects.spill(path) is None:
             self._objects.want(batch, path, self._entry(time_ms))
 
     def waiting(self) -> int:
@@ -128,8 +128,8 @@ class Capture:
     def run(self, budget_s: float, progress: Progress | None = None) -> Captured:
         """Work the queue off, the oldest first, for about so many seconds; what is left waits for the next run.
 
-        `progress` is told (entries done, of how many) after each entry and each commit of a long one; it may raise, as
-        may anything: what was committed stays and is not read again.
+        `progress` is called with (entries done, of how many) after each entry and each commit of a long one. It may
+        raise, as may anything: what was committed stays and is not read again.
 
         Raises:
             DiskFull: the disk is nearly full; nothing more was captured.
@@ -143,13 +143,13 @@ class Capture:
         self._snapshots.refresh()
         self._begin()
         self._deadline = time.monotonic() + budget_s
-        self._tell = progress or _silence
+        self._progress = progress or _silence
         self._gone = f"gone:{int(self._clock())}"
         try:
             for number, (name, value) in enumerate(queue):
                 self._place = number, len(queue)
                 self._work(name, value)
-                self._tell(number + 1, len(queue))
+                self._progress(number + 1, len(queue))
                 self._pause()
         except _OutOfTimeError:
             pass
@@ -179,7 +179,7 @@ class Capture:
         """
         if self._pending_bytes >= _COMMIT_BYTES or len(self._batch) >= _COMMIT_KEYS:
             self._commit()
-            self._tell(*self._place)
+            self._progress(*self._place)
         figures = self._figures
         if time.monotonic() >= self._deadline and figures.trees + figures.files + figures.left_out:
             raise _OutOfTimeError
@@ -203,7 +203,7 @@ class Capture:
             found = self._snapshots.read(object_id, self._most)
             if not found.kind:
                 return False
-        kind, _ = self._take(object_id)
+        kind, _ = self._keep(object_id)
         if kind == TREE:
             self._descend(object_id)
         return True
@@ -216,34 +216,34 @@ class Capture:
 
     def _descend(self, root: str) -> None:
         """All beneath a tree that is kept itself. A tree is settled after all that it holds, so it can be skipped."""
-        way = [self._visit(root)]
+        way = [self._walk(root)]
         while way:
-            visit = way[-1]
-            mode, id_ = next(visit.rest, (-1, ""))
+            walk = way[-1]
+            mode, id_ = next(walk.rest, (-1, ""))
             if mode < 0:
-                self._objects.settle(self._batch, visit.id, " ".join(sorted(visit.remarks)))
+                self._objects.settle(self._batch, walk.id, " ".join(sorted(walk.remarks)))
                 way.pop()
                 if way:
-                    way[-1].remarks |= visit.remarks
+                    way[-1].remarks |= walk.remarks
             elif mode == FOLDER:
                 remark = self._settled_remark(self._batch, id_)
                 if remark is not None:
-                    visit.remarks.update(remark.split())
+                    walk.remarks.update(remark.split())
                     continue
-                kind, remark = self._take(id_)
+                kind, remark = self._keep(id_)
                 if kind == TREE:
-                    way.append(self._visit(id_))
+                    way.append(self._walk(id_))
                 elif remark:
-                    visit.remarks.add(remark)
+                    walk.remarks.add(remark)
             elif mode != SUBMODULE and not self._has(id_):
-                _, remark = self._take(id_)
-                visit.remarks.update(remark.split())
+                _, remark = self._keep(id_)
+                walk.remarks.update(remark.split())
 
-    def _visit(self, tree_id: str) -> _Visit:
+    def _walk(self, tree_id: str) -> _TreeWalk:
         entries = self._objects.entries(self._batch, tree_id)
-        return _Visit(tree_id, iter(list(entries.values())))
+        return _TreeWalk(tree_id, iter(list(entries.values())))
 
-    def _take(self, object_id: str) -> tuple[str, str]:
+    def _keep(self, object_id: str) -> tuple[str, str]:
         """Put one object into the batch: (its kind, "") or ("", remark that says why not)."""
         if self._objects.kind(self._batch, object_id) == TREE:
             return TREE, ""
@@ -314,7 +314,7 @@ class Capture:
     def _spill(self, path: str, entry: Json) -> bool:
         """One wanted spilled output; False where it may come yet or is being written."""
         try:
-            raw, changed = _first_spill(self._spills, _spill_name(path), self._most)
+            raw, changed = tool_output.read(self._spills, tool_output.file_name(path), self._most)
         except FileNotFoundError:
             if self._may_come(entry):
                 return False
@@ -338,47 +338,3 @@ class Capture:
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
-
-
-def _spill_name(path: str) -> str:
-    """The file's name in ``tool-output``, empty for a path elsewhere.
-
-    Only the name: a data directory that was moved still records the place where it once was.
-    """
-    folder, _, name = path.rpartition("/")
-    fits = path.startswith("/") and folder.endswith("/tool-output") and name not in ("", ".", "..") and "\0" not in name
-    return name if fits else ""
-
-
-def _first_spill(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | None, int]:
-    """As `_read_spill`, from the first of the data directories that has it.
-
-    Raises:
-        OSError: as there; one that tells of a file that is there goes before one that is not.
-    """
-    reason: OSError = FileNotFoundError()
-    for folder in folders:
-        try:
-            return _read_spill(folder, name, most)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            reason = error
-    raise reason
-
-
-def _read_spill(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:
-    """(content or None where it is larger than `most`, when it changed in ms); links are not followed.
-
-    Raises:
-        OSError: it is not there, or no plain file, or cannot be read.
-    """
-    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        file = regular_file.opened(name, folder=directory)
-    finally:
-        os.close(directory)
-    with file:
-        found = os.fstat(file.fileno())
-        raw = file.read(most + 1) if found.st_size <= most else b""
-    return (raw if found.st_size <= most and len(raw) <= most else None), found.st_mtime_ns // 1_000_000

@@ -1,7 +1,8 @@
-"""What becomes of the file evidence in records: edits, objects to be captured, and what belongs to whole sessions.
+"""The evidence in records: file edits, objects to be captured, and what belongs to whole sessions.
 
-Works inside the batch that holds the records it is drawn from, so that a crash leaves neither without the other. When
-this version draws more from records than the one that filled the archive, `renew` draws it again.
+It goes into the batch of the records it is drawn from, so that a crash leaves neither without the other. What an older
+version left undone in the archive is made up for: `renew` draws the file edits again, `move_events` tells events from
+messages.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from daemon.errors import BadRecord, SourceBusy
 from daemon.ingest.capture import Capture
 from daemon.model import FileEdit, Json, Message, Operation, Session
 from daemon.opencode import Source, configuration
-from daemon.opencode.session_diff import session_diffs
+from daemon.opencode.database_v2 import TYPE, is_session_event, session_event
+from daemon.opencode.json_files import session_diffs
 from daemon.transcript.evidence.attachments import attached_blobs
 from daemon.transcript.evidence.edits import each_edit
 from daemon.transcript.evidence.recorded_diffs import session_diff_edits
@@ -34,6 +36,7 @@ _RECENT_S = 2.0
 """Many sessions of one folder are looked at in a row: its configuration is read once for them."""
 
 Progress = Callable[[int, int], None]
+_EVENTS_NOTE = "events are no messages"
 
 
 class Evidence:
@@ -111,8 +114,8 @@ class Evidence:
         written = 0
         try:
             # A session belongs to one data directory; in a copy of it, the file that was written last counts.
-            told = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
-            diffs, written = max(told, key=lambda one: one[1])
+            listings = (session_diffs(folder, session.id, self._record_mb) for folder in self._data_dirs)
+            diffs, written = max(listings, key=lambda one: one[1])
         except SourceBusy:
             diffs, written = old.get("diffs", []), old.get("diff_time", 0)
         except BadRecord as error:
@@ -123,8 +126,8 @@ class Evidence:
             return False
         extra = {"reverts": reverts, "diffs": diffs, "diff_time": written}
         root = self._root(session.id, peek) if diffs else ""
-        found = session_diff_edits(session, diffs, written, root=root)
-        is_new = batch.session_extra(session.id, extra, found)
+        edits = session_diff_edits(session, diffs, written, root=root)
+        is_new = batch.session_extra(session.id, extra, edits)
         trees = [_tree(session, mark) for marks in reverts.values() for mark in marks if mark.get("snapshot")]
         self._capture.want(batch, trees)
         return is_new
@@ -154,19 +157,19 @@ class Evidence:
         self._configured[directory] = now
         name = f"formatters {directory}"
         known = configuration.from_json(self._archive.note(name))
-        found = known | configuration.on_disk(directory)
-        if found != known:
-            batch.put(keys.note(name), configuration.to_json(found).encode())
+        settings = known | configuration.on_disk(directory)
+        if settings != known:
+            batch.put(keys.note(name), configuration.to_json(settings).encode())
             batch.outdate(directory or "/")
 
     def of_projects(self, source: Source) -> None:
         """Which folders belong to one project, for telling renamed and cloned ones."""
         try:
-            found = source.projects()
+            projects = source.projects()
         except (BadRecord, SourceBusy):
             return  # asked again at the next scan; nothing but a hint depends on it
         wanted = ("id", "worktree", "sandboxes", "directories")
-        text = records.dumps([{name: one.get(name) for name in wanted} for one in found]).decode()
+        text = records.dumps([{name: one.get(name) for name in wanted} for one in projects]).decode()
         if self._archive.note(f"projects {source.name}") != text:
             self._archive.set_note(f"projects {source.name}", text)
 
@@ -182,8 +185,8 @@ class Evidence:
             message = self._archive.message(message_id)
             if message is not None:
                 session = self._archive.session(message.session_id)
-                found = self.of_message(batch, message, session, partial(self._archive.messages, message.session_id))
-                batch.renew_edits(message_id, found)
+                edits = self.of_message(batch, message, session, partial(self._archive.messages, message.session_id))
+                batch.renew_edits(message_id, edits)
             if number % _AT_ONCE == 0 or number == len(order):
                 self._archive.commit(batch)
                 batch = self._archive.batch()
@@ -206,16 +209,16 @@ def _remembered(source: Source, session: Session, old: list[Json], new: list[Jso
     """
     if any(mark["is_exact"] for mark in new):
         return new
-    found: list[Json] = []
+    marks: list[Json] = []
     for mark in old:
         if mark.get("is_exact", True):
             continue
         if "ended" not in mark and not any(_is_same(mark, one) for one in new):
             is_final = not _is_there(source, session.id, mark)
-            found.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
+            marks.append(mark | {"ended": max(mark["time"] + 1, session.updated), "is_final": is_final})
         else:
-            found.append(mark)
-    return found + [mark for mark in new if not any("ended" not in one and _is_same(mark, one) for one in found)]
+            marks.append(mark)
+    return marks + [mark for mark in new if not any("ended" not in one and _is_same(mark, one) for one in marks)]
 
 
 def _is_same(mark: Json, other: Json) -> bool:
@@ -237,3 +240,38 @@ def _tree(session: Session, mark: Json) -> FileEdit:
     moment, place = records.integer(mark.get("time")), session.directory or "/"
     tree = records.text(mark.get("snapshot"))
     return FileEdit(place, moment, session.id, "", "", "revert", Operation.STEP, blob=tree)
+
+
+def move_events(archive: Archive) -> int:
+    """Keep as events what an archive of version 0.1 holds as empty answers, once; answers how many there were.
+
+    They are events of OpenCode 1.15 and 2, such as a change of the model. A session that has nothing else and no record
+    of its own was made up for them, and goes with them.
+    """
+    if archive.note(_EVENTS_NOTE):
+        return 0
+    batch, number = archive.batch(), 0
+    for message_id in list(archive.all_message_ids()):
+        state = archive.state(message_id)
+        message = archive.message(message_id) if state is not None and not state["parts"] else None
+        if message is None or not is_session_event(message_id, records.text(message.data.get(TYPE))):
+            continue
+        _move(archive, batch, message)
+        number += 1
+        if number % _AT_ONCE == 0:
+            archive.commit(batch)
+            batch = archive.batch()
+    archive.commit(batch)
+    archive.set_note(_EVENTS_NOTE, "1")
+    return number
+
+
+def _move(archive: Archive, batch: Batch, message: Message) -> None:
+    data = message.data
+    verbatim = records.dumps(data.get("v2", {}))
+    raw = session_event(message.session_id, message.id, records.text(data.get(TYPE)), data.get("time"), verbatim)
+    archive.beside.put_event(batch, message.session_id, message.id, raw)
+    batch.drop_message(message.id)
+    session = archive.session(message.session_id)
+    if session is not None and session.raw == b"{}" and not batch.message_ids(message.session_id):
+        batch.drop_session(message.session_id)

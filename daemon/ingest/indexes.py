@@ -21,7 +21,7 @@ from daemon.filesystem import durable
 from daemon.index import Filters, LexicalIndex, NotesIndex, SemanticIndex
 from daemon.index.lexical import Lexical
 from daemon.index.semantic import Semantic, health
-from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of
+from daemon.ingest.outbox import EMBEDDER, LexicalDrain, SemanticDrain, chunk_digest, entry_of, index_fingerprint
 from daemon.model import Json, Vector
 from daemon.redact import fingerprint
 from daemon.transcript.chunks import chunks
@@ -29,7 +29,7 @@ from daemon.transcript.chunks import chunks
 _SAMPLE = 50
 _NAME = "belongs-to"
 _SHOWN_REASONS = 5
-Say = Callable[[str, str], None]
+OnEvent = Callable[[str, str], None]
 """Called with (what, message) when something was found broken or was rebuilt."""
 
 
@@ -42,7 +42,7 @@ class Chosen:
     @property
     def fingerprint(self) -> str:
         """See Embedder."""
-        return self._upkeep.embedder.fingerprint
+        return index_fingerprint(self._upkeep.embedder)
 
     @property
     def dims(self) -> int:
@@ -72,7 +72,7 @@ class Upkeep:
         *,
         chroma: str,
         choose: Callable[[], tuple[Embedder, str]],
-        say: Say,
+        on_event: OnEvent,
         indexed_kb: int,
         embedded_kb: int,
         batch: int,
@@ -81,7 +81,7 @@ class Upkeep:
         self._directory = directory
         self._chroma = chroma
         self._choose = choose
-        self._say = say
+        self._on_event = on_event
         self._kb = (indexed_kb, embedded_kb)
         self._batch = batch
         self._opening = threading.Lock()
@@ -105,7 +105,7 @@ class Upkeep:
         try:
             index = Lexical(place)
         except IndexBroken as error:
-            self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+            self._on_event("lexical index", f"{error}; parked, rebuilding from the archive")
             health.park(place)
             index = Lexical(place)
         self._claim("lexical", place)
@@ -123,7 +123,7 @@ class Upkeep:
         """
         if self._is_closed:
             raise error
-        self._say("lexical index", f"{error}; parked, rebuilding from the archive")
+        self._on_event("lexical index", f"{error}; parked, rebuilding from the archive")
         self.lexical.close()
         health.park(self._directory / "lexical")
         self.lexical = self._open_lexical()
@@ -136,7 +136,7 @@ class Upkeep:
         with self._choosing:  # a question may come before the index is open
             if self._embedder is None:
                 self._embedder, self.choice = self._choose()
-                self._say("embedder", self.choice)
+                self._on_event("embedder", self.choice)
             return self._embedder
 
     @property
@@ -158,7 +158,7 @@ class Upkeep:
 
         Raises:
             IndexBroken: it could not be made to work even empty (the caller waits before trying again).
-            Retry: the model server or the Chroma server does not answer.
+            Retry: the model or the Chroma server does not answer.
         """
         with self._opening:
             if self._semantic is not None:
@@ -173,12 +173,12 @@ class Upkeep:
                     self._prove(place, embedder)
                 index = self._open(place, embedder)
                 if self._chroma == "embedded":
-                    self._claim("semantic", place, embedder.fingerprint)
-            except Retry as error:
-                self.semantic_state = f"waiting: {error}"
-                raise
+                    self._claim("semantic", place, index_fingerprint(embedder))
             except IndexBroken as error:
                 self.semantic_state = f"broken: {error}"
+                raise
+            except Retry as error:
+                self.semantic_state = f"waiting: {error}"
                 raise
             self.semantic_state = "ready"
             self._semantic = index
@@ -188,31 +188,31 @@ class Upkeep:
         """Read what makes its filtered questions quick, once it is open, for about so long; whether more is left.
 
         Raises:
-            IndexBroken, Retry: as any call of the index.
+            Retry: as any call of the index.
         """
         semantic = self._semantic
         return semantic is not None and not semantic.prepare(within_s)
 
     def _open(self, place: Path, embedder: Embedder) -> Semantic:
         if self._chroma != "embedded":
-            index = Semantic(self._chroma, embedder.fingerprint, embedder.dims)
+            index = Semantic(self._chroma, index_fingerprint(embedder), embedder.dims)
             if index.count() == 0:
                 self._archive.enqueue_all("semantic")
             return index
-        return Semantic(place, embedder.fingerprint, embedder.dims)
+        return Semantic(place, index_fingerprint(embedder), embedder.dims)
 
     def _prove(self, place: Path, embedder: Embedder) -> None:
         if not place.exists():
             return
         try:
-            health.healthy(place, embedder.fingerprint, embedder.dims, self._sample(embedder))
+            health.healthy(place, index_fingerprint(embedder), embedder.dims, self._sample(embedder))
         except IndexBroken as error:
-            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             health.park(place)
 
     def _sample(self, embedder: Embedder) -> list[tuple[str, Vector]]:
         """Random chunks that the index must hold: of messages that have left the outbox, with their vectors."""
-        if not self._archive.note("semantic index").endswith(f" {embedder.fingerprint}"):
+        if not self._archive.note("semantic index").endswith(f" {index_fingerprint(embedder)}"):
             return []
         waiting = {message_id for message_id, _, _ in self._archive.outbox("semantic", 1_000_000)}
         settled = [message_id for message_id in self._archive.all_message_ids() if message_id not in waiting]
@@ -220,7 +220,7 @@ class Upkeep:
         for message_id in random.sample(settled, min(_SAMPLE, len(settled))):
             entry = entry_of(self._archive, message_id, self._kb[0])
             for chunk in chunks(entry.document, self._kb[1])[:1] if entry is not None else []:
-                vector = self._archive.vector(embedder.fingerprint, chunk_digest(chunk))
+                vector = self._archive.vector(index_fingerprint(embedder), chunk_digest(chunk))
                 if vector is not None:
                     sample.append((chunk.id, vector))
         return sample
@@ -261,7 +261,7 @@ class Upkeep:
         with self._opening:
             if self._is_closed:
                 raise error
-            self._say("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
+            self._on_event("semantic index", f"{error}; parked, rebuilding from the archive's vectors")
             self.semantic_state = f"rebuilding: {error}"
             if self._semantic is not None:
                 self._semantic.close()
@@ -290,7 +290,7 @@ class Upkeep:
         waiting = max(self._archive.enqueue_all(stage) for stage in STAGES)
         self._archive.set_note("redaction", fingerprint())
         if waiting:
-            self._say("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
+            self._on_event("indexes", f"what is redacted has changed: {waiting} messages are indexed again")
 
     # -- belonging together --------------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ class Upkeep:
         self._archive.set_note(f"{stage} index", name)
         durable.atomic_write(note, name.encode())
         if waiting:
-            self._say(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
+            self._on_event(f"{stage} index", f"new: {waiting} messages of the archive wait to be put in")
 
     def state(self) -> Json:
         """For the status: both indexes, in plain words."""
@@ -341,5 +341,5 @@ def _count(index: LexicalIndex | SemanticIndex | NotesIndex | None) -> int | Non
     """None while there is none, or none that answers: the status must not fail with what it is to show."""
     try:
         return None if index is None else index.count()
-    except (IndexBroken, Retry):
+    except Retry:
         return None

@@ -17,7 +17,7 @@ from daemon.errors import BadInput
 from daemon.index import Entry, LexicalIndex, SemanticIndex, VectorRow
 from daemon.model import Chunk, Kind, Message, Section, Session, Vector, parts_where
 from daemon.redact import known, redact
-from daemon.transcript.chunks import BEFORE, chunks, said, window
+from daemon.transcript.chunks import BEFORE, CHUNKER_VERSION, chunks, said, window
 from daemon.transcript.document import document
 
 _MOST_TEXT = 16 << 20
@@ -214,11 +214,12 @@ class SemanticDrain:
 
     def _vectors(self, wanted: Sequence[Chunk], stop: Callable[[], bool]) -> tuple[dict[str, Vector], int, int] | None:
         """Vectors by the hash of the text, from the archive or from the embedder, which is asked once a text."""
+        fingerprint = index_fingerprint(self._embedder)
         found: dict[str, Vector] = {}
         missing: dict[str, Chunk] = {}
         for chunk in wanted:
             sha = chunk_digest(chunk)
-            stored = None if sha in found else self._archive.vector(self._embedder.fingerprint, sha)
+            stored = None if sha in found else self._archive.vector(fingerprint, sha)
             if stored is not None:
                 found[sha] = stored
             elif sha not in found:
@@ -239,9 +240,17 @@ class SemanticDrain:
                     kept.append((sha, vector))
             if len(batch):
                 self._archive.commit(batch)
-            self._archive.put_vectors(self._embedder.fingerprint, kept)
+            self._archive.put_vectors(fingerprint, kept)
             found |= dict(kept)
         return found, len(missing) - refused, refused
+
+
+def index_fingerprint(embedder: Embedder) -> str:
+    """Names the model and the chunker: what vectors are kept under, and a semantic index is filled with.
+
+    With another model or chunker everything is embedded again, so old and new windows never mix.
+    """
+    return f"{embedder.fingerprint}-{CHUNKER_VERSION}"
 
 
 def chunk_digest(chunk: Chunk) -> str:

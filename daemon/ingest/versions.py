@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from daemon.archive import merged, superseded
-from daemon.model import Json, Message, part_ids
+from daemon.model import Json, Message, Session, part_ids
 from daemon.opencode import DATABASE_2
+from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
+from daemon.records import table
 
 _HEAD = ""
 """The message's own record, among the ids of its parts."""
@@ -93,3 +95,21 @@ def _origins(newest: Origin, others: dict[str, Origin]) -> Json:
 def _is_renumbered(origin: Origin) -> bool:
     """Whether this generation has no part records: their ids are made from places."""
     return origin.generation == DATABASE_2
+
+
+def is_own(session: Session | None, messages: Iterable[Message]) -> bool:
+    """Whether a session is ours. `session` is its record, or None; `messages` are only looked at without one.
+
+    The title that a session has now counts: one that the user renamed, to go on with it, is the user's.
+    """
+    if session is not None and session.raw != b"{}":
+        return session.title.startswith(OWN_SESSION_TITLE)
+    return any(is_own_message(message) for message in messages)
+
+
+def is_own_message(message: Message) -> bool:
+    """Whether a message belongs to such a session: a prompt of ours, or the answer to one."""
+    data = message.data
+    if OWN_MARK in (data.get("agent"), data.get("mode")) or OWN_MARK in table(data.get("tools")):
+        return True
+    return any(OWN_MARK in table(part.data.get("metadata")) for part in message.parts)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from daemon.control.calls import silent
+from daemon.control import calls
+from daemon.control.answers import Content, as_object
 from daemon.model import Json
 from daemon.recall.query import arguments as reading
 from daemon.recall.query.request import CALLS
@@ -123,7 +124,7 @@ def call(service: Service, name: str, arguments: Json, here: str) -> Json:
     if schema is not None and DIRECTORY not in schema.__struct_fields__ and name not in _NOWHERE:
         given.pop(DIRECTORY, None)
     if name not in FILE_TOOLS:
-        return service.recall(name, given, here=here)
+        return service.call(calls.Recall(name, given, here))
     wanted, warnings = reading.read(name, given, FILE_TOOLS)
     answer = _about_file(service, wanted)
     return {**answer, "warnings": [*warnings, *answer.get("warnings", ())]}
@@ -142,21 +143,21 @@ def _narrow(given: Json, here: str) -> None:
 
 def _about_file(service: Service, wanted: Struct) -> Json:
     if isinstance(wanted, FileHistory):
-        return service.history(wanted.path, diff=wanted.diff, lines=wanted.lines)
+        return as_object(service.call(calls.History(wanted.path, wanted.diff, wanted.lines)))
     if isinstance(wanted, ReadFile):
         return _content(service, wanted)
     assert isinstance(wanted, Reconstitute)  # noqa: S101 - FILE_TOOLS has no other
     questions = list(wanted.questions) or None
-    return service.reconstitute(wanted.path, questions=questions, at=wanted.at, progress=silent)
+    return as_object(service.call(calls.Reconstitute(wanted.path, questions, wanted.at)))
 
 
 def _content(service: Service, wanted: ReadFile) -> Json:
     """What the file held; of one that was deleted `last` has what it held before, which is what an agent is after."""
-    answer = _readable(service.content(wanted.path, at=wanted.at))
+    answer = _readable(service.call(calls.Content(wanted.path, wanted.at)))
     last = answer.get("last")
     if isinstance(last, dict) and last.get("time"):
-        before = _readable(service.content(wanted.path, at=str(last["time"])))
-        shown = {key: before[key] for key in ("content", "content_base64", "proven", "redacted") if key in before}
+        before = _readable(service.call(calls.Content(wanted.path, str(last["time"]))))
+        shown = {key: before[key] for key in ("content", "contentBase64", "proven", "redacted") if key in before}
         answer["last"] = last | shown
     return answer
 
@@ -166,14 +167,14 @@ def _absolute(path: str, here: str) -> str:
     return os.path.abspath(os.path.join(here, os.path.expanduser(path.strip())))
 
 
-def _readable(answer: Json) -> Json:
+def _readable(content: Content) -> Json:
     """Content that is text as `content`; of what is none the base64 stays."""
-    encoded = answer.get("content_base64")
+    answer, encoded = as_object(content), content.content_base64
     try:
         text = None if encoded is None else base64.b64decode(encoded).decode()
     except UnicodeDecodeError:
         return answer
-    return {**{key: value for key, value in answer.items() if key != "content_base64"}, "content": text}
+    return {**{key: value for key, value in answer.items() if key != "contentBase64"}, "content": text}
 
 
 def _doc(schema: type[Struct]) -> str:

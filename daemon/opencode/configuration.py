@@ -81,13 +81,13 @@ def configured_by(path: str) -> Iterator[str]:
 
 def on_disk(directory: str, environment: Mapping[str, str] = os.environ) -> Settings:
     """What the configuration of a session in `directory` says on this machine now; one that is not there, nothing."""
-    found = settings_in(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
+    settings = settings_in(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
     for place in (*_of_machine(environment), *_of_user(environment, directory), *places(directory)):
         try:
-            found |= settings_in(json_files.read(Path(place), _LONGEST).decode("utf-8", "replace"))
+            settings |= settings_in(json_files.read(Path(place), _LONGEST).decode("utf-8", "replace"))
         except (BadRecord, SourceBusy):
             continue  # not there, or not readable for OpenCode either
-    return found
+    return settings
 
 
 def _of_machine(environment: Mapping[str, str]) -> Iterator[str]:
@@ -113,8 +113,8 @@ def to_json(settings: Settings) -> str:
 
 def from_json(text: str) -> Settings:
     """What `to_json` made; of an empty text, nothing."""
-    told = records.table(records.loads(text.encode())) if text else {}
-    return Settings(bool(told.get("on")), frozenset(told.get("extensions") or ()))
+    entry = records.table(records.loads(text.encode())) if text else {}
+    return Settings(bool(entry.get("on")), frozenset(entry.get("extensions") or ()))
 
 
 def _listed(tables: Iterable[Any]) -> Iterator[str]:

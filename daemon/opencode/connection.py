@@ -203,8 +203,8 @@ class Connection:
         """The columns of a table; empty when it does not exist. An empty answer is asked for again each time."""
         with self._lock:
             if not self._columns.get(table):
-                found = self.rows("SELECT name FROM pragma_table_info(?)", (table,))
-                self._columns[table] = frozenset(name.decode() for (name,) in found)
+                rows = self.rows("SELECT name FROM pragma_table_info(?)", (table,))
+                self._columns[table] = frozenset(name.decode() for (name,) in rows)
             return self._columns[table]
 
     def tables(self) -> list[str]:

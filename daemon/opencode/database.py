@@ -16,10 +16,10 @@ from daemon import records
 from daemon.errors import BadRecord, SourceMissing
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Session
-from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit, projects, reverts
+from daemon.opencode import DATABASE, Problem, Reading, RevertMark, TodoList, Unit
 from daemon.opencode.connection import Connection
 from daemon.opencode.journal import Journal
-from daemon.opencode.shared import PIECE, Gathered, oversize
+from daemon.opencode.shared import PIECE, Gathered, orphan_record, oversize, pending_revert, project_record
 
 _HOT_S = 900.0
 """A session stays under observation this long after its last insert: its rows may be updated in place."""
@@ -83,25 +83,25 @@ class Database:
             self._replaced = self._connection.replaced
             self._last_row = dict.fromkeys(self._last_row, _NO_ROW)
             self._counts, self._events, self._updated = dict.fromkeys(self._counts, 0), {}, 0
-        told = self._told()
+        journaled = self._told()
         is_less = self._has_less()
-        found = told.union(*(self._added(table) for table in self._last_row), self._altered())
+        changed = journaled.union(*(self._added(table) for table in self._last_row), self._altered())
         self._version = version
         if not first:
             now = self._clock()
-            self._hot |= dict.fromkeys(found, now)
+            self._hot |= dict.fromkeys(changed, now)
             self._hot = {session: seen for session, seen in self._hot.items() if now - seen < _HOT_S}
-        return None if first or (is_less and not told) else list(self._hot)
+        return None if first or (is_less and not journaled) else list(self._hot)
 
     def _told(self) -> set[str]:
         """The sessions of which the journal has new lines."""
-        found: set[str] = set()
+        changed: set[str] = set()
         if self._connection.columns("event_sequence"):
             for session_id, number in self._connection.rows("SELECT aggregate_id, seq FROM event_sequence"):
                 if self._events.get(_text(session_id)) != number:
                     self._events[_text(session_id)] = number
-                    found.add(_text(session_id))
-        return found
+                    changed.add(_text(session_id))
+        return changed
 
     def _has_less(self) -> bool:
         """Whether a table has lost rows: it has fewer, or its newest row is gone, though others may have come.
@@ -122,21 +122,21 @@ class Database:
 
     def _added(self, table: str) -> set[str]:
         """The sessions with rows behind the last one that was seen."""
-        found: set[str] = set()
+        changed: set[str] = set()
         sql = f"SELECT session_id, max(rowid), id FROM {table} WHERE rowid > ? GROUP BY session_id"  # noqa: S608
         for session_id, row, id_ in self._connection.rows(sql, (self._last_row[table][0],)):
-            found.add(_text(session_id))
+            changed.add(_text(session_id))
             self._last_row[table] = max(self._last_row[table], (row, id_), key=lambda last: last[0])
-        return found
+        return changed
 
     def _altered(self) -> set[str]:
         """The sessions whose own row was touched."""
-        found: set[str] = set()
+        changed: set[str] = set()
         sql = "SELECT id, time_updated FROM session WHERE time_updated >= ?"
         for session_id, updated in self._connection.rows(sql, (self._updated,)):
-            found.add(_text(session_id))
+            changed.add(_text(session_id))
             self._updated = max(self._updated, records.integer(updated))
-        return found
+        return changed
 
     # -- listing -------------------------------------------------------------------------------------------------
 
@@ -146,10 +146,10 @@ class Database:
         if not columns:
             raise SourceMissing(f"{self._connection.path}: no table session (found: {self._connection.tables()})")
         rows = self._connection.rows(f"SELECT id, time_updated, {_or_null(columns, 'title')} FROM session")  # noqa: S608
-        found = {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in rows}
+        stamps = {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in rows}
         for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM message"):
-            found.setdefault(_text(session_id), "none")
-        return found
+            stamps.setdefault(_text(session_id), "none")
+        return stamps
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
         """See Source. Also what has no row any more and is told by the journal."""
@@ -264,7 +264,7 @@ class Database:
         if raw is None and not parts:
             return Reading(None, (*problems, Problem(self._place(f"message {message_id}"), "gone, and not in events")))
         if raw is None:
-            raw = reverts.orphan_record(session_id, message_id, parts, int(time.time() * 1000))
+            raw = orphan_record(session_id, message_id, parts, int(time.time() * 1000))
         try:
             return Reading(records.message(raw, parts, session_id), tuple(problems), orphan=True)
         except BadRecord as error:
@@ -279,7 +279,7 @@ class Database:
         row = self._session_row(session_id) or {}
         if not records.text(row.get("revert")):
             return []
-        return reverts.pending(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
+        return pending_revert(records.load_object(row["revert"].encode()), records.integer(row.get("time_updated")))
 
     def todos(self, session_id: str) -> TodoList | None:
         """See Source. An empty one, too: OpenCode removes the rows of a list that was emptied."""
@@ -306,12 +306,12 @@ class Database:
         if self._connection.columns("project_directory") >= {"project_id", "directory"}:
             for project_id, folder in self._connection.rows("SELECT project_id, directory FROM project_directory"):
                 folders.setdefault(_text(project_id), []).append(_text(folder))
-        found: list[Json] = []
+        projects: list[Json] = []
         for row in self._connection.rows(f"SELECT {', '.join(map(_quoted, names))} FROM project ORDER BY id"):  # noqa: S608
             data = {name: _text(v) if isinstance(v, bytes) else v for name, v in zip(names, row, strict=True)}
             times = {"created": data.get("time_created"), "updated": data.get("time_updated")}
-            found.append(projects.project(data, times, records.dumps(data), folders.get(_text(data["id"]))))
-        return found
+            projects.append(project_record(data, times, records.dumps(data), folders.get(_text(data["id"]))))
+        return projects
 
     def _place(self, what: str) -> str:
         return f"{self._connection.path}: {what}"

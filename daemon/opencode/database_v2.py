@@ -56,14 +56,14 @@ class Database2(Database):
         columns = self._connection.columns("session_message")
         if not columns:
             raise SourceMissing(f"{self._connection.path}: no table session_message")
-        found: dict[str, str] = {}
+        stamps: dict[str, str] = {}
         for (session_id,) in self._connection.rows("SELECT DISTINCT session_id FROM session_message"):
-            found[_text(session_id)] = "none"
+            stamps[_text(session_id)] = "none"
         own = self._connection.columns("session_v2")
         if own:
             sql = f"SELECT id, {_or_null(own, 'time_updated')}, {_or_null(own, 'title')} FROM session_v2"  # noqa: S608
-            found |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
-        return found
+            stamps |= {_text(row[0]): f"{row[1]}-{_text(row[2])}" for row in self._connection.rows(sql)}
+        return stamps
 
     def messages(self, session_id: str) -> Mapping[str, Unit]:
         """See Source. The sequence number belongs to the stamp: rows are updated in place."""
@@ -72,12 +72,12 @@ class Database2(Database):
             f"SELECT id, type, {_or_null(columns, 'seq')}, {_telling(columns)}, length(data) "  # noqa: S608
             "FROM session_message WHERE session_id = ?"
         )
-        found: dict[str, Unit] = {}
+        units: dict[str, Unit] = {}
         for message_id, type_, seq, told, size in self._connection.rows(sql, (session_id,)):
             stamp = hashlib.sha256(f"{_SHAPE}\0{seq}\0{told}\0{size}".encode()).hexdigest()[:24]
             is_event = is_session_event(_text(message_id), _text(type_))
-            found[_text(message_id)] = Unit(stamp, records.integer(told), is_event)
-        return found
+            units[_text(message_id)] = Unit(stamp, records.integer(told), is_event)
+        return units
 
     def read_message(self, session_id: str, message_id: str) -> Reading:
         """See Source."""

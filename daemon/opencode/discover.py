@@ -1,21 +1,27 @@
 """Which sources there are: the JSON trees and every database, all at once (docs/reliability.md, S1 and S4).
 
 Decided by what is really there, not by a version number: other release channels use ``opencode-<channel>.db``,
-``OPENCODE_DB`` names any file, and the newer tables stand beside frozen older ones in one file.
+``OPENCODE_DB`` names any file, and the newer tables stand beside frozen older ones in one file. Databases of OpenCode's
+under other names, such as backups, are not read; the status names them.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import os
+import sqlite3
+import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 from daemon.errors import SourceBusy, SourceMissing
+from daemon.filesystem import regular_file
 from daemon.filesystem.large_files import LargeFiles
-from daemon.opencode import Source, unfollowed
-from daemon.opencode.connection import Connection
+from daemon.opencode import Source
+from daemon.opencode.connection import Connection, irregular
 from daemon.opencode.database import Database
 from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
@@ -24,6 +30,9 @@ KNOWN = frozenset({"session", "message", "part", "session_message", "session_v2"
 
 _REST_S = 5.0
 """A file that could not be read is left alone this long: opening and closing it may wake our own watch (S5)."""
+_HEADER = b"SQLite format 3\0"
+_TABLES = ({"session", "message", "part"}, {"session", "session_message"}, {"session_v2"})
+"""One of these sets of tables is what makes a database OpenCode's."""
 
 
 class Sources:
@@ -45,7 +54,7 @@ class Sources:
         self._found: dict[str, Source] = {}
         self._connections: dict[Path, Connection] = {}
         self._failed: dict[Path, float] = {}
-        self._others = unfollowed.Others()
+        self._others = Others()
         self.troubles: dict[str, str] = {}
         self.unfollowed: list[Path] = []
         """OpenCode's databases beside the followed ones, which nobody has named."""
@@ -129,3 +138,43 @@ class Sources:
             source.close()
         for connection in self._connections.values():
             connection.close()
+
+
+class Others:
+    """Tells OpenCode's databases from other files, and remembers what it told."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
+
+    def among(self, paths: Iterable[Path]) -> list[Path]:
+        """Those of `paths` that are databases of OpenCode's. None of them may be open in this process.
+
+        Closing a file that SQLite has open in the same process would release SQLite's locks on it.
+        """
+        known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
+        for path in paths:
+            try:
+                status = path.lstat()
+            except OSError:
+                continue  # gone since it was listed
+            if stat.S_ISREG(status.st_mode):
+                stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+                before = self._known.get(path)
+                known[path] = before if before and before[0] == stamp else (stamp, _is_opencodes(path))
+        self._known = known
+        return [path for path, (_, is_opencodes) in known.items() if is_opencodes]
+
+
+def _is_opencodes(path: Path) -> bool:
+    try:
+        with regular_file.opened(path) as file:
+            if file.read(len(_HEADER)) != _HEADER or irregular(str(path)):
+                return False
+        # Without a WAL the file holds everything, and `immutable` keeps SQLite from making one. With a WAL the tables
+        # may stand there alone.
+        mode = "mode=ro" if os.path.lexists(f"{path}-wal") else "mode=ro&immutable=1"
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True, timeout=0.1)) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except (OSError, sqlite3.Error):
+        return False  # unreadable, locked or damaged: looked into again when it changes
+    return any({name for (name,) in rows} >= tables for tables in _TABLES)

@@ -20,8 +20,8 @@ from daemon.errors import BadRecord
 from daemon.model import Part
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
-from daemon.opencode.identifiers import time_of
-from daemon.opencode.reverts import pending
+from daemon.opencode.shared import pending_revert
+from daemon.opencode_ids import time_of
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
 _AT_ONCE = 500
@@ -193,7 +193,7 @@ class Journal:
         if not gone and not torn:
             return {}
         self._follow_parts(session_id, log)
-        found: dict[str, Left] = {}
+        left: dict[str, Left] = {}
         for message_id in gone:
             rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in log.of_message.get(message_id, ())]
             seen, removed = log.messages.get(message_id), log.removed.get(message_id)
@@ -202,13 +202,13 @@ class Journal:
             elif removed is not None and any(seq < removed[0] for seq in log.bad):
                 rows = rows or [("", f"unreadable before {removed[0]}")]  # read, it names what is damaged
             if rows:
-                found[message_id] = Left(rows, max(seen.time if seen else 0, removed[1] if removed else 0))
+                left[message_id] = Left(rows, max(seen.time if seen else 0, removed[1] if removed else 0))
         for message_id in torn:
             lost = self._lost_calls(log, message_id, listed[message_id])
             if lost:
                 rows = [(part_id, f"event {log.parts[part_id].seq}") for part_id in lost]
-                found[message_id] = Left(rows, max(log.removed_parts[message_id][part_id][1] for part_id in lost))
-        return found
+                left[message_id] = Left(rows, max(log.removed_parts[message_id][part_id][1] for part_id in lost))
+        return left
 
     def _is_gone(self, log: _Log, message_id: str) -> bool:
         """Whether a message without a row was really removed: told so, or old; and not moved to OpenCode 2's table."""
@@ -308,7 +308,7 @@ def _removed(log: _Log, message_id: str, now: int) -> None:
 
 def _revert(log: _Log, told: list[Any], now: int) -> None:
     """One state of the session's `revert` after another: set, set elsewhere, taken back, or made final."""
-    marks = pending(dict(zip(("messageID", "partID", "snapshot", "diff"), told, strict=True)), now)
+    marks = pending_revert(dict(zip(("messageID", "partID", "snapshot", "diff"), told, strict=True)), now)
     before, log.revert = log.revert, replace(marks[0], is_exact=True) if marks else None
     if log.revert is None:
         if before is not None and not log.is_final:

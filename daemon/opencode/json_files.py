@@ -1,7 +1,11 @@
-"""One of OpenCode's JSON files, read while OpenCode may be writing it (formats section 5, docs/reliability.md, S3).
+"""OpenCode's JSON files, read while OpenCode may be writing them (formats section 5, docs/reliability.md, S3).
 
 Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
 one: a file that does not parse and is young is being written, not bad. No link is followed, nothing large is read.
+
+``storage/session_diff`` holds what a session changed in its files. OpenCode up to 1.1 keeps one such file for every
+session, with whole texts before and after; 1.18 writes one only on a revert, with a patch, beside its database. So they
+belong to the data directory and to no single source, and outlive their session.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import IO, Any
 from daemon import records
 from daemon.errors import BadRecord, SourceBusy
 from daemon.filesystem import regular_file
+from daemon.model import Json
 
 _SETTLING_S = 2.0
 """How long after a write an unreadable file counts as being written (docs/reliability.md, S3)."""
@@ -78,3 +83,28 @@ def load(
         if 0 <= age < _SETTLING_S:  # a time in the future is no youth
             raise SourceBusy(f"{path}: {error}, and young: being written") from None
         raise BadRecord(f"{path}: {error}") from None
+
+
+def session_diffs(
+    data_dir: Path, session_id: str, record_mb: int = 64, clock: Callable[[], float] = time.time
+) -> tuple[list[Json], int]:
+    """What the file of a session says, and when it was last written (epoch ms); ([], 0) where there is none.
+
+    Each entry is as OpenCode wrote it: ``{file, before, after, additions, deletions, status?}``, or with ``patch`` for
+    before and after; `file` is relative to the work tree. Entries that are no objects are left out.
+
+    Raises:
+        SourceBusy: it is being written.
+        BadRecord: too large, no regular file, or no JSON array.
+    """
+    path = data_dir / "storage" / "session_diff" / f"{session_id}.json"
+    if "/" in session_id or "\0" in session_id:
+        raise BadRecord(f"session {session_id!r}: not an id that OpenCode makes; its diff is not looked for")
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return [], 0
+    except OSError as error:
+        raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
+    _, listed = load(path, record_mb << 20, clock, records.load_objects)
+    return listed, status.st_mtime_ns // 1_000_000

@@ -17,9 +17,17 @@ from daemon import records
 from daemon.errors import BadRecord, SourceBusy, SourceMissing
 from daemon.filesystem.large_files import LargeFiles
 from daemon.model import Json, Part, Session
-from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files, projects, reverts
-from daemon.opencode.identifiers import time_of
-from daemon.opencode.shared import PIECE, Gathered, oversize
+from daemon.opencode import JSON_TREE, Problem, Reading, RevertMark, TodoList, Unit, json_files
+from daemon.opencode.shared import (
+    PIECE,
+    Gathered,
+    orphan_record,
+    oversize,
+    pending_revert,
+    project_record,
+    unreadable_project,
+)
+from daemon.opencode_ids import time_of
 
 
 class JsonTree:
@@ -99,15 +107,15 @@ class JsonTree:
             folders = list(_entries(self.storage / "message"))
         except BadRecord as error:
             raise SourceMissing(f"{error}; nothing is concluded from that") from None
-        found = {session_id: _stamp(entry) for session_id, entry in files.items()}
+        stamps = {session_id: _stamp(entry) for session_id, entry in files.items()}
         for entry in folders:
-            if entry.name not in found and _holds_something(entry.path):
-                found[entry.name] = "none"
+            if entry.name not in stamps and _holds_something(entry.path):
+                stamps[entry.name] = "none"
         self._files = {session_id: entry.path for session_id, entry in files.items()}
         self._find_orphans(folders)
         for session_id in self._orphans:
-            found.setdefault(session_id, "none")
-        return found
+            stamps.setdefault(session_id, "none")
+        return stamps
 
     def _session_files(self) -> dict[str, os.DirEntry[str]]:
         files: dict[str, os.DirEntry[str]] = {}
@@ -248,7 +256,7 @@ class JsonTree:
         orphan = not os.path.lexists(path)
         try:
             raw = (
-                reverts.orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
+                orphan_record(session_id, message_id, parts, int(self._clock() * 1000))
                 if orphan
                 else self._parse(path)[0]
             )
@@ -261,7 +269,7 @@ class JsonTree:
     def reverts(self, session_id: str) -> list[RevertMark]:
         """See Source. The tree tells only a pending one; its record was touched when it was made."""
         session = self.read_session(session_id)
-        return reverts.pending(records.load_object(session.raw).get("revert"), session.updated)
+        return pending_revert(records.load_object(session.raw).get("revert"), session.updated)
 
     def todos(self, session_id: str) -> TodoList | None:
         """See Source."""
@@ -275,7 +283,7 @@ class JsonTree:
 
     def projects(self) -> list[Json]:
         """See Source."""
-        found: list[Json] = []
+        projects: list[Json] = []
         for entry in sorted(_entries(self.storage / "project"), key=lambda e: e.name):
             if not entry.name.endswith(".json"):
                 continue
@@ -283,10 +291,10 @@ class JsonTree:
             try:
                 raw, data = self._parse(Path(entry.path))
             except (BadRecord, SourceBusy) as error:
-                found.append(projects.unreadable_project(project_id, str(error)))
+                projects.append(unreadable_project(project_id, str(error)))
                 continue
-            found.append(projects.project({"id": project_id} | data, records.table(data.get("time")), raw))
-        return found
+            projects.append(project_record({"id": project_id} | data, records.table(data.get("time")), raw))
+        return projects
 
     def _parts(self, session_id: str, message_id: str, problems: list[Problem]) -> Sequence[Part]:
         folder = self.storage / "part" / message_id

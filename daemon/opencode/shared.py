@@ -1,8 +1,12 @@
-"""Reading records of any size: a large message goes into a spool as it is read, a record over the limit into a file.
+"""What the readers of all storages share: large messages, oversized records, projects, reverts.
 
-A message's parts are held in memory while they are small together. Beyond that each is written down as it was read, so
-that whoever goes through them again finds the same bytes although OpenCode goes on writing. What is over
-``limits.record_mb`` is not taken apart: it is copied in pieces to where it is kept whole, and named.
+The parts of a small message stay in memory. Those of a large one are written to a spool as they are read, so that a
+second pass sees the same bytes although OpenCode goes on writing. A record over ``limits.record_mb`` is not parsed: it
+is copied to a file of its own and named. OpenCode keeps at most one pending revert in a session's record; the next
+prompt makes it final by removing messages (formats section 6).
+
+A project's `worktree` is the last folder used in OpenCode 1.1 and the first in 1.18, so no path is resolved by it. With
+`sandboxes` and `directories` it tells which folders are clones or former names of one another.
 """
 
 from __future__ import annotations
@@ -10,15 +14,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from daemon import records
-from daemon.errors import DiskFull
+from daemon.errors import BadRecord, DiskFull
 from daemon.filesystem.large_files import LargeFiles, Spool
-from daemon.model import LARGE, Part, Parts
-from daemon.opencode import Problem
+from daemon.model import LARGE, Json, Part, Parts
+from daemon.opencode import Problem, RevertMark
+from daemon.opencode_ids import time_of
 
 PIECE = 1 << 20
 """Bytes of one piece of a record that is copied."""
+_ASSISTANT_PARTS = frozenset({"step-start", "step-finish", "tool", "reasoning", "patch"})
 
 
 class Gathered:
@@ -81,3 +88,56 @@ def oversize(large: LargeFiles | None, place: str, part_id: str, size: int, piec
     except DiskFull as error:
         return Problem(place, f"{reason}; not kept: {error}", size, part_id=part_id, waits=True)
     return Problem(place, f"{reason}; kept whole, not searched", size, sha256, part_id, is_kept=True)
+
+
+def project_record(data: Json, time: Json, raw: bytes, directories: list[str] | None = None) -> Json:
+    """A project out of its record; `sandboxes` may be an array or, in a database, the text of one."""
+    return {
+        "id": records.text(data.get("id")),
+        "worktree": records.text(data.get("worktree")),
+        "vcs": records.text(data.get("vcs")),
+        "name": records.text(data.get("name")),
+        "sandboxes": _texts(data.get("sandboxes")),
+        "directories": sorted(directories or ()),
+        "time": time,
+        "raw": raw.decode("utf-8", "replace"),
+    }
+
+
+def unreadable_project(project_id: str, reason: str) -> Json:
+    """A project of which only the id is known."""
+    return project_record({"id": project_id}, {}, b"") | {"problem": reason}
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        try:
+            value = records.loads(value.encode())
+        except BadRecord:
+            return []  # the text as it stands is still in `raw`
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def pending_revert(revert: Any, time: int) -> list[RevertMark]:
+    """The revert that a session's record shows as pending, since `time` at the latest; none for any other value."""
+    data = records.table(revert)
+    message_id = records.text(data.get("messageID"))
+    if not message_id:
+        return []
+    part_id, snapshot, diff = (records.text(data.get(name)) for name in ("partID", "snapshot", "diff"))
+    return [RevertMark(time, message_id, part_id, snapshot, is_undone=False, diff=diff, is_exact=False)]
+
+
+def orphan_record(session_id: str, message_id: str, parts: Sequence[Part], now_ms: int) -> bytes:
+    """A message record for parts whose own message a revert removed; its ``orphan`` says that we made it."""
+    assistant = any(part.type in _ASSISTANT_PARTS for part in parts)
+    created = time_of(message_id, now_ms) or 0
+    return records.dumps(
+        {
+            "id": message_id,
+            "sessionID": session_id,
+            "role": "assistant" if assistant else "user",
+            "time": {"created": created, "completed": created},
+            "orphan": True,
+        }
+    )

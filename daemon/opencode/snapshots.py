@@ -36,7 +36,7 @@ _LONGEST_LIST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GitObject:
     """One object, or why there is none.
 
     `kind` is ``blob`` or ``tree``, empty where nothing was found. `size` is set where it is larger than was asked for:
@@ -79,9 +79,9 @@ class Snapshots:
         """Packs that hold descriptors at this moment."""
         return sum(len(folder.packs) for folder in self._folders.values())
 
-    def read(self, object_id: str, most: int) -> Found:
+    def read(self, object_id: str, most: int) -> GitObject:
         """The object with this id (40 hexadecimal digits), wherever it lies, unless it is larger than `most` bytes."""
-        best = Found()
+        best = GitObject()
         for path in reversed(list(self._folders)):
             found = self._folders[path].read(object_id, most)
             if found.kind:
@@ -91,7 +91,7 @@ class Snapshots:
             best = best if best.reason else found
         self._bound()
         reason = "; ".join([f"gone: in none of {len(self._folders)} folders of git objects", *self._unread])
-        return best if best.reason else Found(reason=reason)
+        return best if best.reason else GitObject(reason=reason)
 
     def close(self) -> None:
         """Release all descriptors; reading opens them again."""
@@ -149,7 +149,7 @@ class _Folder:
             pack.close()
         self.packs.clear()
 
-    def read(self, object_id: str, most: int) -> Found:
+    def read(self, object_id: str, most: int) -> GitObject:
         """Packs known, loose, then packs that have come since: git repacks at any moment."""
         found = self._packed(object_id, most)
         if found.kind:
@@ -172,30 +172,30 @@ class _Folder:
         self._names = sorted(name[:-4] for name in names if name.endswith(".idx") and name[:-4] + ".pack" in names)
         return self._names != before
 
-    def _loose(self, object_id: str, most: int) -> Found:
+    def _loose(self, object_id: str, most: int) -> GitObject:
         path = os.path.join(self._path, object_id[:2], object_id[2:])
         try:
             with regular_file.opened(path) as file:
                 return _checked(_inflate(file, most), object_id, path)
         except FileNotFoundError:
-            return Found()
+            return GitObject()
         except OSError as error:
-            return Found(reason=f"{path}: cannot be read: {error.strerror}")
+            return GitObject(reason=f"{path}: cannot be read: {error.strerror}")
         except (zlib.error, ValueError) as error:
-            return Found(reason=f"{path}: damaged: {error}")
+            return GitObject(reason=f"{path}: damaged: {error}")
 
-    def _packed(self, object_id: str, most: int) -> Found:
+    def _packed(self, object_id: str, most: int) -> GitObject:
         sha = RawObjectID(bytes.fromhex(object_id))
-        problem = Found()
+        problem = GitObject()
         for name in self._names:
             path = os.path.join(self._path, "pack", name)
             try:
                 found = self._in_pack(path, sha, most)
             except KeyError:
-                found = Found()
+                found = GitObject()
             except Exception as error:  # noqa: BLE001 - a damaged or vanished pack raises whatever its bytes lead to
                 self._drop(path)
-                problem = Found(reason=f"{path}.pack: cannot be read: {type(error).__name__}: {error}")
+                problem = GitObject(reason=f"{path}.pack: cannot be read: {type(error).__name__}: {error}")
                 continue
             if found.kind:
                 found = _checked(found, object_id, path + ".pack")
@@ -206,18 +206,18 @@ class _Folder:
                 self._drop(path)
         return problem
 
-    def _in_pack(self, path: str, sha: RawObjectID, most: int) -> Found:
+    def _in_pack(self, path: str, sha: RawObjectID, most: int) -> GitObject:
         if path not in self.packs:
             self.packs[path] = Pack.from_lazy_objects(lambda: _pack_data(path + ".pack"), lambda: _index(path + ".idx"))
         pack = self.packs[path]
         offset: int | None = pack.index.object_offset(sha)
         if offset is None:
-            return Found()
+            return GitObject()
         size = _packed_size(path + ".pack", offset)
         if size > most:
-            return Found("blob", size=size)
+            return GitObject("blob", size=size)
         number, raw = pack.get_raw(sha)
-        return Found(_TYPES[number], raw) if number in _TYPES else Found(reason="neither a file nor a folder")
+        return GitObject(_TYPES[number], raw) if number in _TYPES else GitObject(reason="neither a file nor a folder")
 
     def _drop(self, path: str) -> None:
         pack = self.packs.pop(path, None)
@@ -239,17 +239,17 @@ def _index(path: str) -> PackIndex:
         raise
 
 
-def _checked(found: Found, object_id: str, place: str) -> Found:
+def _checked(found: GitObject, object_id: str, place: str) -> GitObject:
     """`found`, unless its content does not belong to its id."""
     if found.size or not found.kind:
         return found
     head = f"{found.kind} {len(found.raw)}\0".encode()
     if hashlib.sha1(head + found.raw, usedforsecurity=False).hexdigest() != object_id:
-        return Found(reason=f"{place}: damaged: {object_id} has another content than its id says")
+        return GitObject(reason=f"{place}: damaged: {object_id} has another content than its id says")
     return found
 
 
-def _inflate(file: IO[bytes], most: int) -> Found:
+def _inflate(file: IO[bytes], most: int) -> GitObject:
     """A loose object: deflated ``<type> <size>NUL<content>``. The size is looked at before the content is unpacked.
 
     Raises:
@@ -262,12 +262,12 @@ def _inflate(file: IO[bytes], most: int) -> Found:
     if not nul or not digits.isdigit():
         raise ValueError("no header")
     if kind not in _TYPES.values():
-        return Found(reason="neither a file nor a folder")
+        return GitObject(reason="neither a file nor a folder")
     size = int(digits)
     if size > most:
-        return Found(kind, size=size)
+        return GitObject(kind, size=size)
     rest = stream.decompress(stream.unconsumed_tail + file.read(size + size // 100 + _HEAD), size + 1)
-    return Found(kind, content + rest)
+    return GitObject(kind, content + rest)
 
 
 def _packed_size(path: str, offset: int) -> int:

@@ -174,10 +174,10 @@ class _Overflow(logging.Handler):
 def _inode(place: str) -> int | None:
     """Which directory stands at `place` (W4); None when there is none."""
     try:
-        found = os.stat(place)
+        status = os.stat(place)
     except OSError:
         return None
-    return found.st_ino if stat.S_ISDIR(found.st_mode) else None
+    return status.st_ino if stat.S_ISDIR(status.st_mode) else None
 
 
 def _advice(error: OSError) -> str:

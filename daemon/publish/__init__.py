@@ -3,7 +3,7 @@
 Changed pages are first written beside the trees, in ``.reconstitute.next/``, and then an intent (the list of renames
 and hashes) with them: that is the commit point. Before it, nothing of the published tree has changed; after it,
 `recover` (and every `publish`) completes what is left. Only pages that our manifest lists and that still are as we
-wrote them are replaced or removed. What a person writes in the Notes place of a page is kept with it (publish.notes); a
+wrote them are replaced or removed. What a person writes in the Notes place of a page is kept with it (publish.edits); a
 page that they edited elsewhere stays as it is, with the current one beside it; a file we did not write and a nested
 tree are left and reported (docs/reliability.md, P3). Readers may see a mixture for the moment the renames take.
 """

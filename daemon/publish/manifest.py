@@ -1,7 +1,7 @@
 """The manifest of a tree: which pages are ours, and how to recognise them.
 
 Of each page it has ``sha256``, the hash of its body as it was made; of a Markdown page also ``body``, the signature by
-which the page is recognised whatever its Notes place holds (publish.notes), and ``was``, the signature of the page it
+which the page is recognised whatever its Notes place holds (publish.edits), and ``was``, the signature of the page it
 replaced. ``key`` and ``basis`` are those of the `Page`; ``beside`` names the edited page in the same folder that a
 current one stands beside. Trees that version 0.1 wrote have ``sha256`` alone, and that of the whole file.
 """

@@ -16,7 +16,7 @@ from functools import cached_property
 from daemon.errors import OutputRefused
 from daemon.filesystem.durable import Root
 from daemon.model import Json, Page
-from daemon.publish import manifest, notes
+from daemon.publish import edits, manifest
 from daemon.publish.journal import CURRENT, Staging, as_json, current, exists, sha256
 from daemon.publish.manifest import MANIFEST
 from daemon.publish.naming import beside, folded, folders_above, names
@@ -69,7 +69,7 @@ class _File:
 
     sha256: str | None = None
     body: str = ""
-    notes: bytes = notes.EMPTY
+    notes: bytes = edits.EMPTY
 
     @property
     def has_notes(self) -> bool:
@@ -81,7 +81,7 @@ class _Draft:
 
     def __init__(self, page: Page, name: str) -> None:
         self.page = page
-        self.has_place = notes.has_place(name)
+        self.has_place = edits.has_place(name)
         # Other rules of redaction make another page of the same content.
         self.basis = hashlib.sha256(f"{page.basis}\0{fingerprint()}".encode()).hexdigest() if page.basis else ""
 
@@ -95,7 +95,7 @@ class _Draft:
 
     @cached_property
     def body(self) -> str:
-        return notes.signature(self.data) if self.has_place else self.sha256
+        return edits.signature(self.data) if self.has_place else self.sha256
 
     def has_basis_of(self, entry: Json) -> bool:
         return bool(self.basis) and entry.get("basis") == self.basis and ("body" in entry) == self.has_place
@@ -187,7 +187,7 @@ class Plan:
             return
         data = draft.data
         if draft.has_place:
-            data = notes.composed(data, notes.joined([*pieces, *brought]))
+            data = edits.composed(data, edits.joined([*pieces, *brought]))
         self._staging.put(self._path(name), data, file.sha256, carries=bool(brought))
         self._new[name] = draft.entry({}, file.body if old else "", main)
         self.result.written.append(name)
@@ -265,10 +265,10 @@ class Plan:
         whole, known = sha256(data), {also}
         for entry in entries:
             known |= {str(entry.get("body", entry["sha256"])), str(entry.get("was", ""))}
-        found = notes.own_notes(data, known)
+        found = edits.own_notes(data, known)
         if found is not None:
             return _File(whole, found[0], found[1])
-        return _File(whole, whole if whole in known else "", notes.EMPTY)
+        return _File(whole, whole if whole in known else "", edits.EMPTY)
 
     def _path(self, name: str) -> str:
         return f"{self.result.folder}/{name}".strip("/")

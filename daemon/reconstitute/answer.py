@@ -13,6 +13,9 @@ from typing import Any
 from daemon.display import counted
 from daemon.model import Json
 
+OUTDATED = "There is newer evidence than this."
+"""The end of a statement's reason when what it stands on has changed since."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -102,8 +105,6 @@ class Record:
 
 
 NOTHING = Record({}, {})
-OUTDATED = "There is newer evidence than this."
-"""The end of a statement's reason when what it stands on has changed since."""
 
 
 def unchecked(number: int) -> str:

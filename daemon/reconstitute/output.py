@@ -2,28 +2,89 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daemon.archive import Archive
 from daemon.display import counted
 from daemon.errors import BadRequest, OutputRefused
+from daemon.files.disk import Disk
 from daemon.model import Json, Page
 from daemon.publish import publish
+from daemon.publish.edits import SLACK_NS, PageChangeCheck, Stamp, stamp
 from daemon.reconstitute.answer import Record
+from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.index import from_json, publish_index, to_json
 from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.render import Renderer
 from daemon.reconstitute.passages import Findings
 from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
-from daemon.reconstitute.recover import CERTAIN, Recovered
+from daemon.reconstitute.recover import CERTAIN, Recovered, State
 from daemon.redact import redact_value
 
 _TREES = "trees"
 DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
 """The questions that are asked of every target."""
+
+
+@dataclass(slots=True)
+class _File:
+    """`size` is that of the content it was compared with; `known` its stamp, () where it is to be looked at anew."""
+
+    path: str
+    said: Disk
+    size: int | None
+    known: Stamp | tuple[()] | None
+
+
+class ChangeCheck:
+    """What a run that began at `began_ns` (epoch ns) said of the disk, and the pages it published in `folder`."""
+
+    def __init__(self, output_root: Path, folder: str, files: Iterable[Recovered], began_ns: int) -> None:
+        self._pages = PageChangeCheck(output_root, folder, began_ns)
+        self._files = [_file(one, began_ns) for one in files]
+
+    def has_changed(self) -> bool:
+        """Whether the next run may say something else; reads no file that was recorded."""
+        return any(_is_other(one) for one in self._files) or self._pages.has_changed()
+
+
+def _file(one: Recovered, began_ns: int) -> _File:
+    size = None
+    if one.disk in {Disk.IDENTICAL, Disk.DIFFERS} and one.state is not State.DELETED and one.shown is not None:
+        size = one.shown.size
+    found = _File(one.path, one.disk, size, ())
+    try:
+        now = stamp(one.path)
+    except (OSError, ValueError):
+        return found
+    is_as_said = (now is None) == (one.disk is Disk.MISSING)
+    if is_as_said and (now is None or now[2] < began_ns - SLACK_NS):
+        found.known = now
+    return found
+
+
+def _is_other(one: _File) -> bool:
+    try:
+        now = stamp(one.path)
+    except (OSError, ValueError):
+        return one.said is not Disk.UNREADABLE
+    if now == one.known:
+        return False
+    one.known = now
+    return _rough(one, now) is not one.said
+
+
+def _rough(one: _File, now: Stamp | None) -> Disk | None:
+    """What can be told without reading the file; None: it may be identical."""
+    if now is None:
+        return Disk.MISSING
+    if one.size is None:
+        return Disk.PRESENT if one.said is not Disk.DIFFERS else None
+    return None if stat.S_ISREG(now[0]) and now[1] == one.size else Disk.DIFFERS
 
 
 def published(
@@ -108,6 +169,18 @@ def _trees(archive: Archive, target: str) -> list[Json]:
     found = {(one["root"], one["folder"]): one for one in lasts if one is not None}
     kept = archive.target_get(target, _TREES) or {}
     return list((found | {(one["root"], one["folder"]): one for one in kept.values()}).values())
+
+
+def tree_suffix(moment: int | None) -> str:
+    """What the tree of an earlier state is called by, after the target's own path: ``@2026-10-01T235959Z`` (UTC).
+
+    Milliseconds follow where a person gave them; 999 is the end of a day. Empty for None.
+    """
+    if moment is None:
+        return ""
+    seconds, rest = divmod(moment, 1000)
+    exact = "" if rest in {0, 999} else f".{rest:03}"
+    return f"@{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H%M%S}{exact}Z"
 
 
 def check(root: Path, tree: str, forbidden: Sequence[Path]) -> None:

@@ -1,7 +1,8 @@
-"""A person's own question without a model: the recorded passages that answer it best, quoted word for word.
+"""What is recorded about a question: the messages that recall ranks first, and passages that answer it word for word.
 
-Guarantees: every quote is a stretch of one prompt or answer, redacted, never tool output; the same sessions and ranks
-give the same answer; where nothing fits it says so. It asks no index: recall's ranks are given to it.
+Guarantees: every quote is a stretch of one prompt or answer, redacted, never tool output. The same sessions and ranks
+give the same quotes; where nothing fits, the answer says so. Ranks are kept for as long as the target's evidence is the
+same, so a run with nothing new searches nothing and embeds no query. Ranks that recall had to warn of are not kept.
 """
 
 from __future__ import annotations
@@ -12,10 +13,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from daemon.archive import Archive
+from daemon.errors import BadRequest, Retry, Skip
+from daemon.files.trees import is_beneath
+from daemon.index import Filters
 from daemon.model import Kind
 from daemon.recall.query.parse import STOPWORDS
+from daemon.recall.search import Recall
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.questions import Question
+from daemon.reconstitute.scope import Scope
+from daemon.records import digest, dumps
 
 VERSION = 3
 """Part of the evidence fingerprint: a new way to choose passages answers anew."""
@@ -35,6 +43,13 @@ _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]`*]*\s+|(?<=[。！？])")
 _WORD = re.compile(r"\w+")
+_CANDIDATES = 60
+_MOST_SESSIONS = 6
+_LONGEST_QUERY = 2000
+"""Characters of a query; a person may ask at length."""
+_KEPT_S = 30 * 86_400.0
+_KIND = "search"
+_SEARCH_VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +120,10 @@ def _sentences(line: str) -> list[str]:
     return [piece if len(piece) <= _LONGEST else piece[:_LONGEST].rsplit(" ", 1)[0] + " …" for piece in pieces if piece]
 
 
-def passages(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
+def passages_of(sessions: Iterable[SessionFacts]) -> Iterator[Passage]:
     """What was said in the sessions."""
     for one in sessions:
-        for turn in one.turns[one.copied :]:  # a fork's copies are quoted from where they come
+        for turn in one.own_turns:  # a fork's copies are quoted from where they come
             kind = Kind.TASK if turn.is_command else Kind.PROMPT
             for text in split(turn.prompt):
                 yield Passage(text, kind, turn.prompt_id, one.id, one.title, turn.time)
@@ -183,3 +198,75 @@ def _choose(scored: Sequence[tuple[float, Passage]], limit: int) -> tuple[Passag
 
 def _key(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
+
+
+class QuestionSearch:
+    """The questions' searches over one target's scope; `warnings` gathers what recall said."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        recall: Recall,
+        path: str,
+        scope: Scope,
+        moment: int | None = None,
+        *,
+        is_early: bool = False,
+    ) -> None:
+        """`moment` (epoch ms): nothing that was said later is looked at. `is_early`: the indexes have not everything
+        yet, so no answer is kept, nor taken from an earlier time.
+        """
+        self._moment, self._is_early = moment, is_early
+        self._archive, self._recall, self._path, self._scope = archive, recall, path, scope
+        self._known = {message_id for one in scope.sessions for message_id in one.message_ids}
+        self._is_over = False
+        self.warnings: list[str] = []
+
+    def ranks(self, question: Question) -> dict[str, int]:
+        """The best place in recall, from 0, of each message of the scope, over the question's queries."""
+        key = digest(
+            self._scope.fingerprint.encode(), dumps([self._path, question.queries, self._moment, _SEARCH_VERSION])
+        )
+        stored: dict[str, int] | None = None if self._is_early else self._archive.cache_get(_KIND, key)
+        if stored is not None:
+            return stored
+        said = len(self.warnings)
+        ranks = self._search(question)
+        if not self._is_early and not self._is_over and len(self.warnings) == said and not self.warnings:
+            self._archive.cache_put(_KIND, key, ranks, _KEPT_S)
+        return ranks
+
+    def _search(self, question: Question) -> dict[str, int]:
+        ranks: dict[str, int] = {}
+        for query, filters in self._asks(question):
+            if self._is_over or not query.strip():
+                continue
+            try:
+                answer = self._recall.search(query[:_LONGEST_QUERY], limit=_CANDIDATES, filters=filters)
+            except BadRequest:
+                raise
+            except (Retry, Skip) as error:  # the pages can do without recall's ranks, and say so
+                self._warn(f"recall did not answer: {error}")
+                self._is_over = True
+                return {}
+            for warning in answer.degraded:
+                self._warn(warning)
+            for place, hit in enumerate(hit for hit in answer.hits if hit.message_id in self._known):
+                ranks[hit.message_id] = min(place, ranks.get(hit.message_id, place))
+        return ranks
+
+    def _asks(self, question: Question) -> list[tuple[str, Filters]]:
+        """Everything beneath the target at once, and the busiest sessions elsewhere one by one."""
+        outside = [one for one in self._scope.sessions if not is_beneath(one.session.directory, self._path)]
+        busiest = sorted(outside, key=lambda one: (-len(one.message_ids), one.session.id))[:_MOST_SESSIONS]
+        end = None if self._moment is None else self._moment + 1
+        asks = [
+            (query, Filters(session_id=one.session.id, before=end)) for one in busiest for query in question.queries[:1]
+        ]
+        if len(outside) < len(self._scope.sessions):
+            asks += [(query, Filters(directory=self._path, before=end)) for query in question.queries]
+        return asks
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)

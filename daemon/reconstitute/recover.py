@@ -20,6 +20,11 @@ from daemon.files.trees import above
 from daemon.model import Operation
 from daemon.redact import redact
 
+_SNAPSHOTS = frozenset({SNAPSHOT, DIFF})
+_DOUBTS = frozenset({Operation.RUN, Operation.UNCLEAR})
+_SHELL = "shell: "
+_MOST_RUNS = 5
+
 
 class State(StrEnum):
     """How much of a file's state at the moment asked for is certain: its grade, or that it was deleted."""
@@ -43,11 +48,6 @@ MEANING = {
     State.LOST: "it is recorded that the file was there or was changed, but not what it held",
 }
 """Each state in words for people who never heard of it; goes on after a colon."""
-
-_SNAPSHOTS = frozenset({SNAPSHOT, DIFF})
-_DOUBTS = frozenset({Operation.RUN, Operation.UNCLEAR})
-_SHELL = "shell: "
-_MOST_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,27 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from daemon import records
 from daemon.archive import Archive
 from daemon.display import counted
-from daemon.errors import ReconstituteError
+from daemon.errors import Retry, Skip
+from daemon.exports import Export
+from daemon.exports.content import Said
+from daemon.exports.sessions import opened
 from daemon.files import FileHistory
 from daemon.files.history import SNAPSHOT
 from daemon.files.trees import is_beneath
 from daemon.index import Filters
 from daemon.model import Message, Operation, Session
 from daemon.recall.search import Recall
-from daemon.reconstitute.facts.session import assemble, file_changes, kept_changes, sizes, turns
+from daemon.reconstitute.facts.session import file_changes, finish, page_size, read_session, turns
+from daemon.reconstitute.facts.session.reverts import with_kept
 from daemon.reconstitute.facts.session_values import FileChange, SessionFacts
+from daemon.redact import fingerprint, known
 from daemon.transcript.document import readable
 
 MOST_MESSAGES = 10_000
@@ -93,7 +100,7 @@ def collect(
             f"{target}: not read: {counted(draft.unread, 'message')} of older sessions (limit {most})"
         )
     by_path = {path: frozenset(messages) for path, messages in touched.items()}
-    found = assemble.finished(kept_changes.marked(one, histories) for one in draft.found)
+    found = finish(with_kept(one, histories) for one in draft.found)
     if all(history.path != target for history in histories):  # of a single file, everything is elsewhere
         inside = [name for name, _ in names]
         found = tuple(replace(one, outside=_outside(one, target, inside)) for one in found)
@@ -148,7 +155,7 @@ def _mentions(archive: Archive, recall: Recall, target: str, draft: _Draft) -> I
     for phrase, directory in asks:
         try:
             found = recall.search(phrase, "literal", _MOST_MENTIONS, Filters(directory=directory))
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             draft.warnings.append(f"messages that only mention {target} were not looked for: {error}")
             return
         if found.degraded:
@@ -183,9 +190,9 @@ def _read(archive: Archive, session: Session, wanted: set[str] | None, until: in
     if not kept:
         return
     changes = draft.changes.get(session.id, ())
-    facts = assemble.of(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
+    facts = read_session(archive, session, read, changes, is_whole=wanted is None, until=until, newest=draft.newest)
     number = {message_id: place for place, message_id in enumerate(every, start=1)}
-    size = {message.id: sizes.size(message) for message in read}
+    size = {message.id: page_size(message) for message in read}
     numbers, of_size = tuple(number[one] for one in kept), tuple(size.get(one, 0) for one in kept)
     draft.found.append(replace(facts, message_ids=tuple(kept), numbers=numbers, sizes=of_size))
 
@@ -197,7 +204,7 @@ def _outside(one: SessionFacts, target: str, inside: Sequence[str]) -> tuple[str
     """
     if not one.is_whole:
         return ()
-    own = (call for turn in one.turns[one.copied :] if not turn.taken_back for call in turn.calls)
+    own = (call for turn in one.own_turns if not turn.taken_back for call in turn.calls)
     paths = {path for call in own for path in call.changed if path.startswith("/")}
     elsewhere = sorted(path for path in paths if not any(is_beneath(path, name) for name in inside))
     return tuple(min(path, posixpath.relpath(path, target), key=len) for path in elsewhere)
@@ -220,3 +227,32 @@ def _fingerprint(archive: Archive, found: Sequence[SessionFacts]) -> str:
             state = archive.state(message_id) or {}
             total.update(f"{message_id}\0{state.get('hash')}\0{state.get('deleted')}\n".encode())
     return total.hexdigest()
+
+
+class Conversations:
+    """What was said in `sessions`."""
+
+    def __init__(self, archive: Archive, sessions: Sequence[SessionFacts]) -> None:
+        self._archive = archive
+        self._secrets: dict[str, str] = {}
+        for one in sessions:
+            self._secrets |= archive.secrets.of(one.id)
+        self._hidden = records.digest(fingerprint().encode(), records.dumps(sorted(self._secrets.items())))
+
+    def digest(self, message_ids: Sequence[str]) -> str:
+        """Changes whenever what `said` answers may change, but for the time at which a deletion was noticed."""
+        states = [self._archive.state(one) or {} for one in message_ids]
+        told = [
+            [one, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
+            for one, state in zip(message_ids, states, strict=True)
+        ]
+        return records.digest(self._hidden.encode(), records.dumps(told))
+
+    def hiding(self) -> AbstractContextManager[None]:
+        """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""
+        return known.only(self._secrets)
+
+    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[Said]:
+        """These messages of a session, in this order; one that the archive does not have is passed over."""
+        session = opened(self._archive, Export(session=session_id, results="full"), session_id)
+        return replace(session, only=message_ids).said()

@@ -13,9 +13,10 @@ import json
 import re
 from typing import Any
 
-from daemon.redact import custom, known
+from daemon.redact import known
+from daemon.redact.assignments import WORDS, name_kind
 from daemon.redact.detection import Span, find
-from daemon.redact.structured import COOKIES, is_field, is_telling, member
+from daemon.redact.values import is_value
 
 VERSION = "3"
 """Of what is hidden; raise it when documents that were indexed before are to be made anew."""
@@ -31,11 +32,17 @@ _EDITS = (("oldString", "newString"), ("old_string", "new_string"))
 _NAMES = ("name", "key", "Name", "Key", "variable", "header", "option", "flag", "label", "parameterKey", "ParameterKey")
 _VALUES = frozenset({"value", "Value", "val", "secret", "default", "argument", "parameterValue", "ParameterValue"})
 """Fields of a record that stands for one name and its value."""
+_LONGEST_FIELD = 4096
+"""Characters; what is longer is a document, in which the name of the field tells nothing."""
+_LOGINS = frozenset({"-u", "--user", "--proxy-user"})
+_COOKIES = frozenset({"cookie", "cookies"})
+"""Names of fields that hold cookies, each with its own name."""
+_SAYS = (*WORDS, "cookie")
 
 
 def fingerprint() -> str:
     """Changes whenever what is hidden may have changed: with this version, and with what the user configured."""
-    return f"{VERSION} {custom.fingerprint()}".strip()
+    return f"{VERSION} {known.fingerprint()}".strip()
 
 
 def redact(text: str) -> str:
@@ -68,7 +75,7 @@ def redact_value(value: Any) -> Any:
 
 def _walked(value: Any, levels: int, name: str) -> Any:
     if isinstance(value, str):
-        if is_telling(name) and (spans := member(name, value)):
+        if _is_telling(name) and (spans := _secrets_in_field(name, value)):
             value = _replaced(value, spans)
         return redact(value)
     if not isinstance(value, dict | list):
@@ -76,7 +83,7 @@ def _walked(value: Any, levels: int, name: str) -> Any:
     if not levels:
         return redact(_text(value))
     if isinstance(value, list):
-        if len(value) == 2 and isinstance(value[0], str) and is_field(value[0]):
+        if len(value) == 2 and isinstance(value[0], str) and _is_field(value[0]):
             return [redact(value[0]), _walked(value[1], levels - 1, value[0])]
         flags = ["", *(item if isinstance(item, str) and item.startswith("-") else "" for item in value)]
         return [_walked(item, levels - 1, flag or name) for item, flag in zip(value, flags, strict=False)]
@@ -95,7 +102,7 @@ def _replacement(before: Any, after: Any, key: str) -> dict[str, str]:
     if not isinstance(before, str) or not isinstance(after, str):
         return {}
     whole, secret = _MARKER.fullmatch(before.strip(_QUOTES)), after.strip(_QUOTES)
-    if whole is None or not known.is_distinct(secret) or " " in secret or not member("password", secret):
+    if whole is None or not known.is_distinct(secret) or " " in secret or not _secrets_in_field("password", secret):
         return {}
     known.note([(secret, whole[1])])
     return {key: after.replace(secret, marker(whole[1], secret))}
@@ -103,7 +110,7 @@ def _replacement(before: Any, after: Any, key: str) -> dict[str, str]:
 
 def _name(key: str, named: str, parent: str) -> str:
     """What tells of a field: the name its record gives it, its own key, or that it is a cookie."""
-    if parent.lower() in COOKIES and (key in _VALUES or not named):
+    if parent.lower() in _COOKIES and (key in _VALUES or not named):
         return parent
     return (named or parent) if (named or parent) and key in _VALUES else key
 
@@ -119,3 +126,34 @@ def marker(kind: str, secret: str) -> str:
     """What stands for a secret: equal secrets have equal markers."""
     digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
     return f"[REDACTED:{kind}:{digest[:8]}]"
+
+
+def _is_telling(name: str) -> bool:
+    """Whether the name of a field, or a flag, may say what its value is."""
+    lowered = name.lower()
+    return name in _LOGINS or any(word in lowered for word in _SAYS)
+
+
+def _is_field(name: str) -> bool:
+    """Whether a word is the name of a secret and nothing else, so that what follows it in a pair is one."""
+    return name_kind(name) != "" and " " not in name
+
+
+def _secrets_in_field(name: str, item: str) -> list[Span]:
+    """The secrets in `item`, the value of a field or the word behind a flag called `name`."""
+    if len(item) > _LONGEST_FIELD:
+        return find(item)
+    if name in _LOGINS and (size := item.find(":") + 1) and len(item) - size >= 4:
+        return [Span(size, len(item), "curl-user", item[size:])]
+    if name.lower() in _COOKIES and "=" not in item and len(item) >= 8 and any(map(str.isdigit, item)):
+        return [Span(0, len(item), "cookie", item)] if "REDACTED:" not in item and " " not in item else []
+    kind = name_kind(name)
+    if kind and "REDACTED:" not in item and is_value(item, is_password=kind == "password"):
+        return [Span(0, len(item), kind, item)]
+    before = f"{name} " if name.startswith("-") else f"{name}: "
+    size = len(before)
+    return [
+        Span(span.start - size, span.end - size, span.kind, span.secret)
+        for span in find(before + item)
+        if span.start >= size
+    ]

@@ -1,8 +1,7 @@
 """Secrets known by the name they are given: ``DB_PASSWORD=...``, ``"apiKey": "..."``, ``the password is '...'``.
 
-Finds where a name that means a secret is followed by a value, and judges whether the value is a literal secret or
-ordinary code: a call, a variable, a type, a placeholder, a message. Names are matched in lower case, in several
-languages. It never goes by randomness without such a name beside it (docs/reliability.md, X2).
+Finds where a name that means a secret, in one of several languages, is followed by a value, and judges by the form in
+which they stand whether the value is a literal. Nothing is hidden for looking random alone (docs/reliability.md, X2).
 """
 
 from __future__ import annotations
@@ -10,7 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from daemon.redact.words import LABELS, TYPE_NOUNS
+from daemon.redact.values import (
+    DIGITS,
+    LONGEST,
+    NAME_PARTS,
+    SEGMENTS,
+    SYMBOL,
+    TYPE,
+    is_literal,
+    is_name,
+    is_phrase,
+    is_plain,
+    is_prose_password,
+    is_reference,
+    is_value,
+    is_wordy,
+)
 
 WORDS = (
     "pass", "pwd", "secret", "token", "key", "credential", "auth", "psk", "dockerc",
@@ -80,46 +94,25 @@ _PHRASE = re.compile(
 )
 _LINE_START = re.compile(r"[ \t]{0,60}(?:export[ \t]{1,4}|set[ \t]{1,4}|-[ \t]{1,4})?[\"']?[\w.-]{0,60}\Z")
 """A line of a configuration file: nothing but a name and a quoted value."""
-_LONGEST = 512
 _MARKER = re.compile(r"\[REDACTED:[a-z-]{1,20}:[0-9a-f]{8}\\?\]")
-_REFERENCE = re.compile(
-    r"\$[a-z_{(]|[<{%*\[^]|@[a-z]|![a-z]+\Z|arn:|env[:.]|process\.|os\.|secrets?\.|vault:|file:|op://|https?://"
-)
-_PLACEHOLDER = re.compile(r"\{\{|\}|redacted|placeholder|change[-_]?me|your[-_]|xxx|\*\*\*|\.\.\.|…|process\.env")
-_TYPE = re.compile(
-    r"(?:int|uint|float|utf|base|sha|md|oauth|jwt|string|str|bcrypt|argon)[-_]?\d{1,3}"
-    r"|\b[iufvsx][-_]?\d{1,3}(?![A-Za-z])",
-    re.IGNORECASE,
-)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:[?!]?\.|::|->)[A-Za-z_$][\w$]*+)*+[!?]?\Z")
 _PAIR = re.compile(r"[;?&][\w.-]{0,40}\Z")
-_SEGMENTS = re.compile(r"[-_./:|@ #+~^=]+")
-_PLAIN_SEGMENT = re.compile(r"(?:[A-Za-z]*|[A-Za-z]*[a-z][A-Za-z]*\d{1,2}|\d{1,4}|[vV]\d+|\d{1,3}[a-z]{1,3})\Z")
 _PLAIN_RESULT = re.compile(r"[A-Za-z]{0,16}\d{0,3}\Z")
 _WORD_BEFORE = re.compile(r"[\w.\"'-]")
-_VERSION = re.compile(r"[\^~>=v]{0,2}\d+\.\d+")
-_DIGITS = re.compile(r"\d+")
-_LETTER = re.compile(r"[^\W\d_]")
-_SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 _LINE_END = re.compile(r"[ \t]{0,16}(?:\Z|[\r\n#|│┃]|\\[nr])")
 _CLOSED = re.compile(r"</|<br|\\{0,3}[\"'`]|\]\]>|\]\(|&(?=\w)")
 """The end of what a tool wrote: of its element, its string, its code, its link."""
 _GOES_ON = re.compile(r"[ \t]?[,;)][ \t]{0,4}(?:[^\s]|\Z|\n)|[ \t]{1,4}[A-Za-z]")
 _CALLED = re.compile(r"[\w)\]>]")
-_ADDRESS = re.compile(r"0x[0-9a-f]{1,16}\Z")
 _CALL = re.compile(r"\([ \t]{0,4}[\"'][\w.-]{0,40}\Z")
 _CALL_END = re.compile(r"[\"'][ \t]{0,4}\)")
 _BUILD_SECRET = re.compile(r"(?:id|src|source|type|env)=")
-_CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FLAG = re.compile(r"(?:(?:\A|[\s\"'`=(\[,])--?[a-z0-9-]{0,40}|\b(?:ENV|SETX)[ \t]{1,4}[\w.-]{0,40})\Z", re.IGNORECASE)
 _QUALIFIED = re.compile(r"(?:::|\barn:[^\s\"']{0,60}:)[\w.-]{0,80}\Z")
-_HUMP = re.compile(r"[a-z](?=[A-Z])")
 _HEADER = re.compile(r"(?:\A|[^\w-])[xX]-(?:[A-Za-z]{1,20}-){0,3}\Z")
 _CELL_START = re.compile(r"(?:(?:\A|\n|[|│,;\t>\"'])[ \t]{0,40}[`*\"']{0,3}[\w.-]{0,40})\Z")
 _CELL_END = re.compile(r"[`*\"']{0,3}[ \t]{0,80}(?:\Z|[\r\n|│,;\t<])|[\"'][ \t]{0,4}\)")
 _ENDS_IN_NAME = re.compile(rf"(?:(?P<password>{_LOGIN_NAMES})|(?P<token>{_KEY_NAMES}|(?<![a-z])auth)){_SUFFIX}\Z")
-_HUMPS = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
-_NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "cred")
 
 
 def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
@@ -135,7 +128,7 @@ def find(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             position = end
         else:
             # The value may itself hold a name with a value (token=password=...), unless it is too long to be one.
-            position = start if end - start < _LONGEST - 1 else end
+            position = start if end - start < LONGEST - 1 else end
 
 
 def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
@@ -153,23 +146,6 @@ def phrases(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             yield start, end, "password"
 
 
-def is_phrase(value: str, *, is_plain: bool = True) -> bool:
-    """Whether a value that a name says is a password is one, though it has neither digits nor symbols.
-
-    A label, a message or a type is none; of several words only where the name `is_plain`, which in files of
-    translations it is not.
-    """
-    words = value.split(" ")
-    lowered = value.lower()
-    if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or (len(words) == 1 and not value[:1].islower()):
-        return False
-    if any(not word for word in words) or any(word.strip(".,:;!?") in LABELS for word in lowered.split(" ")):
-        return False
-    if len(words) == 1:
-        return len(value) >= 6 and value.isalpha() and value.isascii() and value.islower()
-    return is_plain and len(words) >= 3 and value[-1] not in ".!?:" and all(word.islower() for word in words)
-
-
 def name_kind(name: str) -> str:
     """What the value of a field called `name` is: "password", "secret", or "" where the name says neither."""
     lowered = name.lower()
@@ -179,26 +155,15 @@ def name_kind(name: str) -> str:
     return "" if match is None else "password" if match["password"] else "secret"
 
 
-def is_value(value: str, *, is_password: bool) -> bool:
-    """Whether the whole value of a field whose name says secret is one."""
-    lowered = value.lower()
-    if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or "\n" in value or len(value) > _LONGEST:
-        return False
-    if " " in value:
-        return is_password and is_phrase(value)
-    least = value if is_password or len(value) < 10 else value.ljust(12, value[0])
-    return _is_literal(least, is_password=is_password) or (is_password and is_phrase(value))
-
-
 def _is_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:
     lowered = match[match.lastgroup or 0]
-    if _REFERENCE.match(lowered) or _PLACEHOLDER.search(lowered) or _in_marker(text, match):
+    if is_reference(lowered) or _in_marker(text, match):
         return False
     if _QUALIFIED.search(text[max(0, match.start() - 80) : match.start()]):
         return False  # AWS::SecretsManager::Secret, arn:...:secret:...: a type, a resource
     judge = _FORMS.get(match.lastgroup or "")
     if judge is None:
-        return _is_literal(value, is_password=is_password)
+        return is_literal(value, is_password=is_password)
     return judge(value, match, text, is_password)
 
 
@@ -206,7 +171,7 @@ def _is_flag(value: str, match: re.Match[str], text: str, is_password: bool) -> 
     before = text[max(0, match.start() - 48) : match.start()]
     is_flag = _FLAG.search(before) is not None and not _BUILD_SECRET.match(value)
     is_defined = _CALL.search(before) is not None and _CALL_END.match(text, match.end(match.lastgroup or 0)) is not None
-    return (is_flag or (is_defined and _DIGITS.search(value) is not None)) and is_value(value, is_password=is_password)
+    return (is_flag or (is_defined and DIGITS.search(value) is not None)) and is_value(value, is_password=is_password)
 
 
 def _is_block(value: str, _match: re.Match[str], _text: str, is_password: bool) -> bool:
@@ -214,21 +179,21 @@ def _is_block(value: str, _match: re.Match[str], _text: str, is_password: bool) 
 
 
 def _is_paired(value: str, _match: re.Match[str], _text: str, is_password: bool) -> bool:
-    return is_value(value, is_password=is_password) and not _TYPE.search(value) and not _is_name(value)
+    return is_value(value, is_password=is_password) and not TYPE.search(value) and not is_name(value)
 
 
 def _is_bare(value: str, match: re.Match[str], text: str, is_password: bool) -> bool:
     if match["separator"] not in {":", "=", ":=", "：", "=>"}:
-        return is_password and _is_prose_password(value)
+        return is_password and is_prose_password(value)
     if match["separator"] == "=" and _FLAG.search(text[max(0, match.start() - 48) : match.start()]):
         return is_value(value, is_password=is_password)
     is_header = match["separator"] == ":" and _HEADER.search(text[max(0, match.start() - 60) : match.start()])
     if is_header or _is_env(match, text):
         is_long = len(value) >= (12 if is_header else 6)
-        return is_long and _DIGITS.search(value) is not None and not _is_wordy(value, is_password=is_password)
-    if not _is_literal(value, is_password=is_password) or _is_test_result(value, match, text):
+        return is_long and DIGITS.search(value) is not None and not is_wordy(value, is_password=is_password)
+    if not is_literal(value, is_password=is_password) or _is_test_result(value, match, text):
         return False
-    if not _IDENTIFIER.match(value) and _is_name(value):
+    if not _IDENTIFIER.match(value) and is_name(value):
         return False
     return (
         _is_pair(match, text)
@@ -240,7 +205,7 @@ def _is_bare(value: str, match: re.Match[str], text: str, is_password: bool) -> 
 def _is_test_result(value: str, match: re.Match[str], text: str) -> bool:
     """``PASS: check-12-b3``, ``pass: tests/test_x1.py::test_y2``: several words or the parts of a path."""
     is_alone = match["name"] == "pass" and not _WORD_BEFORE.match(text[match.start() - 1 : match.start()])
-    segments = _SEGMENTS.split(value.replace("_", "/"))
+    segments = SEGMENTS.split(value.replace("_", "/"))
     return is_alone and len(segments) > 2 and all(map(_PLAIN_RESULT.match, segments))
 
 
@@ -251,11 +216,11 @@ def _is_cell(value: str, match: re.Match[str], text: str, is_password: bool) -> 
     return bool(
         is_alone
         and len(value) >= 8
-        and len(_DIGITS.findall(value)) + len(_SYMBOL.findall(value)) > 0
-        and _is_literal(value, is_password=is_password)
-        and not _TYPE.search(value)
+        and len(DIGITS.findall(value)) + len(SYMBOL.findall(value)) > 0
+        and is_literal(value, is_password=is_password)
+        and not TYPE.search(value)
         and not (is_password and _IDENTIFIER.match(value) and ("_" in value or "." in value))
-        and (is_password or not all(_PLAIN_SEGMENT.match(segment) for segment in _SEGMENTS.split(value)))
+        and (is_password or not is_plain(value))
     )
 
 
@@ -277,53 +242,20 @@ def _is_pair(match: re.Match[str], text: str) -> bool:
     return match["separator"] == "=" and _PAIR.search(text[max(0, match.start() - 48) : match.start()]) is not None
 
 
-def _is_literal(value: str, *, is_password: bool) -> bool:
-    """Whether a value that is surely a literal is a secret, and not a word, a label, a rule or an identifier."""
-    if len(value) < (6 if is_password else 12) or not _LETTER.search(value) or _CHINESE.search(value):
-        return False
-    if not is_password and _ADDRESS.match(value.lower()):
-        return False
-    if not is_password and value.isidentifier() and any(part in value.lower() for part in _NAME_PARTS):
-        return False  # the name of a type or variable: "secret": "V1SecretVolumeSource"
-    if len(_HUMP.findall(value)) * 4 >= len(value) >= 10 and value.isalpha():
-        return True  # letters only, but of such a mixture as base64 has and no name
-    is_strong = _DIGITS.search(value) or (is_password and _SYMBOL.search(value))
-    return bool(is_strong) and not _is_wordy(value, is_password=is_password)
-
-
-def _is_wordy(value: str, *, is_password: bool) -> bool:
-    """Words joined by punctuation, as in ``my-app-secret-v2``, ``required|min:8`` or ``/run/secrets/db_1``."""
-    if (
-        is_password
-        and not value.startswith(("/", "./", "../", "~/"))
-        and "|" not in value
-        and not _VERSION.match(value)
-    ):
-        # A password may well be a word and a year: only rules, paths and versions are let through.
-        return False
-    return all(_PLAIN_SEGMENT.match(segment) for segment in _SEGMENTS.split(value))
-
-
-def _is_prose_password(value: str) -> bool:
-    """A sentence that tells the password without quotes: more is asked of such a value."""
-    digits = sum(c.isdigit() for c in value)
-    return digits >= 2 and len(value) >= 8 and bool(_LETTER.search(value)) and not _TYPE.search(value)
-
-
 def _is_bare_secret(value: str, match: re.Match[str], text: str, *, is_password: bool) -> bool:
     """Whether an unquoted value that could be a variable's name is a secret all the same (YAML, INI)."""
     if "." in value:
         return False
     if is_password and match["separator"] in {":", "：", "="} and _is_told(value, match, text):
-        return not _TYPE.search(value) and not _is_name(value)
-    if any(word in value.lower() for word in _NAME_PARTS):
+        return not TYPE.search(value) and not is_name(value)
+    if any(word in value.lower() for word in NAME_PARTS):
         return False
-    if match["name"] == "_auth" and len(value) >= 12 and _DIGITS.search(value) and "_" not in value:
+    if match["name"] == "_auth" and len(value) >= 12 and DIGITS.search(value) and "_" not in value:
         return True
     is_ended = _LINE_END.match(text, match.end("bare")) or _CLOSED.match(text, match.end("bare"))
     if is_ended and not is_password and len(value) >= 12 and "_" not in value and sum(map(str.isdigit, value)) >= 4:
         return True
-    return len(_DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value
+    return len(DIGITS.findall(value)) >= 3 and len(value) >= 16 and "_" not in value
 
 
 def _is_told(value: str, match: re.Match[str], text: str) -> bool:
@@ -335,8 +267,8 @@ def _is_told(value: str, match: re.Match[str], text: str) -> bool:
     is_spaced = match["separator"] == "=" and match.start("bare") > match.end("separator")
     if not is_spaced and (_LINE_END.match(text, end) or _CLOSED.match(text, end)):
         is_variable = match["separator"] == "=" and _IS_LOGIN.fullmatch(re.sub(r"\d{1,2}\Z", "", value.lower()))
-        return _DIGITS.search(value) is not None and not is_variable
-    if not _is_prose_password(value) or "_" in value:
+        return DIGITS.search(value) is not None and not is_variable
+    if not is_prose_password(value) or "_" in value:
         return False
     if is_spaced:
         return _LINE_END.match(text, end) is not None or _CLOSED.match(text, end) is not None
@@ -354,20 +286,6 @@ def _is_in_code(before: str) -> bool:
         if opened > 0:
             return line[number] == "{" or _CALLED.match(line, max(0, number - 1)) is not None
     return False
-
-
-def _is_name(value: str) -> bool:
-    """``user_password2``, ``dbPass1``: several words, one of which means a secret, digits only behind a word."""
-    words = [word for word in _HUMPS.split(value) if word]
-    if len(words) > 1 and words[-1] in TYPE_NOUNS:
-        return True
-    is_written_so = "_" in value or value[0].islower()
-    return (
-        is_written_so
-        and len(words) > 1
-        and all(_PLAIN_SEGMENT.match(word) for word in words)
-        and any(part in value.lower() for part in _NAME_PARTS)
-    )
 
 
 _FORMS: dict[str, Callable[[str, re.Match[str], str, bool], bool]] = {

@@ -1,4 +1,4 @@
-"""Where the secrets of a text stand: every rule on every view of it, put together."""
+"""Finds the secrets of a text: every rule, applied to every view of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from daemon.redact import assignments, custom, known
+from daemon.redact import assignments, known
 from daemon.redact.forms import FORMS, cookies, encoded, private_keys
 from daemon.redact.rules import UNMISTAKABLE, VENDORS, Rule
 from daemon.redact.views import View, composed, lower, peeled, unwrapped
-
-SHAPES: tuple[Rule, ...] = (*VENDORS, *FORMS)
 
 _MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,20}:[0-9a-f]{8}\\?\]")
 """Also as Markdown escapes it: pages are redacted once more when they are written."""
@@ -38,15 +36,15 @@ class Span:
 
 def find(text: str, *, deep: bool = True) -> list[Span]:
     """The secrets of `text`, in order and apart. `deep` looks into runs of base64, too."""
-    found = _plain(text, deep=deep)
+    spans = _plain(text, deep=deep)
     inner = peeled(text)
     whole = text if inner is None else inner.text
     if inner is not None:
-        found += _traced(inner, _plain(inner.text, deep=deep))
+        spans += _traced(inner, _plain(inner.text, deep=deep))
     outer = unwrapped(whole)
     if outer is not None:
-        found += _traced(composed(outer, inner), _plain(outer.text, deep=deep))
-    return _apart(text, found) if found else found
+        spans += _traced(composed(outer, inner), _plain(outer.text, deep=deep))
+    return _apart(text, spans) if spans else spans
 
 
 def _encoded(text: str) -> Iterator[tuple[int, int]]:
@@ -56,20 +54,19 @@ def _encoded(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _plain(text: str, *, deep: bool) -> list[Span]:
-    found = [Span(start, end, kind, text[start:end]) for start, end, kind in _spans(text)]
-    found += [
+    spans = [Span(start, end, kind, text[start:end]) for start, end, kind in _spans(text)]
+    spans += [
         Span(start, end, kind, text[start:end], is_sure=False)
         for start, end, kind in _cut(text)
-        if not any(start < span.end and span.start < end for span in found)
+        if not any(start < span.end and span.start < end for span in spans)
     ]
     if deep:
-        found += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
-    return [span for span in found if not custom.is_allowed(span.secret)]
+        spans += [Span(start, end, "encoded", text[start:end]) for start, end in _encoded(text)]
+    return [span for span in spans if not known.is_allowed(span.secret)]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from known.find(text)
-    yield from custom.find(text)
     yield from private_keys(text)
     runs = "\n".join(_LONG_RUN.findall(text))
     for rule in VENDORS:

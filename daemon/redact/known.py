@@ -1,17 +1,21 @@
-"""Secrets that a session is known to hold, hidden wherever the session has them, as CI systems do.
+"""Secrets hidden by their value, as CI systems do, and the user's own patterns (`redact.extra`, `redact.allow`).
 
-Whoever reads records of a session from the archive learns its values (`learn`), and whatever is redacted afterwards in
-the same piece of work has them hidden: it is the archive that calls this, so no way out can forget to. `only` limits it
-to one session, for what must not depend on what was read before.
+Reading a session's records from the archive makes its secrets known (`learn`), and everything that the same thread or
+task redacts from then on has them hidden. The archive itself calls `learn`, so no reader can forget to. `only` replaces
+what is known for the length of a block.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from types import MappingProxyType
+
+import regex  # type: ignore[import-untyped]  # it ships no types
 
 LEAST = 8
 """Characters of the shortest value that is hidden by itself."""
@@ -25,6 +29,9 @@ _LINE = 24
 
 _NOTED: ContextVar[dict[str, str] | None] = ContextVar("noted secrets", default=None)
 _VALUES: ContextVar[Mapping[str, str]] = ContextVar("known secrets", default=MappingProxyType({}))
+_JOINING = re.compile(r"[A-Za-z0-9]")
+_PATIENCE_S = 2.0
+"""Seconds that one pattern of a user may take for one text; afterwards all of it is hidden."""
 
 
 def learn(values: Mapping[str, str]) -> None:
@@ -44,12 +51,12 @@ def only(values: Mapping[str, str]) -> Iterator[None]:
         _VALUES.reset(token)
 
 
-def note(found: Iterable[tuple[str, str]]) -> None:
+def note(secrets: Iterable[tuple[str, str]]) -> None:
     """Remember what was recognised, for whoever asked for it with `noting`."""
     noted = _NOTED.get()
     if noted is None:
         return
-    for secret, kind in found:
+    for secret, kind in secrets:
         lines = [secret] if "\n" not in secret else [line.strip() for line in secret.split("\n") if len(line) > _LINE]
         noted.update({line: kind for line in lines if is_distinct(line)})
 
@@ -77,7 +84,12 @@ def is_distinct(secret: str) -> bool:
 
 
 def find(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where known values stand in `text`, as (start, end, kind)."""
+    """Where known values and the user's patterns stand in `text`, as (start, end, kind)."""
+    yield from _values(text)
+    yield from _extra(text)
+
+
+def _values(text: str) -> Iterator[tuple[int, int, str]]:
     for value, kind in _VALUES.get().items():
         at = text.find(value)
         while at >= 0:
@@ -87,8 +99,52 @@ def find(text: str) -> Iterator[tuple[int, int, str]]:
             at = text.find(value, end)
 
 
-_JOINING = re.compile(r"[A-Za-z0-9]")
-
-
 def _joins(text: str, at: int) -> bool:
     return 0 <= at < len(text) and _JOINING.match(text, at) is not None
+
+
+@dataclass(slots=True)
+class _Custom:
+    extra: list[regex.Pattern[str]] = field(default_factory=list)
+    allow: list[regex.Pattern[str]] = field(default_factory=list)
+    fingerprint: str = ""
+
+
+_IN_USE = _Custom()
+
+
+def configure(extra: Sequence[str], allow: Sequence[str]) -> None:
+    """Hide what matches a pattern of `extra`; leave alone what a pattern of `allow` matches whole.
+
+    Raises:
+        regex.error: a pattern is none.
+    """
+    _IN_USE.extra = [regex.compile(pattern) for pattern in extra]
+    _IN_USE.allow = [regex.compile(pattern) for pattern in allow]
+    text = "\0".join([*extra, "\0", *allow])
+    _IN_USE.fingerprint = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] if extra or allow else ""
+
+
+def fingerprint() -> str:
+    """Changes with what is configured; empty while nothing is."""
+    return _IN_USE.fingerprint
+
+
+def _extra(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where `extra` matches: its group ``secret``, or the whole match."""
+    for pattern in _IN_USE.extra:
+        group: int | str = "secret" if "secret" in pattern.groupindex else 0
+        try:
+            for match in pattern.finditer(text, timeout=_PATIENCE_S):
+                if match.end(group) > match.start(group):
+                    yield *match.span(group), "extra"
+        except TimeoutError:
+            yield 0, len(text), "extra"
+
+
+def is_allowed(secret: str) -> bool:
+    """Whether the user has said that this is no secret."""
+    try:
+        return any(pattern.fullmatch(secret, timeout=_PATIENCE_S) for pattern in _IN_USE.allow)
+    except TimeoutError:
+        return False

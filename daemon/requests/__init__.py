@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.errors import BadRequest, OutputRefused, ReconstituteError
-from daemon.filesystem.durable import Root, Step, is_git, make_private_dir, no_step
+from daemon.errors import BadRequest, OutputRefused, described
+from daemon.filesystem.durable import Root, Step, make_private_dir, no_step
+from daemon.filesystem.names import is_git
 from daemon.model import Json
 from daemon.redact import redact, redact_value
 from daemon.requests.parse import Request, parse, printable
@@ -254,8 +255,7 @@ class Requests:
 
 
 def _failure(name: str, attempt: int, error: Exception) -> Json:
-    code = error.exit_code if isinstance(error, ReconstituteError) else 1
-    reason = {"type": type(error).__name__, "message": redact(str(error)), "exit_code": code}
+    reason = described(error, redact(str(error)))
     return {"status": "failed", "request": name, "attempt": attempt, "error": reason}
 
 

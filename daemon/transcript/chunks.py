@@ -1,9 +1,9 @@
 """The texts that are indexed of a message: chunks, which are embedded, and windows, which are searched by words.
 
 A chunk is small enough for the built-in model to read whole. Documents are cut at paragraph, line or sentence ends,
-with an overlap, so that what stands on a border is whole in one of them. Same document, same chunks, same numbers; a
-changed rule here means a new CHUNKER_VERSION, which is part of every embedding's fingerprint, so that old and new
-windows never mix.
+with an overlap, so that what stands on a border is whole in one of them. Same document, same chunks, same numbers.
+Whoever changes a rule here changes CHUNKER_VERSION: it is part of the semantic index's fingerprint, so everything is
+embedded again and old and new chunks never mix.
 
 A window is what was said in a message and in the few before it, so that a message is also found by the words of its
 neighbours. Of a long message head and tail count. In front stand the session's title and the day.

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.archive import Archive
 from daemon.model import Message
-from tests.make_opencode import JsonStore, assistant, session, text
+from tests.support.stores.make_opencode import JsonStore, assistant, session, text
 
 pytestmark = pytest.mark.crash
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from daemon.archive import Archive
 from daemon.archive.store import Store
 from daemon.opencode.json_tree import JsonTree
-from tests.taking_in import intake_of
+from tests.support.stores.intake import intake_of
 
 left, write = int(sys.argv[2]), Store.write
 def killed(self, changes):
@@ -36,7 +36,7 @@ place = Path(sys.argv[1])
 with Archive(place / "archive") as archive:
     intake = intake_of(archive, quiet_s=0, free_mb=0)
     Store.write = killed
-    intake.take(JsonTree(place / "oc" / "storage"), patient=False)
+    intake.scan(JsonTree(place / "oc" / "storage"), patient=False)
     Store.write = write
 """
 
@@ -55,7 +55,7 @@ def archived(place: Path) -> tuple[list[str], int]:
         message: Message | None = archive.message("msg_1")
         keys = sum(1 for prefix in (b"body:", b"ahead:") for _ in archive._store.keys(prefix))
         texts = [] if message is None else [part.data["text"] for part in message.parts]
-        assert len(archive.file_edits("/home/dev/p/a")) == 0
+        assert len(archive.files.edits("/home/dev/p/a")) == 0
     return texts, keys
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from daemon.model import Page
 from daemon.publish import MANIFEST, publish, recover
-from daemon.publish.notes import CLOSE, EMPTY, composed
+from daemon.publish.edits import CLOSE, EMPTY, composed
 from daemon.requests import Requests
 
 pytestmark = pytest.mark.crash

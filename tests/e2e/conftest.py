@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import Daemon
+from tests.support.processes.daemon_process import Daemon
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
+from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 
 PROJECT = "/home/dev/garden"
 

@@ -7,14 +7,15 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, snapshot, words
-from tests.make_opencode import T0, Database, Database2, JsonStore, text
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.stores.make_opencode import T0, Database, Database2, JsonStore, text
 
 SOON_S = 8
 """A new directory is noticed at the next look after the watch, every two seconds; the rest follows at once."""
@@ -22,6 +23,10 @@ SOON_S = 8
 
 def found(daemon: Daemon, word: str) -> list[str]:
     return [hit["messageID"] for hit in daemon.search(word)]
+
+
+def _finds(daemon: Daemon, word: str, message_id: str) -> bool:
+    return found(daemon, word) == [message_id]
 
 
 def test_a_second_daemon_is_refused_with_the_first_ones_pid_and_the_first_goes_on(
@@ -94,7 +99,7 @@ def test_tables_that_come_long_after_their_file_are_found(daemon: Daemon, data_d
     sqlite3.connect(path).execute("PRAGMA journal_mode=WAL").connection.close()
     for number in (41, 42):  # the daemon has looked since
         seen = tree.ask(f"The {words(number)}.")
-        until(lambda number=number, seen=seen: found(daemon, words(number)) == [seen], SOON_S)
+        until(partial(_finds, daemon, words(number), seen), SOON_S)
 
     database = Database(path)
     told = Talk(database).ask(f"The {words(4)}.")
@@ -209,7 +214,7 @@ def test_all_that_is_done_leaves_opencodes_files_byte_for_byte_as_they_were(
     daemon = make_daemon(targets=[{"path": PROJECT}])
     daemon.run()
     for number in (11, 12, 13):
-        until(lambda number=number: daemon.search(words(number)))
+        until(partial(daemon.search, words(number)))
     daemon.drop_request("garden.txt", f"{PROJECT}\n")
     assert [path.parent.name for path in daemon.wait_for_results(1)] == ["done"]
     daemon.wait_until_drained()

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk
-from tests.evident_model import EvidentModel, Said
-from tests.fake_ollama import FakeOllama
-from tests.make_opencode import JsonStore
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.servers.evident_model import EvidentModel, Said
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.make_opencode import JsonStore
 
 DECIDED = "We decided on drip lines instead of sprinklers because the leaves must stay dry."
 SCRIPT = EvidentModel(
@@ -62,11 +62,11 @@ def test_a_request_is_answered_by_the_model_and_the_same_again_costs_nothing(dae
     daemon.drop_request("one.txt", f"{PROJECT}\n")
     first = result(daemon, 1)
     assert first["model"] == "chat (Ollama)"
-    assert first["model_calls"] == len(server.chats)
+    assert first["modelCalls"] == len(server.chats)
     assert "Drip lines water the beds." in page(daemon)
     daemon.drop_request("two.txt", f"{PROJECT}\n")
     again = result(daemon, 2)
-    assert (again["model_calls"], again["written"]) == (0, 0)
+    assert (again["modelCalls"], again["written"]) == (0, 0)
     status = json.loads(daemon.ask("status", "--json").stdout)
     assert "chat (Ollama)" in status["answers"]
     assert daemon.terminate()[0] == 0
@@ -131,7 +131,7 @@ def test_trajectories_are_listed_and_shown(daemon: Daemon, server: FakeOllama):
     assert daemon.ask("trajectory").returncode == 4
     daemon.drop_request("one.txt", f"{PROJECT}\n")
     result(daemon, 1)
-    listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)
+    listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)["trajectories"]
     questions = [body for body in server.chats if "answer_question" in json.dumps(body["tools"])]
     assert 0 < len(questions) < len(server.chats), "files and sessions are described without steps of their own"
     assert sum(each["steps"] for each in listed) == len(questions)

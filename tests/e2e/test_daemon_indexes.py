@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from tests.daemon_process import Daemon
 from tests.e2e.talk import Talk, words
-from tests.fake_ollama import FakeOllama
-from tests.make_opencode import JsonStore
+from tests.support.processes.daemon_process import Daemon
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.make_opencode import JsonStore
 
 CANARY = "The quick brown fox jumps over the lazy dog."
 SECOND = "cd34ef56" * 8

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.fake_ollama import FakeOllama
-from tests.make_opencode import JsonStore
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.make_opencode import JsonStore
 
 CANARY = "The quick brown fox jumps over the lazy dog."
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import Daemon
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.make_opencode import JsonStore
+from tests.support.processes.daemon_process import Daemon
+from tests.support.stores.make_opencode import JsonStore
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.canaries import SECRETS
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.fake_ollama import FakeOllama
-from tests.make_opencode import JsonStore
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.secrets.canaries import SECRETS
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.make_opencode import JsonStore
 
 QUOTED = "<<<reconstitute:recall\n{}\nreconstitute:recall>>>"
 LINES = sorted({line for _, secret, _ in SECRETS for line in secret.split("\n") if len(line) > 8 and "KEY" not in line})

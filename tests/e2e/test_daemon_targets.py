@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from daemon.publish.notes import CLOSE
-from tests.daemon_process import Daemon, until
+from daemon.publish.edits import CLOSE
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.make_opencode import JsonStore, session
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.stores.make_opencode import JsonStore, session
 
 NOTES = f"{PROJECT}/notes.md"
 DAY_MS = 86_400_000
@@ -47,7 +47,7 @@ def runs(daemon: Daemon) -> int:
 def is_settled(daemon: Daemon) -> bool:
     """Whether the first scan is over and what was due has begun or ended."""
     status = daemon.status()
-    return bool(status["sources"][0]["last_scan"]) and status["jobs"] == {"running": None, "queued": 0}
+    return bool(status["sources"][0]["lastScan"]) and status["jobs"] == {"running": None, "queued": 0}
 
 
 def target(daemon: Daemon) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_a_run_that_was_missed_while_the_daemon_was_down_is_made_up_once(
         archive.target_put(PROJECT, "last", last | {"time": now - 3 * DAY_MS})
     talk.write(NOTES, f"second {words(2)}\n")
     daemon.run()
-    until(lambda: target(daemon)["last_run"] >= now, 8)
+    until(lambda: target(daemon)["lastRun"] >= now, 8)
     assert words(2) in page(daemon)
 
     talk.write(NOTES, f"third {words(3)}\n")

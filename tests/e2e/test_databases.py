@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon_process import Daemon, until
-from tests.make_opencode import JsonStore, session
-from tests.sqlite_writer import Writer
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.stores.make_opencode import JsonStore, session
+from tests.support.stores.sqlite_writer import Writer
 
 SOON_S = 15
 """A look follows within a second; the rest is for a machine that has other work."""

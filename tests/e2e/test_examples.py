@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
+from daemon.publish import MANIFEST
+from tests.support.pages.markup import links, parse, words
+from tools import examples
+
 CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(CHECKOUT / "tools"), str(CHECKOUT / "tests" / "unit")]
-
-from markup import links, parse, words  # noqa: E402
-
-import examples  # noqa: E402 - tools/examples.py, found by the line above
-from daemon.publish import MANIFEST  # noqa: E402
-
 COMMITTED = CHECKOUT / "examples" / "pages"
 OURS = re.compile(r"(?:</?details>|<summary>[^<]*</summary>|<!-- /?notes[^<>]*-->|\s)+")
 """The HTML that pages may have."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.make_opencode import one_written_file
+from tests.support.stores.make_opencode import one_written_file
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.daemon_process import CHECKOUT, Daemon, until
 from tests.e2e.talk import PROJECT, Talk
-from tests.make_opencode import T0, JsonStore
+from tests.support.processes.daemon_process import CHECKOUT, Daemon, until
+from tests.support.stores.make_opencode import T0, JsonStore
 
 FILES = {
     "plain.lua": "x = 1\n",
@@ -56,9 +56,9 @@ def raw(daemon: Daemon, *arguments: str) -> bytes:
 
 def commands(daemon: Daemon, to: Path) -> dict[str, Any]:
     return {
-        "files": answer(daemon, "files", PROJECT),
-        "lost": answer(daemon, "files", PROJECT, "--lost"),
-        "before": answer(daemon, "files", PROJECT, "--at", str(T0 + 3500)),
+        "files": answer(daemon, "files", PROJECT)["files"],
+        "lost": answer(daemon, "files", PROJECT, "--lost")["files"],
+        "before": answer(daemon, "files", PROJECT, "--at", str(T0 + 3500))["files"],
         "history": answer(daemon, "history", f"{PROJECT}/plain.lua", "--diff", "--lines"),
         "show": answer(daemon, "show", f"{PROJECT}/plain.lua"),
         "gone": answer(daemon, "show", f"{PROJECT}/removed.lua", code=4),
@@ -100,11 +100,11 @@ def test_a_restore_into_what_is_not_a_new_folder_writes_nothing(daemon: Daemon, 
     full.mkdir()
     (full / "work").write_text("mine")
     (tmp_path / "link").symlink_to(full)
-    for to in (full, full / "work", tmp_path / "link", daemon.archive_dir / "x", talk.store.storage.parent / "x"):  # type: ignore[union-attr]
+    for to in (full, full / "work", tmp_path / "link", daemon.archive_dir / "x", talk.store.storage.parent / "x"):
         done = daemon.ask("restore", PROJECT, "--to", str(to))
         assert (done.returncode, done.stdout) == (73, ""), to
     assert [path.name for path in full.iterdir()] == ["work"]
-    assert not (talk.store.storage.parent / "x").exists()  # type: ignore[union-attr]
+    assert not (talk.store.storage.parent / "x").exists()
 
 
 def test_the_running_daemon_sees_a_write_of_just_now_and_a_disk_that_changed(
@@ -113,19 +113,21 @@ def test_the_running_daemon_sees_a_write_of_just_now_and_a_disk_that_changed(
     daemon.run()
     place = tmp_path / "real.txt"
     talk.write(str(place), "written\n")
-    until(lambda: answer(daemon, "files", str(place)))
-    assert answer(daemon, "files", str(place))[0]["disk"] == "missing"
+    until(lambda: answer(daemon, "files", str(place))["files"])
+    assert answer(daemon, "files", str(place))["files"][0]["disk"] == "missing"
     place.write_text("written\n")
-    assert answer(daemon, "files", str(place))[0]["disk"] == "identical"
+    assert answer(daemon, "files", str(place))["files"][0]["disk"] == "identical"
     os.truncate(place, 3)
-    [found] = answer(daemon, "files", str(place), "--lost")
+    [found] = answer(daemon, "files", str(place), "--lost")["files"]
     assert (found["disk"], found["grade"]) == ("differs", "proven")
 
 
 def test_an_alias_set_at_the_daemon_is_kept(daemon: Daemon, talk: Talk) -> None:
     daemon.run()
-    until(lambda: answer(daemon, "files", PROJECT))
+    until(lambda: answer(daemon, "files", PROJECT)["files"])
     assert daemon.ask("alias", PROJECT, "/home/dev/orchard").returncode == 0
-    assert [file["path"] for file in answer(daemon, "files", "/home/dev/orchard/empty")] == ["/home/dev/orchard/empty"]
+    assert [file["path"] for file in answer(daemon, "files", "/home/dev/orchard/empty")["files"]] == [
+        "/home/dev/orchard/empty"
+    ]
     daemon.terminate()
-    assert answer(daemon, "alias", "--list") == [{"old": PROJECT, "new": "/home/dev/orchard"}]
+    assert answer(daemon, "alias", "--list")["aliases"] == [{"old": PROJECT, "new": "/home/dev/orchard"}]

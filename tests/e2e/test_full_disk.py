@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from tests.daemon_process import Daemon, until
 from tests.e2e.talk import PROJECT, Talk, words
-from tests.make_opencode import Database
-from tests.small_disk import SmallDisk, with_small_disks
+from tests.support.processes.daemon_process import Daemon, until
+from tests.support.processes.small_disk import SmallDisk, with_small_disks
+from tests.support.stores.make_opencode import Database
 
 MB = 1 << 20
 LONG = 60_000

@@ -19,12 +19,12 @@ from daemon.cli import main
 from daemon.cli.commands import COMMANDS
 from daemon.cli.settings import Settings
 from daemon.config import Config, load
-from daemon.control import endpoint, identity
+from daemon.control import calls, endpoint, identity
 from daemon.errors import ConfigError
 from daemon.mcp.service_access import Asking
 from daemon.recall.query.request import CALLS
-from tests.daemon_process import Daemon, _toml
-from tests.make_opencode import one_written_file
+from tests.support.processes.daemon_process import Daemon, _toml
+from tests.support.stores.make_opencode import one_written_file
 
 SERVED, MEANT = "/work/served", "/work/meant"
 WAYS = ("environment", "default file", "--config")
@@ -335,5 +335,5 @@ def test_an_agent_is_answered_from_the_archive_it_means(places: Places, monkeypa
         monkeypatch.setenv(name, value)
     settings = Settings(config=places.service.config)
     asking = Asking(lambda: load(places.service.config), lambda config: settings.log(config, least="error"))
-    answer = asking.ask(lambda service: service.files(MEANT), threading.Event())
-    assert [file["path"] for file in answer["files"]] == [f"{MEANT}/a.txt"]
+    answer = asking.ask(lambda service: service.call(calls.Files(MEANT)), threading.Event())
+    assert [file.path for file in answer.files] == [f"{MEANT}/a.txt"]

@@ -10,10 +10,11 @@ import pytest
 from daemon.app.one_shot import OneShot
 from daemon.config import Chat, Config, Embedding, OpenCode, Output
 from daemon.config.sections import ArchiveSection
+from daemon.control import calls
 from daemon.control.calls import silent
 from daemon.model import Target
 from tests.conftest import SAMPLES, unpack
-from tests.page_links import broken, slugs
+from tests.support.pages.page_links import broken, slugs
 
 LEAST_SESSIONS = 10
 
@@ -31,7 +32,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         chat=Chat(provider="none"),
     )
     with OneShot(config) as engine:
-        engine.index(silent)
+        engine.call(calls.Index())
         ran = {session.directory for session in engine.archive.sessions()}
         for folder in sorted(ran):
             engine.run_target(Target(path=folder), silent)

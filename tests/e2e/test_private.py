@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon_process import until
-from tests.make_opencode import one_written_file
+from tests.support.processes.daemon_process import until
+from tests.support.stores.make_opencode import one_written_file
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

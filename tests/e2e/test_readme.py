@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon_process import until
-from tests.make_opencode import JsonStore, assistant, session, text, tool, user
+from tests.support.processes.daemon_process import until
+from tests.support.stores.make_opencode import JsonStore, assistant, session, text, tool, user
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 NOT_RUN = {

@@ -23,9 +23,9 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.conftest import unpack
-from tests.daemon_process import CHECKOUT, Daemon
 from tests.e2e.talk import Talk
-from tests.make_opencode import T0, JsonStore, session, text, user
+from tests.support.processes.daemon_process import CHECKOUT, Daemon
+from tests.support.stores.make_opencode import T0, JsonStore, session, text, user
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -53,7 +53,7 @@ class Mcp:
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._end = asyncio.Event()
-        ready: asyncio.Future[None] | Any = asyncio.run_coroutine_threadsafe(self._open(daemon, place), self._loop)
+        ready = asyncio.run_coroutine_threadsafe(self._open(daemon, place), self._loop)
         self._task = ready.result(60)
 
     async def _open(self, daemon: Daemon, place: Path) -> asyncio.Task[None]:
@@ -353,7 +353,7 @@ def test_an_error_names_the_same_thing_at_every_door(
 ) -> None:
     arguments = {name: doors.fill(value) for name, value in arguments.items()}
     status, answer = doors.by_socket(call, arguments)
-    assert (status, answer["error"]["type"], answer["error"]["exit_code"]) == (400, "BadRequest", 64)
+    assert (status, answer["error"]["type"], answer["error"]["exitCode"]) == (400, "BadRequest", 64)
     assert re.search(named, answer["error"]["message"])
     is_error, said, structured = doors.mcp(call, arguments)
     assert (is_error, said, structured) == (True, answer["error"]["message"], None)

@@ -6,15 +6,12 @@ that measures.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests/unit")]
-
-import rubric  # noqa: E402 - tools/rubric.py
-from markup import words  # noqa: E402 - found by the line above
+from tests.support.pages.markup import words
+from tools import rubric
 
 
 @pytest.mark.parametrize("project", rubric.projects(), ids=lambda project: project["path"].rpartition("/")[2])

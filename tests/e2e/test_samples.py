@@ -16,24 +16,25 @@ from daemon.app.engine import Engine
 from daemon.model import Message
 from daemon.transcript.replay import validate
 from tests.conftest import Sample
+from tests.support.servers.plain_service import PlainService
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{4,24}")
 
 
-def engine_over(sample: Sample, root: Path, **more: Any) -> Engine:
+def engine_over(sample: Sample, root: Path, **more: Any) -> PlainService:
     tables = {
         "opencode": {"data_dir": str(sample.data_dir)},
         "archive": {"dir": str(root / "archive")},
         "output": {"dir": str(root / "out")},
         "embedding": {"provider": "builtin"},
     }
-    return Engine(msgspec.convert(tables | more, config.Config))
+    return PlainService(Engine(msgspec.convert(tables | more, config.Config)))
 
 
 @pytest.fixture
-def engine(any_sample: Sample, tmp_path: Path) -> Iterator[Engine]:
+def engine(any_sample: Sample, tmp_path: Path) -> Iterator[PlainService]:
     with engine_over(any_sample, tmp_path) as opened:
-        opened.take(everything=True, patient=False)
+        opened.scan(everything=True, patient=False)
         yield opened
 
 
@@ -67,7 +68,7 @@ def said(message: Message) -> Iterator[tuple[str, str]]:
             yield "tool_output", str(state.get("output") or state.get("error") or "")
 
 
-def test_a_token_of_every_part_of_every_kind_finds_its_message(engine: Engine) -> None:
+def test_a_token_of_every_part_of_every_kind_finds_its_message(engine: PlainService) -> None:
     recall = engine.searching()
     asked: dict[str, int] = {}
     for message_id in engine.archive.all_message_ids():
@@ -92,7 +93,7 @@ def test_a_token_of_every_part_of_every_kind_finds_its_message(engine: Engine) -
     assert sum(asked.values()) > 200
 
 
-def test_the_replay_of_every_message_is_valid_and_says_all_that_the_message_said(engine: Engine) -> None:
+def test_the_replay_of_every_message_is_valid_and_says_all_that_the_message_said(engine: PlainService) -> None:
     for message_id in engine.archive.all_message_ids():
         message = engine.archive.message(message_id)
         assert message is not None
@@ -104,7 +105,9 @@ def test_the_replay_of_every_message_is_valid_and_says_all_that_the_message_said
                 assert line in whole
 
 
-def test_every_revision_called_proven_is_byte_for_byte_what_the_file_was(engine: Engine, any_sample: Sample) -> None:
+def test_every_revision_called_proven_is_byte_for_byte_what_the_file_was(
+    engine: PlainService, any_sample: Sample
+) -> None:
     timeline: dict[str, list[tuple[float, str | None]]] = {}
     for entry in any_sample.timeline():
         timeline.setdefault(entry["path"], []).append((entry["time"] * 1000, entry["sha256"]))
@@ -124,7 +127,7 @@ def test_every_revision_called_proven_is_byte_for_byte_what_the_file_was(engine:
 
 
 def test_a_file_that_is_called_proven_and_current_is_what_stood_there_at_the_end(
-    engine: Engine, any_sample: Sample
+    engine: PlainService, any_sample: Sample
 ) -> None:
     truth = any_sample.truth
     exact = 0
@@ -147,7 +150,7 @@ def stamps(root: Path) -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in root.rglob("*")}
 
 
-def test_each_project_becomes_a_tree_whose_second_run_writes_nothing(engine: Engine) -> None:
+def test_each_project_becomes_a_tree_whose_second_run_writes_nothing(engine: PlainService) -> None:
     folders = sorted({session.directory for session in engine.archive.sessions() if session.directory})
     outer = [folder for folder in folders if not any(folder.startswith(other + "/") for other in folders)]
     assert len(outer) >= 2

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from daemon.archive.unknown import similar
+from daemon.archive.paths import similar
 from daemon.cli import main
 from daemon.cli.commands import COMMANDS, reconstitute
 from daemon.cli.settings import Settings
@@ -17,7 +17,7 @@ from daemon.config import load
 from daemon.errors import NotRecorded
 from daemon.mcp import tools
 from daemon.mcp.service_access import Asking
-from tests.make_opencode import one_written_file
+from tests.support.stores.make_opencode import one_written_file
 
 KNOWN, UNKNOWN = "/work/shop", "/elsewhere/work/shop"
 

@@ -13,17 +13,15 @@ from typing import Any
 
 from daemon.model import FileEdit, Operation, Session
 from daemon.reconstitute.answer import Record
-from daemon.reconstitute.conversations import Conversations
 from daemon.reconstitute.facts.session_values import Citation, Todo
 from daemon.reconstitute.facts.values import Entry, Facts, Need, Purpose, key
-from daemon.reconstitute.pages import changes
+from daemon.reconstitute.pages import Renderer, changes
 from daemon.reconstitute.pages.index import index
-from daemon.reconstitute.pages.render import Renderer
-from daemon.reconstitute.scope import Scope
-from tests.unit import rich_facts
-from tests.unit.found_out import AT, ROOT, file, hostile, source, statement
-from tests.unit.recorded_sessions import Recorded
-from tests.unit.session_tree import hostile_session
+from daemon.reconstitute.scope import Conversations, Scope
+from tests.support.pages import rich_facts
+from tests.support.pages.page_material import AT, ROOT, file, hostile, source, statement
+from tests.support.pages.session_tree import hostile_session
+from tests.support.stores.recorded_sessions import Recorded
 
 HOME = "home/dev/shop"
 _IDS = {"session_id", "message_id", "message_ids", "prompt_id", "part_id", "last_session", "forked_from", "child"}
@@ -123,8 +121,8 @@ def trees(text: str, house: Recorded, number: int) -> dict[str, str]:
         edited = tuple(path for path in sorted(pages) if path.startswith("odd/"))
         listed.append(replace(renderer.entry(place), title=text, summary=text, edited=edited))
     listed[1] = replace(listed[1], is_quoted=True)
-    found["README.md"] = index(listed).content
-    found["CHANGES.md"] = changes.page([(one.folder, one.title, one.log) for one in listed]).content
+    found["README.md"] = index(listed).text
+    found["CHANGES.md"] = changes.page([(one.folder, one.title, one.log) for one in listed]).text
     return found
 
 

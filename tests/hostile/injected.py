@@ -19,14 +19,14 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.context.token_budget import LEFT_OUT
+from daemon.reconstitute.agent.limits import LEFT_OUT
 from daemon.reconstitute.agent.loop import MOST_CALLS
-from tests.evident_model import EvidentModel, Said
-from tests.fake_ollama import FakeOllama
 from tests.hostile.gullible_model import GullibleModel
 from tests.hostile.payloads import Payload, payloads
 from tests.hostile.planted import FOLDERS, Planting
-from tests.unit.recorded_sessions import MINUTE, Recorded, recorded
+from tests.support.servers.evident_model import EvidentModel, Said
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.recorded_sessions import MINUTE, Recorded, recorded
 
 CANARY = "CANARY-of-a-file-that-no-session-ever-saw"
 SCRIPTS = {

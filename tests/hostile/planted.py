@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hostile.payloads import Payload
-from tests.unit.recorded_sessions import Recorded, call
+from tests.support.stores.recorded_sessions import Recorded, call
 
 FOLDERS = {
     "said": ("prompt", "answer", "reasoning", "task"),

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 from tests.hostile.renderers import WITH_FOOTNOTES
-from tests.unit.markup import parse
+from tests.support.pages.markup import parse
 
 STRUCTURE = {
     "html", "head", "body", "p", "h1", "h2", "h3", "h4", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td",

@@ -34,7 +34,7 @@ def rendered(texts: Sequence[str]) -> dict[str, list[str]]:
     """
     plain = MarkdownIt("gfm-like", {"html": True})
     # As in VS Code: otherwise every name of a file, such as README.md, is taken for a domain.
-    plain.linkify.set({"fuzzy_link": False})  # type: ignore[union-attr]
+    plain.linkify.set({"fuzzy_link": False})
     made = {
         "markdown-it": [str(plain.render(text)) for text in texts],
         "cmark-gfm": [cmarkgfm.github_flavored_markdown_to_html(text, _AS_GITHUB) for text in texts],

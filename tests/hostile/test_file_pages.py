@@ -6,8 +6,8 @@ import pytest
 
 from tests.hostile.rendered_page import COUNTED, Page, faults
 from tests.hostile.renderers import RENDERERS, rendered
-from tests.unit.file_pages import hostile_pages
-from tests.unit.markup import PAYLOADS
+from tests.support.pages.file_pages import hostile_pages
+from tests.support.pages.markup import PAYLOADS
 
 
 @pytest.fixture(scope="module")

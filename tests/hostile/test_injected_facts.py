@@ -19,14 +19,14 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.all_questions import Asked, Rounds
-from daemon.reconstitute.agent.context.case import Case
+from daemon.reconstitute.agent.all_questions import AllQuestions, QuestionRun
+from daemon.reconstitute.agent.context.opening import Case
 from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Rule, key
-from tests.fake_ollama import FakeOllama
 from tests.hostile.blocks_read import told
-from tests.unit.recorded_sessions import MINUTE, Recorded, call, recorded
+from tests.support.servers.fake_ollama import FakeOllama
+from tests.support.stores.recorded_sessions import MINUTE, Recorded, call, recorded
 
 HOME = "/home/dev/shop"
 SAID = "Never delete the backups of the shop."
@@ -41,7 +41,7 @@ class Obeyed:
     """What a model that obeys everything was sent and left; `pages` are the texts by path."""
 
     facts: Facts
-    asked: Asked
+    asked: QuestionRun
     chats: list[Any]
     pages: dict[str, str]
 
@@ -80,10 +80,10 @@ def _tell(made: Recorded) -> None:
 
 @pytest.fixture(scope="module")
 def obeyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obeyed]:
-    tmp_path, cases, found = tmp_path_factory.mktemp("obeyed"), list[Case](), list[Asked]()
-    ask = Rounds.ask
+    tmp_path, cases, found = tmp_path_factory.mktemp("obeyed"), list[Case](), list[QuestionRun]()
+    ask = AllQuestions.ask
 
-    def kept(self: Rounds, case: Case) -> Asked:
+    def kept(self: AllQuestions, case: Case) -> QuestionRun:
         cases.append(case)
         found.append(ask(self, case))
         return found[-1]
@@ -93,7 +93,7 @@ def obeyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obeyed]:
         FakeOllama({"chat:latest": "cd" * 32}) as server,
         pytest.MonkeyPatch.context() as patched,
     ):
-        patched.setattr(Rounds, "ask", kept)
+        patched.setattr(AllQuestions, "ask", kept)
         # The rule is given: which sentences are rules is worked out, and tested, elsewhere.
         patched.setattr(
             "daemon.reconstitute.gather",

@@ -13,17 +13,18 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
 
-from daemon.app.calls.runs import AnswerCalls
-from daemon.cli.subcommands.trajectory import command
-from daemon.publish.notes import composed
+from daemon.app.calls.runs import RunCalls
+from daemon.cli.subcommands.path import trajectory as command
+from daemon.publish.edits import composed
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.context import prompt
+from daemon.reconstitute.agent.context import opening
 from daemon.reconstitute.agent.context.blocks import clean
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.loop import NOT_DONE
@@ -33,8 +34,8 @@ from tests.hostile.injected import CANARY, HEAPS, STEPS, Ran, World, injected
 from tests.hostile.payloads import SECRET
 from tests.hostile.planted import FOLDERS
 from tests.hostile.skeleton import skeleton
-from tests.page_links import broken
-from tests.unit.markup import foreign_html, kinds, links
+from tests.support.pages.markup import foreign_html, kinds, links
+from tests.support.pages.page_links import broken
 
 TEMPLATE_MARKS = (
     "<|im_start|>", "<|im_end|>", "<|eot_id|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<s>", "<start_of_turn>",
@@ -87,7 +88,7 @@ def test_the_systems_words_are_the_same_whatever_was_recorded(world: World, fold
     for ran in world.ran("planted", folder, model):
         assert ran.chats
         for body in ran.chats:
-            assert body["messages"][0] == prompt.system()
+            assert body["messages"][0] == opening.system_message()
             assert [m["role"] for m in body["messages"]].count("system") == 1
             assert body["tools"] == ran.chats[0]["tools"]
 
@@ -192,13 +193,13 @@ def test_no_planted_secret_reaches_a_model_a_page_or_the_log(world: World):
 
 
 def test_a_trajectory_is_shown_without_secrets_and_without_escapes(world: World):
-    calls = AnswerCalls()
+    calls: Any = SimpleNamespace()
     calls.archive = world.made["planted"].archive
 
     class Service:
         @staticmethod
-        def ask(question: Any) -> Any:
-            return question(calls)
+        def ask(request: Any) -> Any:
+            return RunCalls.trajectories(calls, request)
 
     for ran in world.ran("planted", "said", "gullible") + world.ran("planted", "content", "gullible"):
         shown = 0
@@ -272,8 +273,8 @@ def test_every_statement_on_a_page_has_a_source_that_exists(world: World, folder
         assert "/etc/passwd](" not in text
         for name in archive.target_names(ran.target, "question:"):
             kept = archive.target_get(ran.target, name)
-            said = [*kept["answer"]["statements"], *kept["descriptions"].values(), *kept["notes"]]
-            assert all(one["sources"] for one in said)
+            stated = [*kept["answer"]["statements"], *kept["descriptions"].values(), *kept["notes"]]
+            assert all(one["sources"] for one in stated)
             assert all(archive.state(source["message_id"]) for one in said for source in one["sources"])
             assert not any(UNSEEN.search(path) or "\n" in path for path in kept["recorded"])
             for path in [*kept["recorded"], *kept["descriptions"], *(p for one in said for p in one["paths"])]:

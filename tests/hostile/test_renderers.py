@@ -12,8 +12,8 @@ from daemon.exports.stream import export
 from tests.hostile.every_page import KINDS, entries, facts, struck, trees
 from tests.hostile.rendered_page import COUNTED, STRUCK, STRUCTURE, Page, faults
 from tests.hostile.renderers import RENDERERS, rendered
-from tests.unit.markup import PAYLOADS
-from tests.unit.recorded_sessions import call, recorded
+from tests.support.pages.markup import PAYLOADS
+from tests.support.stores.recorded_sessions import call, recorded
 
 BEACON = "https://evil.example/"
 

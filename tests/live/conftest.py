@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from opencode import NotAvailableError, install
-from scripted_model import ScriptedModel
+
+from tests.live.opencode import NotAvailableError, install
+from tests.live.scripted_model import ScriptedModel
 
 JSON_TREE, SQLITE = "1.1.65", "1.18.33"
 """The last version that writes JSON files, and one that writes SQLite."""

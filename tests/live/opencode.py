@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from scripted_model import MODEL
+
+from tests.live.scripted_model import MODEL
 
 PROVIDER = "scripted"
 UNREACHABLE = re.compile(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opencode import PROVIDER, OpenCode
-from scripted_model import MODEL
+from tests.live.opencode import PROVIDER, OpenCode
+from tests.live.scripted_model import MODEL
 
 PATCHING_MODEL = "gpt-5-scripted"
 """OpenCode offers models of such a name apply_patch in place of edit and write."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recovery_opencode import PATCHING_MODEL, Workshop
-from recovery_truth import Notes
-from scripted_model import MODEL, Call, ScriptedModel, Step
+from tests.live.recovery_opencode import PATCHING_MODEL, Workshop
+from tests.live.recovery_truth import Notes
+from tests.live.scripted_model import MODEL, Call, ScriptedModel, Step
 
 UNICODE_NAME = "größe und länge.md"
 PYTHON = "import pathlib\np = pathlib.Path('scripted.txt')\np.write_text(p.read_text().upper())\n"

@@ -11,7 +11,7 @@ import string
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripted_model import Call, ScriptedModel, Step
+from tests.live.scripted_model import Call, ScriptedModel, Step
 
 PROMPT = -1
 """The step number of the person's own message."""

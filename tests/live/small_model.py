@@ -19,8 +19,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-from opencode import CHECKOUT, NotAvailableError, cache_dir
-from small_model_server import FORMED, NAME
+from tests.live.opencode import CHECKOUT, NotAvailableError, cache_dir
+from tests.live.small_model_server import FORMED, NAME
 
 __all__ = ["FORMED", "NAME", "SmallModel", "install"]
 

@@ -140,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         about = {"modified_at": NOW, "size": 1, "digest": self.small.digest, "details": {"family": "llama"}}
-        answers = {
+        answers: dict[str, dict[str, Any]] = {
             "/api/version": {"version": "0.33.0"},
             "/api/tags": {"models": [{"name": name, "model": name} | about for name in (NAME, FORMED)]},
             "/count": {"chats": self.small.chats},

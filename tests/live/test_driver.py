@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from opencode import NotAvailableError, OpenCode, install, make_project
-from recorded import read_quiet_source, read_source
-from scenario import PROMPT, Scenario, expected
-from scripted_model import Call, ScriptedModel, Step
+
+from tests.live.opencode import NotAvailableError, OpenCode, install, make_project
+from tests.live.recorded import read_quiet_source, read_source
+from tests.live.scenario import PROMPT, Scenario, expected
+from tests.live.scripted_model import Call, ScriptedModel, Step
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 

@@ -21,13 +21,13 @@ from typing import Any
 import chromadb
 import pytest
 from chromadb.config import Settings
-from opencode import OpenCode, make_project
-from recorded import Recorded, differences, read_source
-from scenario import Scenario, Turn, expected
-from scripted_model import ScriptedModel
 
 from daemon.archive import STAGES, Archive
-from tests.daemon_process import Daemon
+from tests.live.opencode import OpenCode, make_project
+from tests.live.recorded import Recorded, differences, read_source
+from tests.live.scenario import Scenario, Turn, expected
+from tests.live.scripted_model import ScriptedModel
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.crash, pytest.mark.timeout(600)]
 
@@ -217,7 +217,7 @@ def _semantic_ids(store: Path) -> list[str]:
     names = [collection.name for collection in client.list_collections()]
     messages = [client.get_collection(name) for name in names if name.startswith("opencode_messages")]
     ids = [record for collection in messages for record in collection.get(include=[])["ids"]]
-    client.close()
+    client.close()  # type: ignore[attr-defined]  # only the embedded client has it
     return ids
 
 

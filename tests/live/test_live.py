@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import OpenCode, make_project
-from recorded import Recorded, differences, read_quiet_source, read_source
-from scenario import Scenario, Turn, expected
-from scripted_model import ScriptedModel, Step
 
 from daemon.archive import Archive
-from tests.daemon_process import Daemon, waiting
+from tests.live.opencode import OpenCode, make_project
+from tests.live.recorded import Recorded, differences, read_quiet_source, read_source
+from tests.live.scenario import Scenario, Turn, expected
+from tests.live.scripted_model import ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon, waiting
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

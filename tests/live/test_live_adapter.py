@@ -24,10 +24,10 @@ from typing import Any
 import httpx
 import ollama
 import pytest
-from opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
-from scripted_model import ScriptedModel, Step
 
-from tests.daemon_process import CHECKOUT, until
+from tests.live.opencode import MODEL, PROVIDER, UNREACHABLE, NotAvailableError, OpenCode, cache_dir
+from tests.live.scripted_model import ScriptedModel, Step
+from tests.support.processes.daemon_process import CHECKOUT, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -195,7 +195,7 @@ def test_the_python_client_holds_a_tool_calling_conversation(
     def turn(messages: list[Any]) -> ollama.Message:
         if not stream:
             return client.chat(NAME, messages, tools=[get_weather]).message
-        content, calls, last = "", [], None
+        content, calls, last = "", list[Any](), None
         for last in client.chat(NAME, messages, tools=[get_weather], stream=True):
             content += last.message.content or ""
             calls += last.message.tool_calls or []

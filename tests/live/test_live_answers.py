@@ -7,7 +7,6 @@ answers, speaking one JSON object a turn. Only the provider is scripted; it cite
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +14,12 @@ from typing import Any
 
 import httpx
 import pytest
-from opencode import CHECKOUT, OpenCode, make_project
-from scripted_model import Call, ScriptedModel, Step
 
 from daemon.opencode_ids import OWN_SESSION_TITLE
-from tests.daemon_process import Daemon
-
-sys.path.insert(0, str(CHECKOUT / "tests"))
-from evident_model import EvidentModel, Said
+from tests.live.opencode import OpenCode, make_project
+from tests.live.scripted_model import Call, ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon
+from tests.support.servers.evident_model import EvidentModel, Said
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -101,7 +98,7 @@ def seen(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[See
                 found = daemon.ask("recall-sessions", "--json").stdout
                 page = (daemon.output_dir / str(garden)[1:] / "README.md").read_text()
         yield Seen(
-            *results, len(provider.asked), page, [each["title"] for each in listed],
+            results[0], results[1], len(provider.asked), page, [each["title"] for each in listed],
             {part for text in provider.asked for part in ("bash", "webfetch") if f'"{part}"' in text},
             json.loads(found)["sessions"],
         )  # fmt: skip
@@ -110,13 +107,13 @@ def seen(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[See
 def test_the_answers_stand_on_the_page_with_their_sources(seen: Seen) -> None:
     assert seen.first["model"].startswith("scripted/scripted (OpenCode)")
     assert (seen.first["unanswered"], seen.first["warnings"]) == (0, [])
-    assert seen.first["model_calls"] == seen.asked >= 7
+    assert seen.first["modelCalls"] == seen.asked >= 7
     for expected in ("It warns of frost.", "The sensor is polled.", "It cannot interrupt.", "Frost alarm"):
         assert expected in seen.page
 
 
 def test_the_second_request_asks_nothing_and_writes_nothing(seen: Seen) -> None:
-    assert (seen.again["model_calls"], seen.again["written"]) == (0, 0)
+    assert (seen.again["modelCalls"], seen.again["written"]) == (0, 0)
 
 
 def test_no_session_of_ours_is_left_or_archived(seen: Seen) -> None:

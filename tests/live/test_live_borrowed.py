@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import SQLITE
-from opencode import NotAvailableError, install, make_project
-from recovery_opencode import Workshop
-from recovery_truth import contents
-from recovery_work import read, write
-from scripted_model import ScriptedModel, Step
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.conftest import SQLITE
+from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.recovery_opencode import Workshop
+from tests.live.recovery_truth import contents
+from tests.live.recovery_work import read, write
+from tests.live.scripted_model import ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
@@ -65,7 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def _known(archive: Daemon, folder: Path) -> dict[str, State]:
     with open_engine(load(archive.config)) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
         return {
             history.path: State(str(last.grade), last.proven, last.content, f"{last.note} {last.evidence}")
             for history in engine.recorded.histories(str(folder))

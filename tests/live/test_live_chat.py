@@ -20,16 +20,16 @@ from typing import Any, Self
 
 import httpx
 import pytest
-from opencode import CHECKOUT, OpenCode, make_project
-from recorded import read_quiet_source
-from scripted_model import Call, ScriptedModel, Step, _Handler
 
 from daemon.archive import Archive
 from daemon.chat import BadReply, ModelUnavailable
-from daemon.chat.opencode.model import OpenCodeChat
+from daemon.chat.opencode import OpenCodeChat
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.opencode_ids import OWN_SESSION_TITLE
-from tests.daemon_process import Daemon
+from tests.live.opencode import CHECKOUT, OpenCode, make_project
+from tests.live.recorded import read_quiet_source
+from tests.live.scripted_model import Call, ScriptedModel, Step, _Handler
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -61,7 +61,7 @@ class _Watched(_Handler):
         model.requests.append(json.loads(body))
         time.sleep(model.wait_s)
         if not model.status:
-            self.rfile = io.BytesIO(body)  # type: ignore[assignment]
+            self.rfile = io.BytesIO(body)
             return super().do_POST()
         said = b'{"error": {"message": "scripted failure", "type": "x"}}'
         self.send_response(model.status)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from opencode import NotAvailableError, install, make_project
-from recovery_opencode import PATCHING_MODEL, Workshop
-from recovery_truth import Notes, Score, compare
-from scripted_model import MODEL, Call, ScriptedModel, Step
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.recovery_opencode import PATCHING_MODEL, Workshop
+from tests.live.recovery_truth import Notes, Score, compare
+from tests.live.scripted_model import MODEL, Call, ScriptedModel, Step
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -66,13 +66,13 @@ class Formatted:
 
     def compare(self, daemon: Daemon) -> None:
         with open_engine(load(daemon.config)) as engine:
-            engine.take(everything=True, patient=False)
+            engine.scan(everything=True, patient=False)
             for folder in (self.git, self.plain):
                 notes = [note for note in self.notes.taken if note.folder == str(folder)]
                 self.scores[folder.name] = compare(engine.recorded, notes)
                 for history in engine.recorded.histories(str(folder)):
                     latest = history.latest
-                    self.ends[history.path] = latest is not None and latest.proven, latest and latest.content
+                    self.ends[history.path] = latest is not None and latest.proven, latest.content if latest else None
                     self.outside += [history.path for revision in history.revisions if revision.outside_change]
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import OpenCode, make_project
-from scripted_model import Call, ScriptedModel, Step
 
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END
-from tests.daemon_process import CHECKOUT, Daemon
+from tests.live.opencode import OpenCode, make_project
+from tests.live.scripted_model import Call, ScriptedModel, Step
+from tests.support.processes.daemon_process import CHECKOUT, Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import NotAvailableError, OpenCode, install, make_project
-from recorded import Recorded, differences, read_quiet_source
-from scenario import Scenario, expected
-from scripted_model import Call, ScriptedModel
 
 from daemon.archive import Archive
-from tests.daemon_process import Daemon
+from tests.live.opencode import NotAvailableError, OpenCode, install, make_project
+from tests.live.recorded import Recorded, differences, read_quiet_source
+from tests.live.scenario import Scenario, expected
+from tests.live.scripted_model import Call, ScriptedModel
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from opencode import OpenCode, make_project
-from recovery_work import write
-from scripted_model import ScriptedModel, Step
 
-from tests.daemon_process import Daemon, until
-from tests.page_links import broken
+from tests.live.opencode import OpenCode, make_project
+from tests.live.recovery_work import write
+from tests.live.scripted_model import ScriptedModel, Step
+from tests.support.pages.page_links import broken
+from tests.support.processes.daemon_process import Daemon, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 

@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import make_project
-from recovery_opencode import Workshop
-from recovery_truth import Note, Notes, Score, compare, contents, moved
-from recovery_work import FROM_NOTHING, LITERAL, Bench, prepare, work, work_renamed
-from scripted_model import ScriptedModel
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.opencode import make_project
+from tests.live.recovery_opencode import Workshop
+from tests.live.recovery_truth import Note, Notes, Score, compare, contents, moved
+from tests.live.recovery_work import FROM_NOTHING, LITERAL, Bench, prepare, work, work_renamed
+from tests.live.scripted_model import ScriptedModel
+from tests.support.processes.daemon_process import Daemon
+from tests.support.servers.plain_service import PlainService
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -75,15 +76,15 @@ class Recovery:
 
     def compare(self, name: str, daemon: Daemon) -> None:
         """Every note against this archive, but for those of the folder that a person renamed: no record tells that."""
-        with open_engine(load(daemon.config)) as engine:
-            engine.take(everything=True, patient=False)
+        with PlainService(open_engine(load(daemon.config))) as engine:
+            engine.scan(everything=True, patient=False)
             for folder in (self.git, self.plain, self.new, *self.outside.values()):
                 self.scores[f"{name} {folder.name}"] = compare(engine.recorded, self.of(folder))
 
     def compare_joined(self, daemon: Daemon) -> None:
         """The notes of the renamed folder, all under its new name."""
         renamed = [*moved(self.of(self.old), self.old, self.new), *self.of(self.new)]
-        with open_engine(load(daemon.config)) as engine:
+        with PlainService(open_engine(load(daemon.config))) as engine:
             self.scores["joined"] = compare(engine.recorded, renamed)
 
     def restore(self, name: str, daemon: Daemon, folder: Path, *options: str) -> None:
@@ -103,7 +104,7 @@ class Recovery:
     def states(self, daemon: Daemon, note: Note, names: tuple[str, ...]) -> dict[str, object]:
         """What is certain of these files at a note's moment: their content, else why not."""
         found: dict[str, object] = {}
-        with open_engine(load(daemon.config)) as engine:
+        with PlainService(open_engine(load(daemon.config))) as engine:
             for name in names:
                 state = engine.recorded.history(f"{note.folder}/{name}").at(note.time)
                 refusal = "nothing recorded" if state is None else f"{state.grade}: {state.note}"

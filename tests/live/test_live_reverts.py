@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import JSON_TREE, SQLITE
-from opencode import NotAvailableError, install, make_project
-from recovery_opencode import Workshop
-from recovery_truth import Notes, Score, compare
-from recovery_work import Bench, bash, edit, read, write
-from scripted_model import ScriptedModel
 
 from daemon.app import open_engine
 from daemon.config import load
-from tests.daemon_process import Daemon
+from tests.live.conftest import JSON_TREE, SQLITE
+from tests.live.opencode import NotAvailableError, install, make_project
+from tests.live.recovery_opencode import Workshop
+from tests.live.recovery_truth import Notes, Score, compare
+from tests.live.recovery_work import Bench, bash, edit, read, write
+from tests.live.scripted_model import ScriptedModel
+from tests.support.processes.daemon_process import Daemon
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -60,7 +60,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         _revert_unseen(run, bench, folder / "unseen.txt")
         for name, archive in {"during": during, "after": after}.items():
             with open_engine(load(archive.config)) as engine:
-                engine.take(everything=True, patient=False)
+                engine.scan(everything=True, patient=False)
                 run.scores[name] = compare(engine.recorded, run.notes.taken)
                 histories = engine.recorded.histories(str(folder))
                 run.outside[name] = [h.path for h in histories if any(r.outside_change for r in h.revisions)]
@@ -116,7 +116,7 @@ def _revert_unseen(run: Run, bench: Bench, file: Path) -> None:
 
 def _take(archive: Daemon) -> None:
     with open_engine(load(archive.config)) as engine:
-        engine.take(everything=True, patient=False)
+        engine.scan(everything=True, patient=False)
 
 
 def test_the_reverts_went_as_they_were_meant(run: Run) -> None:

@@ -17,29 +17,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencode import NotAvailableError
-from small_model import FORMED, NAME, PACKAGES, SmallModel, install
 
 from daemon.chat import BadReply, Reply
 from daemon.chat.actions import Actions
-from daemon.chat.fallback import ToolsOrActions
-from daemon.chat.ollama import OllamaChat, ToolsRefused
+from daemon.chat.ollama import OllamaChat, ToolsOrActions, ToolsRefused
 from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Json, Target
-from daemon.publish.notes import composed
+from daemon.publish.edits import composed
 from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.limits import Ended
-from daemon.reconstitute.agent.outcomes import Kept
+from daemon.reconstitute.agent.outcomes import OutcomeStore
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.questions import CODE
-from tests.daemon_process import Daemon
 from tests.e2e.talk import PROJECT, Talk
-from tests.make_opencode import JsonStore
-from tests.unit.markup import foreign_html, parse, words
-from tests.unit.recorded_sessions import MINUTE, Recorded, recorded
-from tests.unit.recorded_sessions import call as tool
+from tests.live.opencode import NotAvailableError
+from tests.live.small_model import FORMED, NAME, PACKAGES, SmallModel, install
+from tests.support.pages.markup import foreign_html, parse, words
+from tests.support.processes.daemon_process import Daemon
+from tests.support.stores.make_opencode import JsonStore
+from tests.support.stores.recorded_sessions import MINUTE, Recorded, recorded
+from tests.support.stores.recorded_sessions import call as tool
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -195,7 +194,7 @@ def test_a_model_without_tools_is_asked_in_words_and_its_reply_is_a_call_or_no_r
 def test_every_question_ends_within_its_limits_with_an_answer_or_a_reason(house: House, result: Json) -> None:
     assert (result["model"], result["unanswered"], result["warnings"]) == (f"{FORMED} (Ollama)", 0, [])
     assert result["model_calls"] == len(CODE) * SECTION.steps
-    kept = Kept(house.made.archive, SHOP, "")
+    kept = OutcomeStore(house.made.archive, SHOP, "")
     for question in CODE:
         outcome = kept.get(question.id)
         assert outcome is not None
@@ -205,7 +204,7 @@ def test_every_question_ends_within_its_limits_with_an_answer_or_a_reason(house:
 
 
 def test_what_it_says_stands_on_messages_that_exist_and_quotes_that_they_hold(house: House, result: Json) -> None:
-    kept = Kept(house.made.archive, SHOP, "")
+    kept = OutcomeStore(house.made.archive, SHOP, "")
     said, dropped = list[Statement](), 0
     for question in CODE:
         outcome = kept.get(question.id)
@@ -270,9 +269,9 @@ def test_the_daemon_ends_a_babbling_model_with_the_time_for_the_folder(server: S
         daemon.drop_request("one.txt", f"{PROJECT}\n")
         (path,) = daemon.wait_for_results(1, PATIENT_S)
         told = json.loads(path.read_text())["result"]["results"][0]
-        listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)
+        listed = json.loads(daemon.ask("trajectory", PROJECT, "--json").stdout)["trajectories"]
         assert time.monotonic() - begun < PATIENT_S
-        assert 0 < told["model_calls"] == server.chats - before == sum(each["steps"] for each in listed)
+        assert 0 < told["modelCalls"] == server.chats - before == sum(each["steps"] for each in listed)
         assert 0 < told["unanswered"] == len(CODE) - len(listed), "the others are asked later"
         assert any("agent.target_minutes" in warning for warning in told["warnings"])
         assert {each["state"] for each in listed} <= ENDED

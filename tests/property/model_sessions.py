@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.property import model_rules as rules
 from tests.property.model_books import Json, Talk
@@ -38,7 +39,12 @@ class Model(Tools):
         talk = self.talks[session_id]
         self._drop_reverted(talk)
         self.tick()
-        data = {"id": self._id("msg"), "sessionID": session_id, "role": "user", "time": {"created": self.clock}}
+        data: dict[str, Any] = {
+            "id": self._id("msg"),
+            "sessionID": session_id,
+            "role": "user",
+            "time": {"created": self.clock},
+        }
         talk.user, talk.first_tree = data["id"], ""
         talk.messages.append(data["id"])
         self._message(data | {"agent": "build", "summary": {"diffs": []}})
@@ -51,7 +57,12 @@ class Model(Tools):
             self.prompt(session_id)
         self.tick()
         root = str(self.project) if self.git else "/"
-        data = {"id": self._id("msg"), "sessionID": session_id, "role": "assistant", "time": {"created": self.clock}}
+        data: dict[str, Any] = {
+            "id": self._id("msg"),
+            "sessionID": session_id,
+            "role": "assistant",
+            "time": {"created": self.clock},
+        }
         data |= {"parentID": talk.user, "path": {"cwd": talk.directory, "root": root}}
         talk.messages.append(data["id"])
         talk.step = data["id"]

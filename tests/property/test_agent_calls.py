@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from daemon.files import FileHistory, Files
 from daemon.files.trees import is_beneath
 from daemon.reconstitute.agent.context.blocks import clean
-from daemon.reconstitute.agent.context.messages import telling
-from daemon.reconstitute.agent.context.quotes import find, folded
+from daemon.reconstitute.agent.context.ledger import find_quote, folded_quote
+from daemon.reconstitute.agent.context.messages import readable_message
+from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
 from daemon.reconstitute.agent.tools.schemas import TOOLS
-from daemon.reconstitute.agent.tools.toolbox import Toolbox
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.scope import Scope, collect
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
-from tests.unit.recorded_sessions import Recorded, call, recorded
+from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SHOP = "/home/dev/shop"
 SECRET = "ghp_" + "a1B2" * 9
@@ -140,8 +140,12 @@ class Case:
 
     def box(self, most: int) -> Toolbox:
         archive = self.house.archive
-        more = {"moment": self.moment, "result_bytes": most}
-        return Toolbox(archive, self.house.recall(), Files(archive), self.scope, self.histories, SHOP, **more)
+        return Toolbox(
+            Evidence(
+                Holdings(archive, self.house.recall(), Files(archive)), self.scope, self.histories, SHOP, self.moment
+            ),
+            result_bytes=most,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -156,11 +160,11 @@ def then(house: Recorded) -> Case:
 
 def _words_of(house: Recorded, message_id: str) -> list[str]:
     """Everything a message says, folded: as it is told, and as it is searched."""
-    told, message = telling(house.archive, message_id), house.archive.message(message_id)
+    told, message = readable_message(house.archive, message_id), house.archive.message(message_id)
     assert told is not None
     assert message is not None
     searched = [clean(section.text) for section in document(message, None, 1024).sections]
-    return [folded(text) for text in [*(part.text for part in told.parts), *searched]]
+    return [folded_quote(text) for text in [*(part.text for part in told.parts), *searched]]
 
 
 @settings(max_examples=100)
@@ -181,14 +185,14 @@ def test_whatever_is_called_it_is_answered_within_bounds_and_noted(
         for block in _MARKS.finditer(said):
             heading = block[2].split("\n")[1]
             for message_id in re.findall(r"(?:^|\| )message (msg_\d+)", heading):
-                assert message_id in box.shown
-    for message_id in box.shown:
+                assert message_id in box.ledger
+    for message_id in box.ledger:
         state = house.archive.state(message_id)
         assert state is not None
         assert until is None or state["created"] <= until
         words = _words_of(house, message_id)
-        for piece in box.shown.pieces(message_id):
-            assert any(folded(piece).removeprefix("...").removesuffix("...").strip() in text for text in words)
+        for piece in box.ledger.pieces(message_id):
+            assert any(folded_quote(piece).removeprefix("...").removesuffix("...").strip() in text for text in words)
 
 
 _CLAIM = st.fixed_dictionaries(
@@ -242,8 +246,8 @@ def test_only_what_stands_on_what_was_shown_is_kept(now: Case, calls: list[tuple
         assert SECRET not in repr(statement)
         assert set(statement.paths) <= known
         for source in statement.sources:
-            assert source.message_id in box.shown
-            assert not source.quote or find(source.quote, box.shown.pieces(source.message_id)) == source.quote
+            assert source.message_id in box.ledger
+            assert not source.quote or find_quote(source.quote, box.ledger.pieces(source.message_id)) == source.quote
     event(f"kept: {min(len(kept), 3)}, recorded: {min(len(box.recorded), 1)}, answered: {box.answer is not None}")
     assert set(box.descriptions) <= known
     assert all(is_beneath(path, SHOP) and "/../" not in path and "\0" not in path for path in box.recorded)

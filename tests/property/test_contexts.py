@@ -23,7 +23,7 @@ from daemon.recall.answer.messages import around, tokens, window
 from daemon.recall.browse import context
 from daemon.recall.query.request import RecallContext
 from daemon.transcript.replay import clean_replay, replay, validate
-from tests.records import message, session
+from tests.support.stores.records import message, session
 
 SECRET = "ghp_" + "a1B2" * 9
 _PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG and more").decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from hypothesis import settings
@@ -11,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from daemon.model import Page
 from daemon.publish import MANIFEST, Published, publish, recover
-from daemon.publish.notes import CLOSE, OPEN, own_notes, signature
+from daemon.publish.edits import CLOSE, OPEN, own_notes, signature
 
 TREE = "u/app"
 KEYS = ("ses_1", "ses_2", "ses_3")
@@ -41,9 +42,7 @@ class Tree(RuleBasedStateMachine):
     def pages(self) -> list[Page]:
         found = [("README.md", "README.md", "")]
         found += [(key, name, key) for key, name in self.names.items()]
-        return [
-            Page(name, lambda what=what: self.body(what), basis=self.body(what), key=key) for what, name, key in found
-        ]
+        return [Page(name, partial(self.body, what), basis=self.body(what), key=key) for what, name, key in found]
 
     def body(self, what: str) -> str:
         return f"# {what}\n\nfact {self.text[what]}\n"

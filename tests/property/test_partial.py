@@ -15,7 +15,7 @@ from daemon.model import FileEdit
 from daemon.transcript.evidence.call_results import INEXACT_READ
 from daemon.transcript.evidence.unified_diffs import hunks
 from tests.recovery.forms import trimmed
-from tests.replaying import append, edit, last, lines, read, unclear
+from tests.support.stores.replaying import append, edit, last, lines, read, unclear
 
 PATH = "/w/a"
 _LINE = st.sampled_from(["a", "b", "c", "", "  a", "    b", "\tc", "a b", "}"])

@@ -25,7 +25,7 @@ from daemon.files.events import ordered
 from daemon.files.replay import World
 from daemon.model import FileEdit, Operation
 from tests.property.test_shell import BEFORE, FOLDERS, recorded, statements, tree
-from tests.replaying import START, Objects, event, write
+from tests.support.stores.replaying import START, Objects, event, write
 
 _QUIET = {"suppress_health_check": list(HealthCheck), "deadline": None}
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.make_opencode import JsonStore
+from tests.support.stores.make_opencode import JsonStore
 
 Json = dict[str, Any]
 MISSING_TREE = "5ca1ab1e" * 5

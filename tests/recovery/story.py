@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tests.records import read_output
 from tests.recovery import store
 from tests.recovery.calls import APP, Calls
 from tests.recovery.case import Case
 from tests.recovery.forms import VERSIONS, content_of, counted, full_context, quoted, shown, state
 from tests.recovery.store import Content, Json, Link, Recorded
+from tests.support.stores.records import read_output
 
 START = 1_795_230_000_000
 _PROJECT = "232d60e97da921ac78f1cfc102854bc7b5bf6212"
@@ -110,7 +110,7 @@ class Story(Calls):
             for event in self.data["events"]
             for number in range(event.get("times", 1))
         ]
-        for event, following in itertools.zip_longest(told, told[1:], fillvalue={}):
+        for event, following in itertools.zip_longest(told, told[1:], fillvalue=dict[str, Any]()):
             step = self._event(event, step)
             if not following.get("also", False):
                 self._finish(step, event)

@@ -25,13 +25,14 @@ from tests.recovery.answers import Answer
 from tests.recovery.calls import APP
 from tests.recovery.case import Case, cases
 from tests.recovery.story import Story
+from tests.support.servers.plain_service import PlainService
 
 CASES = list(cases(Path(__file__).parent / "cases"))
 LEAST = 60
 
 
 @contextmanager
-def taken_in(case: Case, root: Path) -> Iterator[tuple[Story, Engine]]:
+def taken_in(case: Case, root: Path) -> Iterator[tuple[Story, PlainService]]:
     """The case's story, and an engine that has taken in all that was recorded of it."""
     told = Story(case, root / "data", root / "scratch")
     told.play()
@@ -42,8 +43,8 @@ def taken_in(case: Case, root: Path) -> Iterator[tuple[Story, Engine]]:
         "output": {"dir": str(root / "out")},
         "embedding": {"provider": "builtin"},
     }
-    with Engine(msgspec.convert(tables, config.Config)) as engine:
-        engine.take(everything=True, patient=False)
+    with PlainService(Engine(msgspec.convert(tables, config.Config))) as engine:
+        engine.scan(everything=True, patient=False)
         yield told, engine
 
 

@@ -39,7 +39,7 @@ def test_only_what_changed_has_a_last_change(kind: str, tmp_path: Path) -> None:
         then = {file["path"][len(APP) + 1 :]: file for file in engine.files(APP, at="2030-01-01")["files"]}
 
     assert {file["grade"] for file in listed.values()} <= {"proven", "verified"}
-    changes = {name: file["last_change"] and file["last_change"]["tool"] for name, file in listed.items()}
+    changes = {name: file["lastChange"] and file["lastChange"]["tool"] for name, file in listed.items()}
     assert changes == {
         "kept.lua": None,
         "read.lua": None,
@@ -47,9 +47,9 @@ def test_only_what_changed_has_a_last_change(kind: str, tmp_path: Path) -> None:
         "out.lua": "snapshot",
         "mine.lua": "outside OpenCode",
     }
-    assert listed["mine.lua"]["last_change"]["session_id"] == ""
-    assert {name: file["last_change"] for name, file in then.items()} == {
-        name: file["last_change"] for name, file in listed.items()
+    assert listed["mine.lua"]["lastChange"]["sessionID"] == ""
+    assert {name: file["lastChange"] for name, file in then.items()} == {
+        name: file["lastChange"] for name, file in listed.items()
     }
 
 

@@ -120,6 +120,19 @@ def test_a_mistake_in_the_environment_names_the_variable(file: Path, monkeypatch
         load(file, "")
 
 
+@pytest.mark.parametrize("key", ["chat.url", "embedding.url", "opencode.server_url"])
+@pytest.mark.parametrize("url", ["http://[nonsense", "http://", "http://a:port", "http://a:99999", "http://a b"])
+def test_an_address_that_cannot_be_used_names_its_key(file: Path, key: str, url: str) -> None:
+    section, _, name = key.partition(".")
+    with pytest.raises(ConfigError, match=rf"config\.toml: {key}: .*is no address"):
+        load(file, f"[{section}]\n{name} = '{url}'")
+
+
+@pytest.mark.parametrize("url", ["https://ollama.example:8443/api", "http://[::1]:11434", "http://user:key@a"])
+def test_an_address_of_any_form_is_accepted(file: Path, url: str) -> None:
+    assert load(file, f"[chat]\nurl = '{url}'").chat.url == url
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "text"),
     [

@@ -19,10 +19,10 @@ from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database
 from daemon.opencode.database_v2 import Database2
 from daemon.opencode.json_tree import JsonTree
-from tests import make_opencode
-from tests.make_opencode import JsonStore, assistant, session, text
-from tests.small_disk import SmallDisk, with_small_disks
-from tests.taking_in import intake_of
+from tests.support.processes.small_disk import SmallDisk, with_small_disks
+from tests.support.stores import make_opencode
+from tests.support.stores.intake import intake_of
+from tests.support.stores.make_opencode import JsonStore, assistant, session, text
 
 MB = 1 << 20
 
@@ -48,7 +48,7 @@ class Kept:
         self.store.part(text(part, "msg_1", "ses_1", said))
 
     def take(self) -> list[dict[str, Any]]:
-        self.intake.take(self.source, patient=False)
+        self.intake.scan(self.source, patient=False)
         return self.archive.large()
 
     def files(self) -> dict[str, bytes]:
@@ -126,7 +126,7 @@ def test_a_row_of_opencode_2_over_the_limit_is_kept(tmp_path: Path) -> None:
     store.message("msg_1", "ses_1", "user", 1, {"text": "y" * 2 * MB})
     with Archive(tmp_path / "archive") as archive:
         source = Database2(Connection(tmp_path / "opencode.db"), 1, large=archive.large_files)
-        intake_of(archive, quiet_s=0, free_mb=0, record_mb=1).take(source, patient=False)
+        intake_of(archive, quiet_s=0, free_mb=0, record_mb=1).scan(source, patient=False)
         (entry,) = archive.large()
         assert json.loads(Path(entry["file"]).read_bytes())["text"] == "y" * 2 * MB
         source.close()
@@ -204,7 +204,7 @@ def test_of_two_sources_the_newer_generation_of_a_large_record_counts(tmp_path: 
             Database(Connection(tmp_path / "sqlite" / "opencode.db"), 1, large=archive.large_files),
         ]
         for source in sorted(sources, key=lambda one: one.generation, reverse=is_database_first):
-            intake.take(source, patient=False)
+            intake.scan(source, patient=False)
         (entry,) = archive.large()
         assert b"new new" in Path(entry["file"]).read_bytes()[:200]
         for source in sources:

@@ -17,8 +17,8 @@ from httpcore._backends.sync import SyncStream
 
 import daemon
 from daemon.errors import ConfigError, ModelUnavailable
-from daemon.ollama_server import OllamaServer, Refused, Shown, _Deadline, full_name
-from tests.fake_ollama import DIGEST, FakeOllama, Turn, call
+from daemon.ollama_server import ModelInfo, OllamaServer, Refused, _Deadline, full_name
+from tests.support.servers.fake_ollama import DIGEST, FakeOllama, Turn, call
 
 MODELS = {"chat:8b": DIGEST, "plain:latest": "cd" * 32}
 
@@ -172,7 +172,7 @@ def test_a_server_that_lists_no_models_is_said_not_to_be_ollama(fake, server, st
 @pytest.mark.parametrize("status", [401, 404, 500])
 def test_of_a_model_that_a_server_says_nothing_of_nothing_is_known(fake, server, status):
     fake.broken, fake.broken_path = status, "/api/show"
-    assert server.show("chat:8b") == Shown(None, None)
+    assert server.show("chat:8b") == ModelInfo(None, None)
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -319,7 +319,7 @@ def test_the_stand_in_has_every_endpoint_that_the_official_client_asks(fake):
     pieces = [part.message.content for part in client.chat("chat:8b", user, stream=True)]
     assert "".join(pieces) == "hello, you"
     assert client.generate("chat:8b", "hello").response == "hello, you"
-    assert "".join(part.response for part in client.generate("chat:8b", "hello", stream=True)) == "hello, you"
+    assert "".join(part.response or "" for part in client.generate("chat:8b", "hello", stream=True)) == "hello, you"
     assert [entry.model for entry in client.ps().models] == ["chat:8b"]
     assert {entry.model for entry in client.list().models} == set(MODELS)
     assert client.show("plain").capabilities == ["embedding", "completion", "tools"]

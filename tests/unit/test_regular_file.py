@@ -21,10 +21,10 @@ from daemon.ingest import Capture
 from daemon.opencode import json_files
 from daemon.opencode.configuration import on_disk
 from daemon.opencode.connection import Connection
+from daemon.opencode.discover import Others
+from daemon.opencode.json_files import session_diffs
 from daemon.opencode.json_tree import JsonTree
-from daemon.opencode.session_diff import session_diffs
 from daemon.opencode.snapshots import Snapshots
-from daemon.opencode.unfollowed import Others
 
 ID = "ab" * 20
 LIMIT = 1 << 20

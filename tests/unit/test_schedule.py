@@ -29,9 +29,10 @@ def ms(moment: datetime) -> int:
 
 
 def times(cron: str, start: datetime, count: int) -> list[str]:
-    trigger, previous, now, found = parse(cron, zone=start.tzinfo), None, start, []
+    trigger, previous, now, found = parse(cron, zone=start.tzinfo), None, start, list[str]()
     for _ in range(count):
         previous = trigger.get_next_fire_time(previous, now)
+        assert previous is not None
         now = previous
         found.append(previous.astimezone(UTC).isoformat()[:16])
     return found

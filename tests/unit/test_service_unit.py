@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_service import ScriptedService, serving
 
 from daemon.cli.subcommands import unit
 from daemon.config import load
+from tests.support.servers.scripted_service import ScriptedService, serving
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,40 +1,40 @@
-"""The calls about recorded files: what is known of them, their histories, their contents (control.calls.Service).
+"""The calls that say what is known of recorded files: lists, histories, aliases of folders.
 
-Guarantees: what leaves here is redacted, but for contents that are restored or asked for raw; what is not proven says
-so and why; the past is never shown for the present: a content that something has followed is not handed out as the
-last. Nothing is written: whoever asks for a restore does that.
+Guarantees: what leaves here is redacted; what is not proven says so and why; the past is never shown for the present.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import posixpath
-import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Final
 
-from daemon.app.calls.file_history import changes
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
-from daemon.control.calls import FileContent, Progress, Take, silent
+from daemon.archive.paths import is_touched, unknown
+from daemon.control import answers, calls
+from daemon.control.answers import from_json, to_json
+from daemon.control.calls import Progress
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files, Revision, Row
 from daemon.files.disk import Disk, standing
 from daemon.files.end_states import row_of
 from daemon.files.history import Grade
-from daemon.model import Json
-from daemon.reconstitute.moment import parse_moment
+from daemon.files.line_diffs import unified
+from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
-_STEP = 500
+STEP: Final = 500
+"""Files from one sign of progress to the next."""
+MOST_DIFF: Final = 4 << 20
+"""Characters of all diffs of one answer together."""
+MOST_COMPARED: Final = 64 << 20
+"""Bytes of content that are compared for one answer."""
 _WHOLE = frozenset({Grade.VERIFIED, Grade.PROVEN, Grade.STALE})
-PARTIAL = ".partial"
-"""What the name of a file of which only some lines are known ends in when it is restored."""
 
 
 class FileCalls:
-    """A part of the engine: it has the archive and `recorded`, and may look at the sources before it answers."""
+    """A part of the engine: it has the archive and `recorded`, and may scan the sources before it answers."""
 
     archive: Archive
     recorded: Files
@@ -43,29 +43,33 @@ class FileCalls:
         """See that the archive has what the sources have; why that may not be so. A daemon's loops do it."""
         return []
 
-    def files(self, path: str = "/", *, at: str = "", lost: bool = False, progress: Progress = silent) -> Json:
-        """See control.calls.Service."""
-        prefix, until = _checked(path), parse_moment(at)
+    def files(self, request: calls.Files, progress: Progress) -> answers.Files:
+        """See calls.Files.
+
+        Raises:
+            BadRequest: the path is not absolute, `at` is no time.
+        """
+        prefix, until = absolute(request.path), parse_moment(request.at)
         warnings = self.current(progress)
         rows = self.recorded.rows(prefix) if until is None else self._rows_at(prefix, until)
-        found = list(_with_disk(rows, progress))
-        warnings += [] if found else [self._unknown(prefix)]
-        unreadable = sum(disk is Disk.UNREADABLE for _, disk in found)
+        compared = list(_with_disk(rows, progress))
+        warnings += [] if compared else [self.nothing_known(prefix)]
+        unreadable = sum(disk is Disk.UNREADABLE for _, disk in compared)
         if unreadable:
             warnings.append(f"{redact(prefix)}: {unreadable} of its files cannot be read on the disk, so not compared")
-        if lost:
-            found = sorted((pair for pair in found if _is_lost(*pair)), key=_most_recoverable)
+        if request.lost:
+            compared = sorted((pair for pair in compared if _is_lost(*pair)), key=_most_recoverable)
         clean = lru_cache(maxsize=None)(redact)
-        return {
-            "path": redact(prefix),
-            "known": bool(rows),
-            "files": [_file(row, disk, clean) for row, disk in found],
-            "hints": [redact(hint) for hint in self.recorded.hints(prefix)],
-            "warnings": [redact(warning) for warning in warnings],
-        }
+        return answers.Files(
+            path=redact(prefix),
+            known=bool(rows),
+            files=[_file(row, disk, clean) for row, disk in compared],
+            hints=[redact(hint) for hint in self.recorded.hints(prefix)],
+            warnings=[redact(warning) for warning in warnings],
+        )
 
-    def _unknown(self, path: str, *, is_file: bool = False) -> str:
-        """What is said of a path that nothing was found of; `is_file`: a file's was looked for, not a folder's."""
+    def nothing_known(self, path: str, *, is_file: bool = False) -> str:
+        """Why there is nothing to say of a path; `is_file`: a file was asked for, not a folder."""
         rows = self.recorded.rows(path)
         if is_file and rows and all(row.path != path for row in rows):
             return f"{path}: is a folder; `reconstitute files {path}` lists what is recorded beneath it"
@@ -77,165 +81,102 @@ class FileCalls:
         rows = (row_of(history.until(until)) for history in self.recorded.histories(prefix, until))
         return [row for row in rows if row is not None]
 
-    def history(self, path: str, *, diff: bool = False, lines: bool = False, progress: Progress = silent) -> Json:
-        """See control.calls.Service."""
-        file = _checked(path)
+    def history(self, request: calls.History, progress: Progress) -> answers.History:
+        """See calls.History.
+
+        Raises:
+            BadRequest: the path is not absolute.
+        """
+        file = absolute(request.path)
         warnings = self.current(progress)
         history = self.recorded.history(file)
-        warnings += [] if history.revisions else [self._unknown(file, is_file=True)]
+        warnings += [] if history.revisions else [self.nothing_known(file, is_file=True)]
         title = lru_cache(maxsize=None)(self._title)
-        revisions = [_revision(revision, title(revision.session_id)) for revision in history.revisions]
-        answer = {
-            "path": file,
-            "grade": str(history.grade),
-            "deleted": history.deleted,
-            "revisions": revisions,
-            "warnings": warnings,
-        }
-        if lines:
-            answer["lines"] = _lines(history)
-        cleaned: Json = redact_value(answer)
-        if diff:
-            for revision, change in zip(cleaned["revisions"], changes(history.revisions, progress), strict=True):
-                revision.update(change)
-        return cleaned
+        answer = answers.History(
+            path=file,
+            grade=str(history.grade),
+            deleted=history.deleted,
+            revisions=[_revision(revision, title(revision.session_id)) for revision in history.revisions],
+            warnings=warnings,
+        )
+        if request.lines:
+            answer.lines = _lines(history)
+        answer = from_json(redact_value(to_json(answer)), answers.History)
+        if request.diff:
+            for revision, (diff, note) in zip(answer.revisions, _diffs(history.revisions, progress), strict=True):
+                if diff is not None:
+                    revision.diff, revision.diff_note = diff, note
+        return answer
 
     def _title(self, session_id: str) -> str:
         session = self.archive.session(session_id)
         return "" if session is None else session.title
 
-    def content(self, path: str, *, at: str = "", raw: bool = False, progress: Progress = silent) -> Json:
-        """See control.calls.Service."""
-        file, until = _checked(path), parse_moment(at)
-        warnings = self.current(progress)
-        history = self.recorded.history(file).until(until)
-        latest = history.latest
-        warnings += [] if latest is not None else [self._unknown(file, is_file=True)]
-        data = None if latest is None else _data(latest)
-        shown = data if data is None or raw else _redacted(data)
-        answer: Json = {
-            "path": file,
-            "at": until,
-            "known": latest is not None,
-            "grade": str(history.grade),
-            "proven": latest is not None and latest.proven and data is not None,
-            "deleted": history.deleted,
-            "partial": latest is not None and _is_partial(latest),
-            "sha256": (latest.sha256 or None) if latest is not None else None,
-            "size": latest.size if latest is not None else None,
-            "redacted": shown != data,
-            "last": None,
-            "warnings": warnings,
-        }
-        if latest is not None:
-            answer |= _origin(latest) | {"evidence": list(latest.evidence), "note": latest.note}
-        if data is None and (last := _last(history)) is not None:
-            answer["last"] = _origin(last) | {"grade": str(last.grade), "size": last.size, "sha256": last.sha256}
-        cleaned: Json = redact_value(answer)
-        return cleaned | {"content_base64": None if shown is None else base64.b64encode(shown).decode()}
+    def alias(self, request: calls.Alias) -> answers.Alias:
+        """See calls.Alias.
 
-    def restore(
-        self,
-        path: str,
-        *,
-        at: str = "",
-        deleted: bool = False,
-        grade: str = "proven",
-        take: Take,
-        progress: Progress = silent,
-    ) -> Json:
-        """See control.calls.Service."""
-        prefix, until, least = _checked(path), parse_moment(at), _grade(grade)
-        warnings = self.current(progress)
-        progress({"phase": "reading histories", "done": 0, "total": None})
-        chosen, skipped = [], []
-        only_deleted = 0
-        for history in (history.until(until) for history in self.recorded.histories(prefix, until)):
-            if not history.revisions:
-                continue
-            choice = _choice(history, least, deleted=deleted)
-            if isinstance(choice, Revision):
-                chosen.append((history, choice))
-            else:
-                skipped.append({"path": history.path, "reason": choice})
-                only_deleted += history.deleted and not deleted
-        if not chosen and not skipped:
-            warnings.append(self._unknown(prefix))
-        # Where names clash, what is there now comes before what was deleted, and all of those before mere parts.
-        chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
-        for number, (history, revision) in enumerate(chosen, start=1):
-            take(_taken(history, revision, prefix))
-            if number % _STEP == 0 or number == len(chosen):
-                progress({"phase": "restoring", "done": number, "total": len(chosen)})
-        return {
-            "path": prefix,
-            "files": len(chosen),
-            "deleted": only_deleted,
-            "skipped": skipped,
-            "warnings": [redact(warning) for warning in warnings],
-        }
-
-    def alias(self, old: str = "", new: str = "", *, remove: bool = False) -> Json:
-        """See control.calls.Service."""
-        warnings = []
-        if remove:
+        Raises:
+            BadRequest: the two make no sense together, or there is nothing to remove.
+        """
+        old, new, warnings = request.old, request.new, []
+        if request.remove:
             if not old or new:
                 raise BadRequest("alias: to take one back, name the old folder alone")
-            if not self.recorded.remove_alias(_checked(old)):
+            if not self.recorded.remove_alias(absolute(old)):
                 raise BadRequest(f"{old!r}: is no alias; `reconstitute alias --list` shows those there are")
         elif old or new:
-            self._add_alias(_checked(old), _checked(new))
-            if not is_touched(self.archive, _checked(old)):
-                warnings.append(redact(unknown(self.archive, _checked(old))))
+            self._add_alias(absolute(old), absolute(new))
+            if not is_touched(self.archive, absolute(old)):
+                warnings.append(redact(unknown(self.archive, absolute(old))))
         pairs = sorted(self.recorded.aliases().items())
-        return {"aliases": [{"old": redact(old), "new": redact(new)} for old, new in pairs], "warnings": warnings}
+        return answers.Alias([answers.FolderAlias(redact(old), redact(new)) for old, new in pairs], warnings)
 
     def _add_alias(self, old: str, new: str) -> None:
         if old in (new, "/") or new == "/":
             raise BadRequest(f"{old!r} is {new!r}: says nothing; name the folder's old path and its new one")
-        seen, place = {old}, new
+        passed, place = {old}, new
         known = self.recorded.aliases()
         while place in known:
             place = known[place]
-            if place in seen:
+            if place in passed:
                 raise BadRequest(
                     f"{old!r} is {new!r}: goes in a circle; take one back with: reconstitute alias OLD --remove"
                 )
-            seen.add(place)
+            passed.add(place)
         self.recorded.alias(old, new)
 
 
-def _checked(path: str) -> str:
+def absolute(path: str) -> str:
+    """A path as the records have it.
+
+    Raises:
+        BadRequest: it is not absolute.
+    """
     if not path.startswith("/") or "\0" in path:
         raise BadRequest(f"{path!r}: not an absolute path; write it from the root, as in /home/ada/shop")
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _grade(text: str) -> Grade:
-    known = [grade for grade in Grade if grade is not Grade.LOST]
-    if text not in known:
-        raise BadRequest(f"grade {text!r}: unknown; use {', '.join(known)}")
-    return Grade(text)
+# -- files -----------------------------------------------------------------------------------------------------------
 
 
 def _with_disk(rows: Iterable[Row], progress: Progress) -> Iterator[tuple[Row, Disk]]:
     for number, row in enumerate(rows, start=1):
-        known = _known(row)
-        yield row, standing(row.path, *known, deleted=row.deleted)
-        if number % _STEP == 0:
+        yield row, standing(row.path, *_state(row), deleted=row.deleted)
+        if number % STEP == 0:
             progress({"phase": "comparing with the disk", "done": number, "total": None})
 
 
-def _known(row: Row) -> tuple[str, int | None]:
+def _state(row: Row) -> tuple[str, int | None]:
     """Hash and size of the path's last state, or of what a deleted one held; not of a content that another followed."""
-    has_it = row.deleted or row.grade in _WHOLE
-    return (row.sha256, row.size) if has_it else ("", None)
+    is_last = row.deleted or row.grade in _WHOLE
+    return (row.sha256, row.size) if is_last else ("", None)
 
 
 def _grade_of(row: Row) -> Grade:
-    """How well known that is which hash and size are of; of a deleted path not better than the deletion itself."""
+    """How well known the state is that `_state` describes; of a deleted path not better than the deletion itself."""
     grade = Grade(row.grade)
-    return max(grade, Grade(row.last_grade or Grade.LOST), key=lambda one: one.rank) if row.deleted else grade
+    return max(grade, Grade(row.last_grade or Grade.LOST), key=lambda each: each.rank) if row.deleted else grade
 
 
 def _is_lost(row: Row, disk: Disk) -> bool:
@@ -249,146 +190,94 @@ def _most_recoverable(pair: tuple[Row, Disk]) -> tuple[int, int, str]:
     return _grade_of(row).rank, -row.seen, row.path
 
 
-def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> Json:
-    sha256, size = _known(row)
-    return {
-        "path": clean(row.path),
-        "grade": str(_grade_of(row)),
-        "evidence": [clean(text) for text in row.evidence],
-        "sha256": sha256 or None,
-        "size": size,
-        "deleted": row.deleted,
-        "disk": str(disk),
-        "last_change": None
-        if not row.time
-        else {
-            "time": row.time,
-            "session_id": row.session_id,
-            "message_id": row.message_id,
-            "tool": row.tool,
-        },
-        "note": clean(row.note),
-    }
+def _file(row: Row, disk: Disk, clean: Callable[[str], str]) -> answers.RecordedFile:
+    sha256, size = _state(row)
+    change = answers.Change(row.time, row.session_id, row.message_id, row.tool) if row.time else None
+    return answers.RecordedFile(
+        path=clean(row.path),
+        grade=str(_grade_of(row)),
+        evidence=[clean(text) for text in row.evidence],
+        sha256=sha256 or None,
+        size=size,
+        deleted=row.deleted,
+        disk=str(disk),
+        last_change=change,
+        note=clean(row.note),
+    )
 
 
-def _origin(revision: Revision) -> Json:
-    return {
-        "time": revision.time,
-        "session_id": revision.session_id,
-        "message_id": revision.message_id,
-        "tool": revision.tool,
-    }
+# -- history ---------------------------------------------------------------------------------------------------------
 
 
-def _revision(revision: Revision, title: str) -> Json:
-    return _origin(revision) | {
-        "session_title": title,
-        "operation": str(revision.operation),
-        "grade": str(revision.grade),
-        "evidence": list(revision.evidence),
-        "note": revision.note,
-        "outside_change": revision.was_changed_outside,
-        "deleted": revision.deleted,
-        "size": revision.size,
-        "sha256": revision.sha256 or None,
-        "moved_from": revision.moved_from or None,
-    }
+def _revision(revision: Revision, title: str) -> answers.FileRevision:
+    return answers.FileRevision(
+        time=revision.time,
+        session_id=revision.session_id,
+        message_id=revision.message_id,
+        tool=revision.tool,
+        session_title=title,
+        operation=str(revision.operation),
+        grade=str(revision.grade),
+        evidence=list(revision.evidence),
+        note=revision.note,
+        outside_change=revision.was_changed_outside,
+        deleted=revision.deleted,
+        size=revision.size,
+        sha256=revision.sha256 or None,
+        moved_from=revision.moved_from or None,
+    )
 
 
-def _lines(history: FileHistory) -> list[Json]:
+def _lines(history: FileHistory) -> list[answers.FileLine]:
     from daemon.files.line_diffs import blame  # noqa: PLC0415 - not needed by any other call
 
-    found = blame(history)
-    texts = [line.text for line in found]
-    shown = redact("\n".join(texts)).split("\n")
-    if len(shown) != len(texts):
+    lines = blame(history)
+    texts = [line.text for line in lines]
+    clean = redact("\n".join(texts)).split("\n")
+    if len(clean) != len(texts):
         # A secret over several lines: those that the redacted text does not have any more were part of it.
-        kept = set(shown)
-        shown = [redact(text) if text in kept else "[REDACTED]" for text in texts]
+        kept = set(clean)
+        clean = [redact(text) if text in kept else "[REDACTED]" for text in texts]
     return [
-        {
-            "text": text,
-            "message_id": line.message_id,
-            "session_id": line.session_id,
-            "time": line.time,
-            "tool": line.tool,
-        }
-        for line, text in zip(found, shown, strict=True)
+        answers.FileLine(line.time, line.session_id, line.message_id, line.tool, text)
+        for line, text in zip(lines, clean, strict=True)
     ]
 
 
-def _is_partial(revision: Revision) -> bool:
-    return revision.whole is None and revision.fragments is not None and not revision.deleted
+def _diffs(revisions: Sequence[Revision], progress: Progress) -> list[tuple[str | None, str]]:
+    """For each revision what changed since the last known content, and a note; None where that is not known.
+
+    Where the limits are reached the oldest changes are left out, and their notes say so.
+    """
+    made: list[tuple[str | None, str]] = [(None, "") for _ in revisions]
+    left_text, left_read = MOST_DIFF, MOST_COMPARED
+    known = [number for number, revision in enumerate(revisions) if revision.whole is not None or revision.deleted]
+    for done, (before, number) in enumerate(reversed(list(zip([-1, *known], known, strict=False)))):
+        if left_text <= 0 or left_read <= 0:
+            made[number] = "", "the change is left out: together they would be too long"
+            continue
+        old = b"" if before < 0 else revisions[before].content or b""
+        new = revisions[number].content or b""
+        left_read -= len(old) + len(new)
+        diff, note = _diff(old, new)
+        left_text -= len(diff)
+        made[number] = diff, note
+        if done % 100 == 0:
+            progress({"phase": "comparing revisions", "done": done, "total": len(known)})
+    return made
 
 
-def _has_gaps(revision: Revision) -> bool:
-    """Whether lines are missing; without, the file goes by its own name, and its grade says what is not certain."""
-    return _is_partial(revision) and revision.fragments is not None and revision.fragments.has_gaps
-
-
-def _data(revision: Revision) -> bytes | None:
-    """What can be shown of a revision: its content, or the known lines with the gaps marked."""
-    if _is_partial(revision) and revision.fragments is not None:
-        return revision.fragments.marked().encode("utf-8", "surrogatepass")
-    return None if revision.deleted else revision.content
-
-
-def _redacted(data: bytes) -> bytes:
-    text = data.decode("utf-8", "surrogateescape")
-    clean = redact(text)
-    return data if clean == text else clean.encode("utf-8", "surrogateescape")
-
-
-def _last(history: FileHistory) -> Revision | None:
-    """The newest revision with anything to show."""
-    return next((revision for revision in reversed(history.revisions) if _data(revision) is not None), None)
-
-
-def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | str:
-    """What to restore of a path: the revision, or why none."""
-    latest = history.revisions[-1]
-    if latest.deleted:
-        if not deleted:
-            return "deleted; --deleted restores what it held before"
-        before = history.last_state
-        if before is None:
-            return "deleted, and nothing is known of what it held before"
-        latest = before
-    if posixpath.dirname(history.path) == history.path:
-        return "not a file's path"
-    if stat.S_ISLNK(latest.mode):
-        return "a symbolic link; links are not restored, `show --raw` prints where it led"
-    if _needed(latest).rank > least.rank or _data(latest) is None:
-        return _why(history, latest)
-    return latest
-
-
-def _needed(revision: Revision) -> Grade:
-    """The least grade that takes it: with gaps it is only for who asks for parts, also where they may have changed."""
-    return Grade.PARTIAL if _has_gaps(revision) and revision.grade is Grade.STALE else revision.grade
-
-
-def _why(history: FileHistory, revision: Revision) -> str:
-    """Why a revision is not certain enough, and what there is instead."""
-    reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
-    if _data(revision) is not None and revision.grade is not Grade.LOST:
-        return f"{reason}; --grade {_needed(revision)} writes it"
-    earlier = next((r for r in reversed(history.revisions) if r.proven and r.content is not None), None)
-    return reason if earlier is None else f"{reason}; an earlier state is proven: --at {earlier.time}"
-
-
-def _taken(history: FileHistory, revision: Revision, prefix: str) -> FileContent:
-    data = _data(revision) or b""
-    is_partial = _is_partial(revision)
-    name = posixpath.basename(history.path)
-    relative = name if history.path == prefix else history.path[len(prefix.rstrip("/")) + 1 :]
-    return FileContent(
-        path=history.path,
-        relative=relative + PARTIAL if _has_gaps(revision) else relative,
-        grade=str(revision.grade),
-        sha256=hashlib.sha256(data).hexdigest() if is_partial else revision.sha256,
-        data=data,
-        partial=is_partial,
-        deleted=history.deleted,
-        executable=bool(revision.mode & 0o111) and not is_partial,
-    )
+def _diff(old: bytes, new: bytes) -> tuple[str, str]:
+    """A unified diff, and why it is empty. Redacted before comparing, so a secret over several lines is hidden too."""
+    if old == new:
+        return "", "no change"
+    try:
+        texts = [redact(data.decode()) for data in (old, new)]
+    except UnicodeDecodeError:
+        return "", f"not text: {len(old)} bytes became {len(new)}"
+    if "\0" in texts[0] or "\0" in texts[1]:
+        return "", f"binary: {len(old)} bytes became {len(new)}"
+    text = unified(*texts)
+    if len(text) > MOST_DIFF:
+        return "", f"too long to show: {len(old)} bytes became {len(new)}"
+    return text, "" if text else "only what is redacted changed"

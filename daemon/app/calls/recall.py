@@ -1,4 +1,4 @@
-"""The calls that ask the archive and hand it out: the recall calls, exports (control.calls.Service).
+"""The calls that search the archive and hand it out: recall and exports.
 
 Arguments come as clients write them and are read by recall.query.arguments, so that every door has the same
 defaults and the same errors. What was odd about them comes first among the answer's warnings, then why
@@ -11,18 +11,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daemon.app.unindexed import Unindexed
+from daemon.app.indexing import Unindexed
 from daemon.archive import Archive
-from daemon.archive.unknown import is_touched, unknown
+from daemon.archive.paths import is_touched, unknown
 from daemon.config import Config
-from daemon.control.calls import Progress, TakeText, silent
+from daemon.control import answers, calls
+from daemon.control.answers import from_json
+from daemon.control.calls import Progress, Take
 from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.ingest import Chosen, Upkeep
 from daemon.model import Json
 from daemon.recall import browse
 from daemon.recall.catalog import Catalog
-from daemon.recall.query import request
+from daemon.recall.query import request as queries
 from daemon.recall.query.arguments import read
 from daemon.recall.search import Recall
 from daemon.recall.timeline import timeline
@@ -73,11 +75,15 @@ class RecallCalls:
         """What models found out, over what is open now."""
         return Notes(self.archive, lambda: self.upkeep.notes, Chosen(self.upkeep), on_failure=self.index_failed)
 
-    def recall(self, call: str, arguments: Json, *, here: str = "") -> Json:
-        """See control.calls.Service."""
-        question, odd = read(call, arguments)
-        behind = self.look(match=question.match if isinstance(question, request.Recall) else "")
-        answer = self._answer(question, here)
+    def recall(self, request: calls.Recall) -> Json:
+        """See calls.Recall.
+
+        Raises:
+            BadRequest: an unknown call, an argument that makes no sense, an id that is not in the archive.
+        """
+        question, odd = read(request.call, request.arguments)
+        behind = self.look(match=question.match if isinstance(question, queries.Recall) else "")
+        answer = self._answer(question, request.here)
         path = getattr(question, "path", "")
         if path.startswith("/") and not (answer.get("results") or answer.get("sessions")):
             odd = [*odd, *([] if is_touched(self.archive, path) else [unknown(self.archive, path)])]
@@ -86,23 +92,27 @@ class RecallCalls:
 
     def _answer(self, question: Any, here: str) -> Json:
         archive, catalog, lexical = self.archive, self.catalog, self.unindexed.over(self.upkeep.lexical)
-        answers: dict[type[Any], Callable[[], Json]] = {
-            request.Recall: lambda: self.searching().answer(question, here),
-            request.RecallGet: lambda: browse.get(archive, question),
-            request.RecallContext: lambda: browse.context(archive, question),
-            request.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),
-            request.RecallSessions: lambda: browse.sessions(archive, catalog, question, here),
-            request.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
-            request.RecallFiles: lambda: touched(archive, lexical, catalog, question),
+        by_query: dict[type[Any], Callable[[], Json]] = {
+            queries.Recall: lambda: self.searching().answer(question, here),
+            queries.RecallGet: lambda: browse.get(archive, question),
+            queries.RecallContext: lambda: browse.context(archive, question),
+            queries.RecallMessages: lambda: browse.messages(archive, lexical, catalog, question, here),
+            queries.RecallSessions: lambda: browse.sessions(archive, catalog, question, here),
+            queries.RecallTimeline: lambda: timeline(archive, lexical, catalog, question, _now()),
+            queries.RecallFiles: lambda: touched(archive, lexical, catalog, question),
         }
-        return answers[type(question)]()
+        return by_query[type(question)]()
 
-    def export(self, arguments: Json, *, take: TakeText, progress: Progress = silent) -> Json:
-        """See control.calls.Service."""
-        question, odd = read("export", arguments, EXPORT)
+    def export(self, request: calls.Export, progress: Progress, take: Take) -> answers.Export:
+        """See calls.Export.
+
+        Raises:
+            BadRequest: an argument that makes no sense, a session that is not in the archive.
+        """
+        question, odd = read("export", request.arguments, EXPORT)
         behind = self.current(progress)
-        answer = export(self.archive, question, take, progress)
-        answer["warnings"] = [*(redact(warning) for warning in (*odd, *behind)), *answer["warnings"]]
+        answer = from_json(export(self.archive, question, take, progress), answers.Export)
+        answer.warnings = [*(redact(warning) for warning in (*odd, *behind)), *answer.warnings]
         return answer
 
 

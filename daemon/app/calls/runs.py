@@ -1,42 +1,117 @@
-"""Who answers the questions about a folder, and the records of how it did: the model of the configuration, and
-trajectories (control.calls.Service).
-"""
+"""The calls that write pages: a run, its estimate, and how a model came to its answers."""
 
 from __future__ import annotations
 
 import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from daemon import log
-from daemon.archive import Archive
-from daemon.config import Config
+from daemon.app import targets
+from daemon.app.calls.recall import RecallCalls
+from daemon.app.targets import Ground
+from daemon.control import answers, calls
+from daemon.control.answers import from_json, named
 from daemon.control.calls import Progress
 from daemon.errors import BadRequest
-from daemon.model import Json
-from daemon.reconstitute import Who
+from daemon.files import Files
+from daemon.model import Json, Target
+from daemon.publish.edits import PageChangeCheck
+from daemon.reconstitute import Reconstitution, Who
 from daemon.reconstitute.agent import trajectory
-from daemon.redact import redact, redact_value
+from daemon.reconstitute.output import ChangeCheck
+from daemon.redact import known, redact, redact_value
 
 _LOG = log.get("chat")
 
 
-class AnswerCalls:
-    """A part of the engine: it has the archive and the configuration."""
+class RunCalls(RecallCalls, ABC):
+    """A part of the engine: it has the archive, the configuration and what is recorded of files."""
 
-    archive: Archive
-    config: Config
-    _running: set[str]
-    _ended: threading.Condition
-    answering: str = ""
+    recorded: Files
+    model_status: str = ""
     """Which model was picked last and why; empty before the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running: set[str] = set()
+        self._ended = threading.Condition()
+        self.grounds: dict[str, Ground] = {}
+        """By target: what its last run stood on."""
+        self.looks: dict[str, ChangeCheck] = {}
+        """By target that is kept up to date: whether its pages may have to be made again."""
+        self.index_look: PageChangeCheck | None = None
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """See Engine."""
+
+    @abstractmethod
+    def ground(self) -> Ground:
+        """See Engine."""
+
+    def reconstitute(self, request: calls.Reconstitute, progress: Progress) -> answers.Run:
+        """See calls.Reconstitute."""
+        target = self._target(request.path, request.questions, request.output)
+        return run_answer(self.run_target(target, self._step(progress), at=request.at))
+
+    def estimate(self, request: calls.Estimate, progress: Progress) -> answers.Estimate:
+        """See calls.Estimate."""
+        target, step = self._target(request.path, request.questions), self._step(progress)
+        with known.only({}), self._alone(target.path, step), self.answerer() as who:
+            estimate = self._reconstitution(who, self.ground()).estimate(target, step, at=request.at)
+        return from_json(named(estimate), answers.Estimate)
+
+    def trajectories(self, request: calls.Trajectories) -> answers.Trajectories:
+        """See calls.Trajectories.
+
+        Raises:
+            BadRequest: none began then.
+        """
+        paths = [request.path] if request.path else self.archive.targets()
+        heads = [(target, head) for target in paths for head in trajectory.read(self.archive, target)]
+        if not request.started:
+            listed = [_trajectory(*each) for each in heads]
+            return answers.Trajectories(sorted(listed, key=lambda each: each.started))
+        heads = [(target, head) for target, head in heads if head["started"] == request.started]
+        if not heads:
+            raise BadRequest(
+                f"{request.started}: no trajectory began then; `reconstitute trajectory` lists those there are"
+            )
+        made = []
+        for target, head in heads:
+            made.append(_trajectory(target, head))
+            made[-1].messages = redact_value(trajectory.messages(self.archive, target, request.started))
+        return answers.Trajectories(made)
+
+    def run_target(self, target: Target, progress: Progress, at: str = "") -> Json:
+        """One reconstitution, from the archive as it stands.
+
+        Raises:
+            BadRequest: the target makes no sense. OutputRefused: the output cannot be written.
+        """
+        with known.only({}), self._alone(target.path, progress), self.answerer() as who:
+            ground = self.grounds[target.path] = self.ground()
+            began = time.time_ns()
+            reconstitution = self._reconstitution(who, ground)
+            result = reconstitution.run(target, progress, at=at)
+            if target.refresh == "continuous" and reconstitution.change_check is not None:
+                self.looks[target.path] = reconstitution.change_check
+                self.index_look = PageChangeCheck(self.config.output_dir, "", began)
+        if ground["pending"] and target.refresh == "once":
+            missing = ", ".join(targets.missing(ground))
+            result["warnings"].append(f"made without {missing}; a later run may tell more")
+        return result
 
     @contextmanager
     def answerer(self) -> Iterator[Who]:
         """The model for one run, picked anew each time: a server may have come up, or gone."""
         if self.config.chat.provider == "none":
             self._picked("no chat model: the pages are made from facts alone: chat.provider is none")
-            yield Who(why=self.answering)
+            yield Who(why=self.model_status)
             return
         # Late: the clients take half a second to import, which no other command needs.
         from daemon.chat.choose import choose  # noqa: PLC0415
@@ -49,8 +124,13 @@ class AnswerCalls:
             if model is not None:
                 model.close()
 
+    def _picked(self, why: str) -> None:
+        if why != self.model_status:
+            self.model_status = why
+            _LOG.info("answers", model=why)
+
     @contextmanager
-    def alone(self, path: str, progress: Progress) -> Iterator[None]:
+    def _alone(self, path: str, progress: Progress) -> Iterator[None]:
         """One run of a target at a time: a second one would put the same questions to the model (J3)."""
         with self._ended:
             while path in self._running:
@@ -64,25 +144,41 @@ class AnswerCalls:
                 self._running.discard(path)
                 self._ended.notify_all()
 
-    def _picked(self, why: str) -> None:
-        if why != self.answering:
-            self.answering = why
-            _LOG.info("answers", model=why)
+    def _target(self, path: str, questions: list[str] | None, output: str = "") -> Target:
+        """With the questions, too, that are asked of this path anyway."""
+        target = Target(path=path, questions=tuple(questions or ()), output=output)
+        return targets.with_own_questions(target, targets.known(self.archive, self.config))
 
-    def trajectories(self, path: str = "", *, started: int = 0) -> Json:
-        """See control.calls.Service."""
-        targets = [path] if path else self.archive.targets()
-        heads = [(target, head) for target in targets for head in trajectory.read(self.archive, target)]
-        if not started:
-            return {"trajectories": sorted((_listed(*each) for each in heads), key=lambda each: each["started"])}
-        found = [(target, head) for target, head in heads if head["started"] == started]
-        if not found:
-            raise BadRequest(f"{started}: no trajectory began then; `reconstitute trajectory` lists those there are")
-        said = [redact_value(trajectory.messages(self.archive, target, started)) for target, _ in found]
-        return {"trajectories": [_listed(*each) | {"messages": told} for each, told in zip(found, said, strict=True)]}
+    def _step(self, progress: Progress) -> Progress:
+        """`progress` that ends the work when the daemon is to end."""
+
+        def step(event: Json) -> None:
+            self.go_on()
+            progress(event)
+
+        return step
+
+    def _reconstitution(self, who: Who, ground: Ground) -> Reconstitution:
+        return Reconstitution(
+            self.archive,
+            self.searching(),
+            self.recorded,
+            self.config.output_dir,
+            who=who,
+            notes=self.noting(),
+            pages=self.config.limits.pages,
+            spare_mb=self.config.limits.free_mb,
+            forbidden=(*self.config.opencode_dirs, self.config.archive_dir),
+            ground=ground,
+        )
 
 
-def _listed(target: str, head: Json) -> Json:
-    """A head as it is shown."""
-    shown: Json = redact_value({key: value for key, value in head.items() if key != "count"})
-    return {"target": redact(target), **shown}
+def run_answer(result: Json) -> answers.Run:
+    """What a run is answered with, by its result."""
+    fields = {"later_seconds" if name == "later_s" else name: value for name, value in result.items()}
+    return from_json(named(fields), answers.Run)
+
+
+def _trajectory(target: str, head: Json) -> answers.Trajectory:
+    cleaned: dict[str, Any] = redact_value(head)
+    return from_json({**cleaned, "target": redact(target)}, answers.Trajectory)

@@ -24,7 +24,7 @@ class SessionGone(ModelUnavailable):
     """The session that was to be prompted is not there: make another one."""
 
 
-class Wire:
+class HttpClient:
     """Requests to the server at `url`; safe to use from several threads.
 
     Args:

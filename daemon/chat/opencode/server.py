@@ -19,11 +19,10 @@ from typing import Any, Self
 
 from daemon import log
 from daemon.chat import ModelUnavailable, OnText, Reply
-from daemon.chat.opencode import folder as place
-from daemon.chat.opencode.following import Following, Patience
-from daemon.chat.opencode.http import SessionGone, Wire
-from daemon.chat.opencode.turn import Turn, reply_of
-from daemon.errors import OutputRefused, ReconstituteError
+from daemon.chat.opencode import folder
+from daemon.chat.opencode.http import HttpClient, SessionGone
+from daemon.chat.opencode.turn import Patience, Turn, TurnFollower, reply_of
+from daemon.errors import OutputRefused
 from daemon.model import Json
 from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
 from daemon.records import integer, table, text
@@ -74,9 +73,9 @@ class OpenCodeServer:
         password: str | None = None,
     ) -> None:
         self.patience = patience or Patience()
-        self._wire = Wire(url, self.patience.create, username, password)
-        self.url = self._wire.url
-        self._directory = directory or place.default_directory()
+        self._http = HttpClient(url, self.patience.create, username, password)
+        self.url = self._http.url
+        self._directory = directory or folder.default_directory()
         self._lock = threading.Lock()
         self._left: set[str] = set()  # sessions that could not be deleted
         self._at_work: set[str] = set()  # sessions in which a turn is taken
@@ -91,7 +90,7 @@ class OpenCodeServer:
     def close(self) -> None:
         """Try once more to delete what could not be deleted, and release connections."""
         self._delete_left()
-        self._wire.close()
+        self._http.close()
 
     # -- what there is -------------------------------------------------------------------------------------------
 
@@ -101,7 +100,7 @@ class OpenCodeServer:
         Raises:
             ModelUnavailable: nothing usable answers there.
         """
-        version = text(table(self._wire.ask("GET", "/global/health", timeout_s or self.patience.create)).get("version"))
+        version = text(table(self._http.ask("GET", "/global/health", timeout_s or self.patience.create)).get("version"))
         if not version:
             raise ModelUnavailable(f"{self.url}: answers, but not as OpenCode does; check opencode.server_url")
         return version
@@ -113,17 +112,17 @@ class OpenCodeServer:
             ModelUnavailable: nothing usable answers there.
         """
         where = self._scope().where
-        answer = table(self._wire.ask("GET", "/config/providers", self.patience.read, query=where))
-        settings = table(self._wire.ask("GET", "/config", self.patience.read, query=where))
+        answer = table(self._http.ask("GET", "/config/providers", self.patience.read, query=where))
+        settings = table(self._http.ask("GET", "/config", self.patience.read, query=where))
         firsts = [f"{provider}/{model}" for provider, model in table(answer.get("default")).items()]
         default = text(settings.get("model")) or next(iter(firsts), "")
         providers = answer.get("providers")
-        found = [
+        models = [
             _served(text(provider.get("id")), name, table(model))
             for provider in map(table, providers if isinstance(providers, list) else ())
             for name, model in table(provider.get("models")).items()
         ]
-        return tuple(replace(model, is_default=model.id == default) for model in found)
+        return tuple(replace(model, is_default=model.id == default) for model in models)
 
     def resolve(self, model: str = "") -> ServedModel:
         """The model ``provider/model``, or the server's default for an empty name.
@@ -151,9 +150,9 @@ class OpenCodeServer:
         """
         self._delete_left()
         where = self._scope().where
-        body: Json = {"title": place.title(label), "permission": _DENY}
+        body: Json = {"title": folder.title(label), "permission": _DENY}
         session_id = text(
-            table(self._wire.ask("POST", "/session", self.patience.create, query=where, body=body)).get("id")
+            table(self._http.ask("POST", "/session", self.patience.create, query=where, body=body)).get("id")
         )
         if not session_id:
             raise ModelUnavailable(f"{self.url}: made no session; is this an OpenCode server?")
@@ -175,10 +174,10 @@ class OpenCodeServer:
         if is_at_work:
             self.abort(session_id)  # 1.1 would go on writing its messages
         try:
-            self._wire.ask("DELETE", f"/session/{session_id}", self.patience.delete, query=self._scope().where)
+            self._http.ask("DELETE", f"/session/{session_id}", self.patience.delete, query=self._scope().where)
         except SessionGone:
             pass
-        except ReconstituteError as error:
+        except ModelUnavailable as error:
             _LOG.warning("session not deleted", session=session_id, reason=str(error))
             with self._lock:
                 self._left.add(session_id)
@@ -205,11 +204,11 @@ class OpenCodeServer:
         """
         self._delete_left()
         query = {**self._scope().where, "search": OWN_SESSION_TITLE, "limit": _LISTED}
-        listed = self._wire.ask("GET", "/session", self.patience.read, query=query)
+        listed = self._http.ask("GET", "/session", self.patience.read, query=query)
         before = (time.time() - older_than_s) * 1000
         count = 0
         for session in map(table, listed if isinstance(listed, list) else ()):
-            is_left = place.is_left_behind(text(session.get("title")))
+            is_left = folder.is_left_behind(text(session.get("title")))
             if is_left or (is_left is None and integer(table(session.get("time")).get("updated")) < before):
                 session_id = text(session.get("id"))
                 self.abort(session_id)  # a turn that goes on would write it anew
@@ -246,13 +245,13 @@ class OpenCodeServer:
         provider, _, name = (model or self.resolve().id).partition("/")
         prompt = scope.prompt | {"system": system, "model": {"providerID": provider, "modelID": name}}
         # 1.1 accepts a prompt to a session that is not there, and says nothing more.
-        self._wire.ask("GET", f"/session/{session_id}", self.patience.create, query=scope.where)
+        self._http.ask("GET", f"/session/{session_id}", self.patience.create, query=scope.where)
         turn = Turn(session_id, on_text)
         limit_s = self.patience.prompt if timeout_s is None else timeout_s
         with self._lock:
             self._at_work.add(session_id)
         try:
-            answers = Following(self._wire, scope.where, turn, self.patience, limit_s).take(prompt, content)
+            answers = TurnFollower(self._http, scope.where, turn, self.patience, limit_s).run(prompt, content)
         except BaseException:
             self.abort(session_id)
             raise
@@ -265,8 +264,8 @@ class OpenCodeServer:
         """Stop what goes on in the session. False when that failed: it is deleted next, or ends by itself."""
         path = f"/session/{session_id}/abort"
         try:
-            self._wire.ask("POST", path, self.patience.delete, query=self._scope().where)
-        except ReconstituteError as error:
+            self._http.ask("POST", path, self.patience.delete, query=self._scope().where)
+        except ModelUnavailable as error:
             _LOG.warning("turn not aborted", session=session_id, reason=str(error))
             return False
         return True
@@ -284,19 +283,19 @@ class OpenCodeServer:
         where = {"directory": str(self._directory)}
         self.health()
         try:
-            place.prepare(self._directory)
-            agents = self._wire.ask("GET", "/agent", self.patience.read, query=where)
+            folder.prepare(self._directory)
+            agents = self._http.ask("GET", "/agent", self.patience.read, query=where)
         except (OutputRefused, OSError, ModelUnavailable) as error:
             # It cannot be made, or the server answers, but not for a folder that it does not have.
             _LOG.warning("folder not used", directory=str(self._directory), reason=str(error))
             agents = []
-        if any(table(agent).get("name") == place.AGENT for agent in agents if isinstance(agents, list)):
-            return _Scope(where, {"agent": place.AGENT, "tools": _OFF})
+        if any(table(agent).get("name") == folder.AGENT for agent in agents if isinstance(agents, list)):
+            return _Scope(where, {"agent": folder.AGENT, "tools": _OFF})
         _LOG.warning("folder unseen by the server", server=self.url, directory=str(self._directory))
         return self._scope_elsewhere()
 
     def _scope_elsewhere(self) -> _Scope:
-        tools = self._wire.ask("GET", "/experimental/tool/ids", self.patience.read)
+        tools = self._http.ask("GET", "/experimental/tool/ids", self.patience.read)
         named = {name: False for name in (tools if isinstance(tools, list) else ()) if isinstance(name, str)}
         return _Scope({}, {"tools": named | _OFF})
 

@@ -11,7 +11,7 @@ from daemon.cli.settings import Settings
 
 
 @click.group()
-def command() -> None:
+def config() -> None:
     """Check, show or locate the configuration. Every key is optional.
 
     \b
@@ -21,7 +21,7 @@ def command() -> None:
     """  # noqa: D301 - click's mark for text that is not to be filled
 
 
-@command.command()
+@config.command()
 @click.pass_obj
 def check(settings: Settings) -> None:
     """Read the configuration as the daemon would; name the first mistake.
@@ -54,7 +54,7 @@ def check(settings: Settings) -> None:
         terminal.note(f"{variable} overrides {'.'.join(ENVIRONMENT[variable])} in this shell")
 
 
-@command.command()
+@config.command()
 def example() -> None:
     """Print every key with its default and its meaning.
 
@@ -67,7 +67,7 @@ def example() -> None:
     click.echo(text(), nl=False)
 
 
-@command.command()
+@config.command()
 @click.pass_obj
 def path(settings: Settings) -> None:
     """Print where the configuration is looked for.

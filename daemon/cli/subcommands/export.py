@@ -17,13 +17,14 @@ from typing import IO, TYPE_CHECKING, Any, Self
 import click
 
 from daemon.cli import terminal
-from daemon.cli.progress import progress
 from daemon.cli.settings import NOTHING, Settings, absolute, as_project
+from daemon.cli.terminal import progress
+from daemon.control import answers, calls
+from daemon.control.answers import to_json
 from daemon.control.calls import silent
 from daemon.errors import OutputRefused
 
 if TYPE_CHECKING:
-    from daemon.control.calls import Service
     from daemon.model import Json
 
 _MOST_SHOWN = 20
@@ -55,7 +56,7 @@ _MOST_SHOWN = 20
 @click.option("--output", metavar="FILE", default=None, help="Write this file; without it to stdout.")
 @click.option("--json", "as_json", is_flag=True, help="With --output: say in JSON what was written.")
 @click.pass_obj
-def command(settings: Settings, /, *, output: str | None, as_json: bool, **asked: Any) -> int:
+def export(settings: Settings, /, *, output: str | None, as_json: bool, **conditions: Any) -> int:
     """Export sessions whole, in order of time, also those that OpenCode has archived, deleted or lost.
 
     All conditions must hold. Secrets are hidden unless --raw is given. FILE is written beside its place and takes its
@@ -69,31 +70,20 @@ def command(settings: Settings, /, *, output: str | None, as_json: bool, **asked
     """  # noqa: D301 - click's mark for text that is not to be filled
     if as_json and not output:
         raise click.UsageError("--json says what was written into a file; give --output FILE too")
-    _refuse_blanks(output=output, **asked)
-    arguments = _arguments(**asked)
+    _refuse_blanks(output=output, **conditions)
+    arguments = _arguments(**conditions)
     with _File(settings, output) if output else _Stdout() as target:
         # A bar and the text itself cannot share a terminal; and who has no terminal is told of errors only.
         shares = not output and sys.stdout.isatty()
         with nullcontext(silent) if shares else progress(brief=True) as step:
-            answer = settings.ask(
-                lambda service: target.begun(service).export(arguments, take=target.take, progress=step)
-            )
-        found = bool(answer["sessions"])
-        if found:
+            answer = settings.ask(calls.Export(arguments), progress=step, take=target.take, before=target.begin)
+        if answer.sessions:
             target.finish()
-    warnings = answer.get("warnings") or []
     if as_json:
-        terminal.data(
-            {
-                "sessions": answer["sessions"],
-                "messages": answer["messages"],
-                "warnings": warnings,
-                "output": target.name if found else None,
-            }
-        )
+        terminal.data(to_json(answer) | {"output": target.name if answer.sessions else None})
     else:
-        _tell(answer, warnings, target.name)
-    return 0 if found else NOTHING
+        _show(answer, target.name)
+    return 0 if answer.sessions else NOTHING
 
 
 def _refuse_blanks(**given: str | bool | None) -> None:
@@ -111,13 +101,12 @@ def _arguments(*, format_: str, project: str | None, path: str | None, **rest: A
     return {name: value for name, value in ({"format": format_} | places | rest).items() if value is not None}
 
 
-def _tell(answer: Json, warnings: list[str], name: str) -> None:
-    for warning in warnings[:_MOST_SHOWN]:
-        terminal.note(warning)
-    if not answer["sessions"]:
+def _show(answer: answers.Export, name: str) -> None:
+    terminal.notes(answer.warnings[:_MOST_SHOWN])
+    if not answer.sessions:
         terminal.note("no session matches; `reconstitute recall-sessions` lists those there are")
     elif name:
-        counted = terminal.count(answer["sessions"], "session"), terminal.count(answer["messages"], "message")
+        counted = terminal.count(answer.sessions, "session"), terminal.count(answer.messages, "message")
         terminal.say(f"Wrote {counted[0]} with {counted[1]} into {terminal.line(name)}.")
 
 
@@ -135,15 +124,14 @@ class _Stdout:
     def __exit__(self, *_: object) -> None:
         return
 
-    def begun(self, service: Service) -> Service:
-        """`service`, when nothing has been printed yet.
+    def begin(self) -> None:
+        """Before the service is asked.
 
         Raises:
             OutputRefused: the daemon broke off in the middle, and this would be the second time.
         """
         if self._has_begun:
             raise OutputRefused("stdout: the daemon broke off, and what was printed is not whole; begin anew")
-        return service
 
     def take(self, text: str) -> None:
         """Print one piece."""
@@ -198,12 +186,11 @@ class _File:
             with suppress(OSError):
                 self._file.close()
 
-    def begun(self, service: Service) -> Service:
-        """`service`; what a daemon that broke off had sent is thrown away."""
+    def begin(self) -> None:
+        """Before the service is asked: what a daemon that broke off had sent is thrown away."""
         if self._file is not None:
             self._file.seek(0)
             self._file.truncate()
-        return service
 
     def take(self, text: str) -> None:
         """Write one piece.

@@ -1,15 +1,18 @@
-"""``reconstitute history``: every revision of one file, what made it and what proves it."""
+"""One file: ``reconstitute history`` shows its revisions, ``show`` prints what it held."""
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import sys
 
 import click
 
 from daemon.cli import terminal
-from daemon.cli.progress import progress
-from daemon.cli.settings import NOTHING, Settings, absolute
+from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
 from daemon.cli.subcommands.files import COLOURS
+from daemon.cli.terminal import progress
+from daemon.control import answers, calls
+from daemon.control.answers import FileLine, FileRevision
 
 INDENT = "    "
 
@@ -20,7 +23,7 @@ INDENT = "    "
 @click.option("--lines", is_flag=True, help="The newest known content, each line with the message that last wrote it.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def command(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: bool) -> int:
+def history(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: bool) -> int:
     """Show every revision of FILE, newest last: when, by which session and tool, how well known, proven by what.
 
     FILE need not exist any more. Ends with 4 when no session has touched it.
@@ -33,56 +36,52 @@ def command(settings: Settings, *, file: str, diff: bool, lines: bool, as_json: 
     """  # noqa: D301 - click's mark for text that is not to be filled
     path = absolute(file)
     with progress(brief=True) as step:
-        answer = settings.ask(lambda service: service.history(path, diff=diff, lines=lines, progress=step))
-    revisions = answer.get("revisions") or []
-    for warning in answer.get("warnings") or ():
-        terminal.note(warning)
+        answer = settings.ask(calls.History(path, diff, lines), progress=step)
+    terminal.notes(answer.warnings)
     if as_json:
         terminal.data(answer)
-    elif revisions and lines:
-        _show_lines(answer.get("lines") or [])
-    elif revisions:
-        _show(answer, revisions)
-    return 0 if revisions else NOTHING
+    elif answer.revisions and lines:
+        _show_lines(answer.lines or [])
+    elif answer.revisions:
+        _show_history(answer)
+    return 0 if answer.revisions else NOTHING
 
 
-def _show(answer: dict[str, Any], revisions: list[dict[str, Any]]) -> None:
-    state = f"{'deleted, ' if answer.get('deleted') else ''}{answer.get('grade', '')}"
-    name = terminal.bold(terminal.line(answer.get("path", "")))
-    terminal.say(f"{name}: {terminal.plain(state)}, {terminal.count(len(revisions), 'revision')}")
-    for revision in revisions:
+def _show_history(answer: answers.History) -> None:
+    state = f"{'deleted, ' if answer.deleted else ''}{answer.grade}"
+    name = terminal.bold(terminal.line(answer.path))
+    terminal.say(f"{name}: {terminal.plain(state)}, {terminal.count(len(answer.revisions), 'revision')}")
+    for revision in answer.revisions:
         _show_revision(revision)
 
 
-def _show_revision(revision: dict[str, Any]) -> None:
-    grade = str(revision.get("grade", ""))
-    what = "deleted" if revision.get("deleted") else terminal.size(revision.get("size"))
-    operation, tool = str(revision.get("operation", "")), str(revision.get("tool", ""))
+def _show_revision(revision: FileRevision) -> None:
+    operation, tool = revision.operation, revision.tool
     facts = [
-        terminal.moment(revision.get("time")),
-        terminal.tint(f"{grade:<8}", COLOURS.get(grade, "white")),
-        f"{what:>8}",
+        terminal.moment(revision.time),
+        terminal.tint(f"{revision.grade:<8}", COLOURS.get(revision.grade, "white")),
+        f"{'deleted' if revision.deleted else terminal.size(revision.size):>8}",
         terminal.line(operation if tool in {"", operation} else f"{operation} by {tool}"),
-        terminal.bold(" ".join(str(revision.get("session_title") or revision.get("session_id", "")).split())),
+        terminal.bold(" ".join((revision.session_title or revision.session_id).split())),
     ]
     terminal.say("  ".join(facts))
     for remark in _remarks(revision):
         terminal.say(terminal.dim(terminal.fold(remark, INDENT)))
-    if revision.get("diff"):
-        show_diff(str(revision["diff"]))
-    if revision.get("diff_note"):
-        terminal.say(terminal.dim(INDENT + terminal.line(revision["diff_note"])))
+    if revision.diff:
+        show_diff(revision.diff)
+    if revision.diff_note:
+        terminal.say(terminal.dim(INDENT + terminal.line(revision.diff_note)))
 
 
-def _remarks(revision: dict[str, Any]) -> list[str]:
-    said = [
-        "; ".join(map(str, revision.get("evidence") or ())),
-        str(revision.get("note") or ""),
-        "something outside OpenCode had changed it before" if revision.get("outside_change") else "",
-        f"moved from {terminal.line(revision['moved_from'])}" if revision.get("moved_from") else "",
-        f"message {revision['message_id']}" if revision.get("message_id") else "",
+def _remarks(revision: FileRevision) -> list[str]:
+    remarks = [
+        "; ".join(revision.evidence),
+        revision.note,
+        "something outside OpenCode had changed it before" if revision.outside_change else "",
+        f"moved from {terminal.line(revision.moved_from)}" if revision.moved_from else "",
+        f"message {revision.message_id}" if revision.message_id else "",
     ]
-    return [remark for remark in said if remark]
+    return [remark for remark in remarks if remark]
 
 
 def show_diff(text: str) -> None:
@@ -99,7 +98,74 @@ def show_diff(text: str) -> None:
             terminal.say(clean)
 
 
-def _show_lines(lines: list[dict[str, Any]]) -> None:
+def _show_lines(lines: list[FileLine]) -> None:
     for number, line in enumerate(lines, start=1):
-        who = f"{terminal.moment(line.get('time'))}  {terminal.line(line.get('message_id') or '-')}"
-        terminal.say(f"{terminal.dim(who)}  {number:>5}  {terminal.plain(line.get('text', ''))}")
+        who = f"{terminal.moment(line.time)}  {terminal.line(line.message_id or '-')}"
+        terminal.say(f"{terminal.dim(who)}  {number:>5}  {terminal.plain(line.text)}")
+
+
+@click.command()
+@click.argument("file")
+@click.option("--at", metavar="TIME", default="", help="As it was then, for example 2026-05-31 or 2026-05-31T18:00.")
+@click.option("--raw", is_flag=True, help="The exact bytes, secrets included.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, the content in base64.")
+@click.pass_obj
+def show(settings: Settings, *, file: str, at: str, raw: bool, as_json: bool) -> int:
+    """Print what FILE held, now or at a time. FILE need not exist any more.
+
+    Secrets are hidden unless --raw is given, and stderr says when that was done. Ends with 0 when every byte is
+    proven, with 3 when what is printed is not (stderr says why), with 4 when there is nothing to print.
+
+    \b
+    Examples:
+      reconstitute show src/cart.py
+      reconstitute show src/cart.py --at 2026-05-31T18:00
+      reconstitute show logo.png --raw > logo.png
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    path = absolute(file)
+    with progress(brief=True) as step:
+        answer = settings.ask(calls.Content(path, at, raw), progress=step)
+    terminal.notes(answer.warnings)
+    encoded = answer.content_base64
+    if as_json:
+        terminal.data(answer)
+    elif encoded is None:
+        _say_nothing(answer, path)
+    else:
+        _print(base64.b64decode(encoded), answer, raw=raw)
+    if encoded is None:
+        return NOTHING
+    return 0 if answer.proven else NOT_PROVEN
+
+
+def _print(content: bytes, answer: answers.Content, *, raw: bool) -> None:
+    if not answer.proven:
+        terminal.note(f"not proven ({answer.grade}): {answer.note or 'no recorded call tells its whole content'}")
+    if answer.redacted:
+        terminal.note("secrets in it are hidden; --raw prints the file's exact bytes")
+    if raw or not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    elif _is_text(content):
+        click.echo(terminal.plain(content.decode()), nl=False)
+    else:
+        terminal.note(f"not text, {terminal.size(len(content))}; write it to a file: --raw > FILE")
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _say_nothing(answer: answers.Content, path: str) -> None:
+    if not answer.known:
+        return  # a warning says so, and which paths are like it
+    reason = f"was deleted {terminal.moment(answer.time)}" if answer.deleted else "nothing is known of its content"
+    if answer.last:
+        fix = f"what it held before ({answer.last.grade}): the same command with --at {answer.last.time}"
+    else:
+        fix = answer.note or "no recorded call tells what it held"
+    terminal.note(f"{path!r}: {reason}; {fix}")

@@ -1,16 +1,20 @@
-"""``reconstitute run``: the daemon in the foreground."""
+"""What runs until it is stopped: ``reconstitute run`` (the daemon), ``mcp`` and ``adapter`` (for other programs)."""
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
 
-from daemon.cli.settings import Settings
+from daemon.cli import terminal
+from daemon.cli.settings import Settings, absolute
 
 
 @click.command()
 @click.option("--once", is_flag=True, help="Read, index, do the waiting requests and targets, and end.")
 @click.pass_obj
-def command(settings: Settings, once: bool) -> int:
+def run(settings: Settings, once: bool) -> int:
     """Follow OpenCode's sessions until stopped; what the systemd service does.
 
     \b
@@ -20,6 +24,71 @@ def command(settings: Settings, once: bool) -> int:
     """  # noqa: D301 - click's mark for text that is not to be filled
     config = settings.load()
     settings.log(config)
-    from daemon.app import run  # noqa: PLC0415 - everything is loaded with it
+    from daemon.app import run as run_daemon  # noqa: PLC0415 - everything is loaded with it
 
-    return run(config, once=once)
+    return run_daemon(config, once=once)
+
+
+@click.command()
+@click.option(
+    "--directory", metavar="DIR", default="", help="What 'this project' is; the directory it is started in by default."
+)
+@click.pass_obj
+def mcp(settings: Settings, *, directory: str) -> None:
+    """Serve recall and recovered files to an agent, over MCP on stdin and stdout. An agent's client starts it.
+
+    \b
+    Examples, a line or two in the client's configuration:
+      OpenCode     "mcp": {"reconstitute": {"type": "local",
+                     "command": ["reconstitute", "mcp"]}}
+      Claude Code  claude mcp add reconstitute -- reconstitute mcp
+      others       "mcpServers": {"reconstitute": {"command": "reconstitute",
+                     "args": ["mcp"]}}
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    if sys.stdin.isatty():
+        terminal.note("an MCP server, waiting for a client on stdin; Ctrl-D ends it, --help says how clients start it")
+    from daemon.mcp import server  # noqa: PLC0415 - only this command loads the SDK
+
+    here = absolute(directory) if directory else os.getcwd()
+    server.serve(settings.load, lambda config: settings.log(config, least="warning"), here)
+
+
+@click.command()
+@click.option("--host", metavar="HOST", default="", help="Where to listen; adapter.host by default, which is loopback.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="adapter.port by default; 0: any free one.")
+@click.option("--opencode", metavar="URL", default="", help="The OpenCode server; opencode.server_url by default.")
+@click.pass_obj
+def adapter(settings: Settings, *, host: str, port: int | None, opencode: str) -> int:
+    """Let any client of Ollama use the models you have in OpenCode. Runs until Ctrl-C.
+
+    It needs a running `opencode serve`. Tools work with every model. By default only this machine can ask, without a
+    password; adapter.token sets one.
+
+    \b
+    Examples:
+      opencode serve & reconstitute adapter
+      reconstitute adapter --port 11434            in Ollama's own place
+      reconstitute adapter --opencode http://127.0.0.1:5000
+      OLLAMA_HOST=127.0.0.1:11435 ollama list      what a client then sees
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    import msgspec  # noqa: PLC0415 - each command loads what it needs
+
+    if opencode and not opencode.startswith(("http://", "https://")):
+        raise click.UsageError(f"--opencode {opencode}: an address begins with http:// or https://")
+    config = settings.load()
+    settings.log(config, least="warning")
+    given = {"host": host, "port": port}
+    changed = {key: value for key, value in given.items() if value not in ("", None)}
+    config = msgspec.structs.replace(
+        config,
+        adapter=msgspec.structs.replace(config.adapter, **changed),
+        opencode=msgspec.structs.replace(config.opencode, server_url=opencode or config.opencode.server_url),
+    )
+    from daemon.adapter.server import serve  # noqa: PLC0415 - only this command loads the server
+
+    return serve(config, _say, terminal.note)
+
+
+def _say(text: str) -> None:
+    click.echo(terminal.line(text))
+    sys.stdout.flush()  # whoever started it in the background reads the address from here

@@ -1,15 +1,23 @@
-"""``reconstitute PATH``: the pages of a folder or file, from everything recorded about it."""
+"""``reconstitute PATH`` writes the pages of a folder or file; ``trajectory`` shows how a model came to its answers."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
 
 import click
 
 from daemon.cli import terminal
-from daemon.cli.progress import progress
-from daemon.cli.settings import Settings, absolute
+from daemon.cli.settings import NOTHING, Settings, absolute
+from daemon.cli.terminal import progress
+from daemon.control import answers, calls
+from daemon.control.answers import Trajectory
+from daemon.errors import BadRequest
 from daemon.model import Json
+
+_INDENT = "    "
+_COLOURS = {"system": "white", "user": "cyan", "assistant": "green", "tool": "yellow"}
+_MOST_LINES = 40
+_MOST_PATHS = 5
 
 
 class _Path(click.Command):
@@ -52,84 +60,165 @@ def command(
     own = list(questions)
     with progress() as step:
 
-        def told(event: Json) -> None:
+        def note(event: Json) -> None:
             if event.get("note"):
                 terminal.note(event["note"])
             step(event)
 
+        answer: answers.Run | answers.Estimate
         if estimate:
-            answer = settings.ask(lambda service: service.estimate(place, questions=own, at=at, progress=told))
+            answer = settings.ask(calls.Estimate(place, own, at), progress=note)
         else:
-            answer = settings.ask(
-                lambda service: service.reconstitute(place, questions=own, at=at, output=where, progress=told)
-            )
+            answer = settings.ask(calls.Reconstitute(place, own, at, where), progress=note)
     if as_json:
         terminal.data(answer)
-    elif estimate:
+    elif isinstance(answer, answers.Estimate):
         _show_estimate(answer)
     else:
-        _show(answer)
+        _show_run(answer)
 
 
-def _show_estimate(answer: Json) -> None:
+def _show_estimate(answer: answers.Estimate) -> None:
     """What is to be asked, by kind; that it is no promise."""
-    for warning in answer.get("warnings") or ():
-        terminal.note(warning)
-    if not answer.get("model"):
-        terminal.say(f"Nothing would be asked: {terminal.line(answer.get('who') or 'there is no chat model')}")
+    terminal.notes(answer.warnings)
+    if not answer.model:
+        terminal.say(f"Nothing would be asked: {terminal.line(answer.who or 'there is no chat model')}")
         return
-    for kind in ("questions", "files", "sessions"):
-        cost = answer[kind]
-        said = f"{cost['asked']} to ask, {cost['kept']} kept: about {terminal.count(cost['calls'], 'call')}"
-        terminal.say(f"{kind}: {said}, {_tokens(cost['tokens'])}")
-    if answer["later"]:
-        terminal.say(f"files and sessions left for later runs: {answer['later']} (agent.summaries)")
-    total = f"{terminal.count(answer['calls'], 'call')}, {_tokens(answer['tokens'])}"
-    most = f"{terminal.count(answer['most_calls'], 'call')}, {_tokens(answer['most_tokens'])}"
-    terminal.say(f"{terminal.line(answer['model'])} would usually get about {total}; the limits allow {most}")
+    for kind, cost in {"questions": answer.questions, "files": answer.files, "sessions": answer.sessions}.items():
+        about = f"{cost.asked} to ask, {cost.kept} kept: about {terminal.count(cost.calls, 'call')}"
+        terminal.say(f"{kind}: {about}, {_tokens(cost.tokens)}")
+    if answer.later:
+        terminal.say(f"files and sessions left for later runs: {answer.later} (agent.summaries)")
+    total = f"{terminal.count(answer.calls, 'call')}, {_tokens(answer.tokens)}"
+    most = f"{terminal.count(answer.most_calls, 'call')}, {_tokens(answer.most_tokens)}"
+    terminal.say(f"{terminal.line(answer.model)} would usually get about {total}; the limits allow {most}")
 
 
 def _tokens(number: int) -> str:
     return f"{number // 1000}k tokens" if number >= 1000 else terminal.count(number, "token")
 
 
-def _show(answer: dict[str, Any]) -> None:
-    for warning in answer.get("warnings") or ():
-        terminal.note(warning)
-    files = answer.get("files") or {}
-    proven, unproven = files.get("proven", 0), files.get("unproven", 0)
-    terminal.say(
-        f"{terminal.bold(answer.get('target', ''))}: {terminal.count(proven, 'file')} proven, {unproven} not proven"
-    )
-    kept = answer.get("kept") or 0
-    kept = len(kept) if isinstance(kept, list) else kept
-    pages = terminal.count(answer.get("pages", 0), "page")
-    counts = f"{pages}: {answer.get('written', 0)} written, {answer.get('unchanged', 0)} unchanged"
-    terminal.say(counts + (f", {kept} kept as you edited them" if kept else ""))
-    for each in answer.get("answers") or ():
+def _show_run(answer: answers.Run) -> None:
+    terminal.notes(answer.warnings)
+    proven = terminal.count(answer.files.proven, "file")
+    terminal.say(f"{terminal.bold(answer.target)}: {proven} proven, {answer.files.unproven} not proven")
+    counts = f"{terminal.count(answer.pages, 'page')}: {answer.written} written, {answer.unchanged} unchanged"
+    terminal.say(counts + (f", {answer.kept} kept as you edited them" if answer.kept else ""))
+    for each in answer.answers:
         _show_answer(each)
     terminal.say(_who_answered(answer))
-    terminal.say(f"Read {terminal.plain(answer.get('output', ''))}")
+    terminal.say(f"Read {terminal.plain(answer.output)}")
 
 
-def _show_answer(each: dict[str, Any]) -> None:
+def _show_answer(answer: Json) -> None:
     """The answer to a question of one's own, which is why one asked it."""
-    terminal.say(terminal.bold(terminal.line(each.get("question", ""))))
-    said = [" ".join(filter(None, (one.get("text"), one.get("reason")))) for one in each.get("statements") or ()]
-    for text in said or [f'"{quote}"' for quote in each.get("quotes") or ()] or ["(no answer)"]:
+    terminal.say(terminal.bold(terminal.line(answer.get("question", ""))))
+    statements = answer.get("statements") or ()
+    texts = [" ".join(filter(None, (each.get("text"), each.get("reason")))) for each in statements]
+    for text in texts or [f'"{quote}"' for quote in answer.get("quotes") or ()] or ["(no answer)"]:
         terminal.say(terminal.fold(f"- {terminal.line(text)}", "  ", "  "))
-    if each.get("note"):
-        terminal.say(terminal.dim(terminal.fold(terminal.line(each["note"]), "  ")))
+    if answer.get("note"):
+        terminal.say(terminal.dim(terminal.fold(terminal.line(answer["note"]), "  ")))
 
 
-def _who_answered(answer: dict[str, Any]) -> str:
+def _who_answered(answer: answers.Run) -> str:
     """How far a model has answered, and why no further."""
-    calls, left = answer.get("model_calls") or 0, answer.get("unanswered") or 0
-    answered = f"{answer.get('answered') or 0} of {terminal.count(answer.get('questions') or 0, 'question')}"
-    why = terminal.line(answer.get("who") or "no chat model: the pages are made from facts alone")
-    if not answer.get("model"):
-        kept = f"; {answered} answered earlier, and kept" if answer.get("answered") else ""
+    answered = f"{answer.answered} of {terminal.count(answer.questions, 'question')}"
+    why = terminal.line(answer.who or "no chat model: the pages are made from facts alone")
+    if not answer.model:
+        kept = f"; {answered} answered earlier, and kept" if answer.answered else ""
         return why[:1].upper() + why[1:] + kept
-    later = f"; {terminal.count(left, 'question')} left for later" if left else ""
-    asked = f"asked {terminal.count(calls, 'time')}" if calls else "not asked"
-    return f"{terminal.line(answer['model'])} has answered {answered}; {asked} in this run{later}"
+    later = f"; {terminal.count(answer.unanswered, 'question')} left for later" if answer.unanswered else ""
+    asked = f"asked {terminal.count(answer.model_calls, 'time')}" if answer.model_calls else "not asked"
+    return f"{terminal.line(answer.model)} has answered {answered}; {asked} in this run{later}"
+
+
+@click.command()
+@click.argument("path", default="")
+@click.option("--started", type=click.IntRange(min=1), help="The one of this id, with every message.")
+@click.option("--last", is_flag=True, help="The newest one, with every message.")
+@click.option("--full", is_flag=True, help=f"Long messages whole, not their first {_MOST_LINES} lines.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@click.pass_obj
+def trajectory(settings: Settings, *, path: str, started: int | None, last: bool, full: bool, as_json: bool) -> int:
+    """List how questions about PATH (or all targets) were answered, or show one in full.
+
+    Each was saved after every step: what the model was told, what it called, what it saw, how it ended. Ends with 4
+    when there is none.
+
+    \b
+    Examples:
+      reconstitute trajectory ~/projects/shop
+      reconstitute trajectory --last
+      reconstitute trajectory --started 1790000000000 --full
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    if last and started is not None:
+        raise click.UsageError("--last and --started name two; give one of them")
+    target = absolute(path) if path else ""
+    answer = settings.ask(calls.Trajectories(target))
+    missing = ""
+    if last and answer.trajectories:
+        started = answer.trajectories[-1].started
+    if started is not None:
+        try:
+            answer = settings.ask(calls.Trajectories(target, started))
+        except BadRequest as error:  # the path was taken before: what is not there is that trajectory
+            answer, missing = answers.Trajectories(), str(error)
+    if as_json:
+        terminal.data(answer)
+    for each in () if as_json else answer.trajectories:
+        if started is None:
+            terminal.say(_headline(each))
+        else:
+            _show_trajectory(each, full=full)
+    if not answer.trajectories:
+        terminal.note(missing or _no_trajectories(settings, target))
+    return 0 if answer.trajectories else NOTHING
+
+
+def _no_trajectories(settings: Settings, target: str) -> str:
+    """Why nothing is listed, and where something is."""
+    others = settings.ask(calls.Trajectories()).trajectories if target else []
+    paths = list(dict.fromkeys(each.target for each in reversed(others)))
+    if not paths:
+        return "no question was put to a model yet; a reconstitution with a chat model leaves trajectories"
+    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    listed = ", ".join(paths[:_MOST_PATHS]) + more
+    return f"no question about {terminal.line(target)} was put to a model; there are trajectories of {listed}"
+
+
+def _headline(each: Trajectory) -> str:
+    facts = [
+        terminal.dim(each.started),
+        terminal.moment(each.started),
+        terminal.bold(terminal.line(each.target)),
+        terminal.line(each.question.id),
+        f"{terminal.count(each.steps, 'step')}, {each.tokens:,} tokens",
+        terminal.line(each.state),
+    ]
+    return "  ".join(facts)
+
+
+def _show_trajectory(each: Trajectory, *, full: bool) -> None:
+    terminal.say(_headline(each))
+    terminal.say(f"{terminal.line(each.model)}, {each.seconds} s")
+    for number, message in enumerate(each.messages or ()):
+        role = str(message.get("role", ""))
+        tool = f" {terminal.line(message['tool_name'])}" if message.get("tool_name") else ""
+        terminal.say("")
+        terminal.say(terminal.tint(f"[{number}] {role}{tool}", _COLOURS.get(role, "white")))
+        if message.get("thinking"):
+            terminal.say(terminal.dim(_cut(str(message["thinking"]), full=full)))
+        if message.get("content"):
+            terminal.say(_cut(str(message["content"]), full=full))
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or {}
+            arguments = json.dumps(function.get("arguments"), ensure_ascii=False)
+            terminal.say(_cut(f"-> {function.get('name')}({arguments})", full=full))
+
+
+def _cut(text: str, *, full: bool) -> str:
+    lines = terminal.plain(text).splitlines()
+    if not full and len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"(and {len(lines) - _MOST_LINES} more lines: --full)"]
+    return "\n".join(_INDENT + line for line in lines)

@@ -23,7 +23,7 @@ FEW = 3
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @with_options("recall", "query")
 @click.pass_obj
-def command(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def recall(settings: Settings, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Search everything that was said, done and printed in all recorded sessions. Ends with 4 when nothing is found.
 
     `search` and `recall` are the same command.

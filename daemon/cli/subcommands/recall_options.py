@@ -15,6 +15,7 @@ import msgspec
 
 from daemon.cli import terminal
 from daemon.cli.settings import Settings, absolute
+from daemon.control import calls
 from daemon.recall.query.request import CALLS
 
 NAMES = {
@@ -67,9 +68,8 @@ def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **m
         if arguments[name].strip():  # a blank one is none, as at every other door, and not the current folder
             arguments[name] = absolute(arguments[name])
     arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in arguments.items()}
-    answer = settings.ask(lambda service: service.recall(call, arguments, here=os.getcwd()))
-    for warning in answer.get("warnings") or ():
-        terminal.note(warning)
+    answer = settings.ask(calls.Recall(call, arguments, os.getcwd()))
+    terminal.notes(answer.get("warnings") or ())
     if as_json:
         terminal.data(answer)
     return answer

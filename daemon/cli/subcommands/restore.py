@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from daemon.cli import terminal
-from daemon.cli.progress import progress
 from daemon.cli.settings import NOT_PROVEN, NOTHING, Settings, absolute
+from daemon.cli.terminal import progress
+from daemon.control import calls
+from daemon.control.answers import Answer, SkippedFile
+from daemon.control.calls import FileContent
 from daemon.errors import OutputRefused
 
 if TYPE_CHECKING:
-    from daemon.control.calls import FileContent, Service
     from daemon.filesystem.new_folder import NewFolder
 
 _MOST_SHOWN = 20
@@ -40,7 +42,7 @@ _FEW = 5
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
-def command(settings: Settings, *, path: str, to: str, at: str, deleted: bool, grade: str, as_json: bool) -> int:
+def restore(settings: Settings, *, path: str, to: str, at: str, deleted: bool, grade: str, as_json: bool) -> int:
     """Write the recorded files at or beneath PATH into DIR, each with exactly the bytes it had.
 
     Only what is proven is written unless --grade asks for less, and whatever is left out is listed with the reason. The
@@ -59,26 +61,32 @@ def command(settings: Settings, *, path: str, to: str, at: str, deleted: bool, g
     with NewFolder(Path(absolute(to)), (*config.opencode_dirs, config.archive_dir)) as folder:
         writing = _Writing(folder)
         with progress() as step:
-            answer = settings.ask(
-                lambda service: writing.begun(service).restore(
-                    place, at=at, deleted=deleted, grade=grade, take=writing.take, progress=step
-                )
-            )
+            request = calls.Restore(place, at, deleted, grade)
+            answer = settings.ask(request, progress=step, take=writing.take, before=writing.begin)
         folder.finish()
-    for warning in answer.get("warnings") or ():
-        terminal.note(warning)
-    skipped = writing.skipped + (answer.get("skipped") or [])
+    terminal.notes(answer.warnings)
+    skipped = writing.skipped + answer.skipped
     if as_json:
-        terminal.data({"written": writing.written, "skipped": skipped})
+        terminal.data({"path": place, "written": writing.written, "skipped": skipped, "warnings": answer.warnings})
     else:
         _show(writing.written, skipped, folder.path)
     if not writing.written:
         return NOTHING
-    is_whole = len(skipped) == answer.get("deleted", 0) and all(w["grade"] in _CERTAIN for w in writing.written)
+    is_whole = len(skipped) == answer.deleted and all(file.grade in _CERTAIN for file in writing.written)
     return 0 if is_whole else NOT_PROVEN
 
 
 _CERTAIN = ("verified", "proven")
+
+
+class WrittenFile(Answer):
+    """A file that was written: `file` is its path in the new folder."""
+
+    path: str
+    file: str
+    grade: str
+    sha256: str
+    size: int
 
 
 class _Writing:
@@ -86,11 +94,11 @@ class _Writing:
 
     def __init__(self, folder: NewFolder) -> None:
         self._folder = folder
-        self.written: list[dict[str, Any]] = []
-        self.skipped: list[dict[str, str]] = []
+        self.written: list[WrittenFile] = []
+        self.skipped: list[SkippedFile] = []
 
-    def begun(self, service: Service) -> Service:
-        """`service`, when nothing has been written yet.
+    def begin(self) -> None:
+        """Before the service is asked.
 
         Raises:
             OutputRefused: the daemon broke off in the middle, and this would be the second time.
@@ -102,39 +110,31 @@ class _Writing:
                 "remove the folder and begin anew"
             )
         self.skipped.clear()
-        return service
 
     def take(self, content: FileContent) -> None:
         """Write one file."""
         reason = self._folder.write(content.relative, content.data, executable=content.executable)
         if reason:
-            self.skipped.append({"path": content.path, "reason": reason})
+            self.skipped.append(SkippedFile(content.path, reason))
             return
-        self.written.append(
-            {
-                "path": content.path,
-                "file": content.relative,
-                "grade": content.grade,
-                "sha256": content.sha256,
-                "size": len(content.data),
-            }
-        )
+        size = len(content.data)
+        self.written.append(WrittenFile(content.path, content.relative, content.grade, content.sha256, size))
 
 
-def _show(written: list[dict[str, Any]], skipped: list[dict[str, str]], folder: Path) -> None:
+def _show(written: list[WrittenFile], skipped: list[SkippedFile], folder: Path) -> None:
     if written:
-        grades = [f"{n} {g}" for g in (*_CERTAIN, "stale", "partial") if (n := sum(w["grade"] == g for w in written))]
-        size = terminal.size(sum(entry["size"] for entry in written))
+        grades = [f"{n} {g}" for g in (*_CERTAIN, "stale", "partial") if (n := sum(w.grade == g for w in written))]
+        size = terminal.size(sum(file.size for file in written))
         where = terminal.line(folder)
         terminal.say(f"Wrote {terminal.count(len(written), 'file')} ({', '.join(grades)}), {size}, into {where}.")
     else:
         terminal.say("Nothing was written.")
-    alike = Counter(entry["reason"] for entry in skipped)
-    several = {reason: number for reason, number in alike.items() if number > _FEW}
+    reasons = Counter(file.reason for file in skipped)
+    several = {reason: number for reason, number in reasons.items() if number > _FEW}
     for reason, number in several.items():
         terminal.note(f"left out {number} files: {reason}")
-    single = [entry for entry in skipped if entry["reason"] not in several]
-    for entry in single[:_MOST_SHOWN]:
-        terminal.note(f"left out {terminal.line(entry['path'])}: {entry['reason']}")
+    single = [file for file in skipped if file.reason not in several]
+    for file in single[:_MOST_SHOWN]:
+        terminal.note(f"left out {terminal.line(file.path)}: {file.reason}")
     if len(single) > _MOST_SHOWN:
         terminal.note(f"and {len(single) - _MOST_SHOWN} more left out; --json lists them all")

@@ -23,7 +23,7 @@ SECONDS = 150
 
 
 @click.group()
-def command() -> None:
+def service() -> None:
     """Install, show or remove the systemd user service.
 
     \b
@@ -34,7 +34,7 @@ def command() -> None:
     """  # noqa: D301 - click's mark for text that is not to be filled
 
 
-@command.command()
+@service.command()
 @click.option("--force", is_flag=True, help="Replace a unit that was edited.")
 @click.pass_obj
 def install(settings: Settings, force: bool) -> int:
@@ -73,7 +73,7 @@ def install(settings: Settings, force: bool) -> int:
     return 0
 
 
-@command.command()
+@service.command()
 @click.pass_obj
 def status(settings: Settings) -> int:
     """Show whether the service runs, since when, and its last lines.
@@ -106,11 +106,12 @@ def status(settings: Settings) -> int:
 
 def _compare(settings: Settings) -> None:
     """Say where the service that answers is not the one that this command's configuration means."""
+    from daemon.control import calls  # noqa: PLC0415 - each command loads what it needs
     from daemon.control.client import Client  # noqa: PLC0415 - each command loads what it needs
 
     config = settings.load()
     try:
-        differing = Client(config.socket_path, config).status().get("differs")
+        differing = Client(config.socket_path, config).call(calls.Status()).differs
     except ServesAnother as error:
         terminal.note(error)
     except DaemonUnreachable as error:
@@ -121,7 +122,7 @@ def _compare(settings: Settings) -> None:
             terminal.note(f"it works with another configuration than this command's: {keys}; restart it with yours")
 
 
-@command.command()
+@service.command()
 @click.option("--force", is_flag=True, help="Remove a unit that was edited, too.")
 def uninstall(force: bool) -> int:
     """Stop the service and remove its unit. The archive and the pages stay.

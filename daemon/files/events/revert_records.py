@@ -18,7 +18,7 @@ from daemon.archive import Archive
 from daemon.errors import BadRecord
 from daemon.files.trees import UNKNOWN, Objects
 from daemon.model import FileEdit, Json, Operation, Session
-from daemon.opencode.reverts import pending
+from daemon.opencode.shared import pending_revert
 from daemon.records import blob_id
 from daemon.transcript.evidence.recorded_diffs import recorded_sides
 from daemon.transcript.evidence.steps import FINISH, START
@@ -84,7 +84,7 @@ def _pending(session: Session) -> list[Json]:
         revert = records.loads(revert.encode()) if isinstance(revert, str) and revert else revert
     except BadRecord:
         return []
-    return [asdict(mark) for mark in pending(revert, session.updated)]
+    return [asdict(mark) for mark in pending_revert(revert, session.updated)]
 
 
 def _exact(marks: Iterable[Json]) -> list[Revert]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.errors import ReconstituteError
+from daemon.errors import Retry, Skip
 from daemon.index import Filters
 from daemon.model import Json
 from daemon.recall.answer import hints
@@ -133,7 +133,7 @@ class Helper:
             return None
         try:
             return self.candidates.gather(query, mode, filters, depth, deadline=self.until, with_windows=False)
-        except ReconstituteError:  # the owner of the index was told; a hint is no reason to fail
+        except (Retry, Skip):  # the owner of the index was told; a hint is no reason to fail
             return None
 
     def _is_over(self) -> bool:

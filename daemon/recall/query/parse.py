@@ -7,7 +7,7 @@ that are merely similar.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -16,11 +16,6 @@ from daemon.recall.query import names
 from daemon.recall.query.names import Stands
 
 LONGEST_QUERY = 10_000
-LEAST_SIMILAR = 0.25
-"""Cosine below which a text that shares no word with the query is no hit. The built-in model, of the MiniLM family,
-puts unrelated texts at about -0.15 to 0.2 and related ones from 0.4 on."""
-LEAST_OF_BEST = 0.5
-"""The same, as a share of the most similar text's cosine; low, so that a question keeps its lesser answers."""
 MOST_SHORT = 2
 """Content words of a query that is taken at its word: one or two words are looked up, a question is understood."""
 
@@ -165,12 +160,6 @@ def hold(query: Query, has_phrase: bool, terms: Iterable[str]) -> Hold:
     if not held:
         return Hold.NONE
     return Hold.ALL if held.issuperset(query.words) else Hold.SOME
-
-
-def similar(scores: Mapping[str, float], with_words: Iterable[str]) -> set[str]:
-    """Those of `scores` (message id to cosine) that are near enough to be a hit, or have words of the query anyway."""
-    floor = max(LEAST_SIMILAR, LEAST_OF_BEST * max(scores.values(), default=0.0))
-    return {message_id for message_id, score in scores.items() if score >= floor} | (set(scores) & set(with_words))
 
 
 def once(ids: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from daemon.archive import STAGES, Archive
-from daemon.errors import BadRequest, ReconstituteError
+from daemon.errors import BadRequest, Retry, Skip
 from daemon.index import Filters
 from daemon.recall.catalog import Row
 from daemon.recall.query.parse import Query
@@ -140,7 +140,7 @@ class Search:
                 self._round(outcome, "semantic", filters, relevance)
         except BadRequest:
             raise
-        except ReconstituteError as error:
+        except (Retry, Skip) as error:
             outcome.warnings.append(f"meaning was not searched: {redact(str(error))}")
             outcome.states["semantic"] = "failed"
         else:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from daemon.embed import Embedder
-from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError
+from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, ReconstituteError, Retry, Skip, Stop
 from daemon.index import SAID, TOOLS, Filters, LexicalIndex, Match, SemanticIndex
 from daemon.model import Vector
 from daemon.recall.query import names, parse
@@ -137,7 +137,7 @@ class Candidates:
             return list(matches)
         try:
             return index.told(matches)
-        except ReconstituteError as error:  # its owner is told; what is shown is then the message's beginning
+        except (Retry, Skip) as error:  # its owner is told; what is shown is then the message's beginning
             self._on_failure("semantic", error)
             return list(matches)
 
@@ -183,7 +183,7 @@ class Candidates:
     def _taken(self, found: Found, question: _Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
         error, own = question.error, question.found
-        if isinstance(error, BadRequest):
+        if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
             self._on_failure(question.index, error)

@@ -3,8 +3,7 @@
 Plain rank fusion throws away how good a list is: it takes the best of a poor list for as good as that of a strong one.
 Here a list by words counts as far as its best hit holds what the question asks for, measured in rarity: a question
 whose rare words nobody wrote leaves the order to meaning. Meaning counts by its cosine, squared, which is comparable
-from question to question. The constants are one set for conversations and for code, chosen where both halves of both
-question sets do well (bench/quality_locomo.py, bench/quality_code.py). No index, no archive.
+from question to question. How much each counts stands in `weights`.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Protocol
+
+from daemon.recall.ranking import weights
 
 MOST_READ = 4000
 """Characters of one text that are looked through."""
@@ -64,28 +65,6 @@ def _pattern(one: str, other: str) -> re.Pattern[str]:
     return re.compile(rf"{first}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{second}")
 
 
-WINDOWS = 0.7
-"""What the best text counts that is read together with its neighbours, if it holds all of the question."""
-LEXICAL = 0.1
-"""The same for the best part."""
-COVERAGE = 0.3
-"""What a part counts that holds all of the question, however long it is and however often it says it."""
-CLOSE = 0.25
-"""What a part counts at most by words that stand near each other in it as in the question: each pair of the question's
-neighbours that does so counts the share of its rarity that the two make up."""
-SEMANTIC = 1.8
-"""What a cosine of 1 counts. It counts squared: texts that have nothing to do with a question still have one of 0.2."""
-SEMANTIC_OF_NAMES = 0.1
-"""The same where a name is asked for: meaning is a poor guide to a name, and decides only among equals."""
-SEMANTIC_BESIDE_NAMES = 0.9
-"""The same where a question says more than the names in it: what holds them stands first by other rules anyway."""
-SEMANTIC_IN_PART = 0.5
-"""The same while only some of the messages have vectors: what has none yet must not stand below what has."""
-FURTHER = 0.3
-"""How much each further message of a group adds, of what the one before it would."""
-
-TOO_COMMON = 0.1
-"""A capitalised word that a larger share of the texts has than this is no name in the text whose meaning is asked."""
 _MOST_READ = 100_000  # characters of parts in which close words are looked for: the best parts come first
 _CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
 
@@ -186,7 +165,8 @@ def meaning(text: str, facts: Facts) -> str:
     def kept(found: re.Match[str]) -> str:
         word = found.group().casefold()
         bare = word[:-2] if word.endswith(("'s", "’s")) else word
-        if text[: found.start()].strip() == "" or max(shares.get(word, 0.0), shares.get(bare, 0.0)) <= TOO_COMMON:
+        share = max(shares.get(word, 0.0), shares.get(bare, 0.0))
+        if text[: found.start()].strip() == "" or share <= weights.COMMON_NAME:
             return found.group()
         return "I" if bare == word else "my"
 
@@ -205,8 +185,8 @@ def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequenc
         for message_id, value in values.items():
             parts.setdefault(message_id, {})[name] = value
 
-    add("windows", _shared(windows, WINDOWS, facts))
-    add("lexical", _with_close(_shared(lexical, LEXICAL, facts, COVERAGE), lexical, facts))
+    add("windows", _shared(windows, weights.WINDOWS, facts))
+    add("lexical", _with_close(_shared(lexical, weights.LEXICAL, facts, weights.COVERAGE), lexical, facts))
     weight = semantic_weight(facts)
     add("semantic", {message_id: weight * max(0.0, score) ** 2 for message_id, score in _best(semantic).items()})
     fused = [Fused(message_id, sum(some.values()), some) for message_id, some in parts.items()]
@@ -216,10 +196,10 @@ def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequenc
 def semantic_weight(facts: Facts) -> float:
     """What a cosine of 1 counts for this question."""
     if facts.is_exact and not facts.is_worded:
-        return SEMANTIC_OF_NAMES
+        return weights.SEMANTIC_OF_NAMES
     if facts.is_partly_embedded:
-        return SEMANTIC_IN_PART
-    return SEMANTIC_BESIDE_NAMES if facts.is_exact else SEMANTIC
+        return weights.SEMANTIC_IN_PART
+    return weights.SEMANTIC_BESIDE_NAMES if facts.is_exact else weights.SEMANTIC
 
 
 def _best(candidates: Sequence[Scored]) -> dict[str, float]:
@@ -239,7 +219,9 @@ def _with_close(values: Mapping[str, float], parts: Sequence[Scored], facts: Fac
             break
         left -= min(len(one.text), MOST_READ)
         closest[one.message_id] = max(facts.closeness(one.text), closest.get(one.message_id, 0.0))
-    return {message_id: value + CLOSE * closest.get(message_id, 0.0) for message_id, value in values.items()}
+    return {
+        message_id: value + weights.PROXIMITY * closest.get(message_id, 0.0) for message_id, value in values.items()
+    }
 
 
 def _shared(candidates: Sequence[Scored], weight: float, facts: Facts, for_coverage: float = 0.0) -> dict[str, float]:

@@ -12,14 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.errors import ReconstituteError
+from daemon.errors import Retry, Skip
 from daemon.index import Match
-from daemon.recall.ranking.fuse import FURTHER
 from daemon.recall.ranking.lists import STANDING, Found
-
-COMPARABLE = 0.5
-"""A find of another session goes before one too many of the same if it has at least this share of its score."""
-_COUNTED = 3
+from daemon.recall.ranking.weights import COMPARABLE, COUNTED, FURTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +83,9 @@ def gathered(finds: Sequence[Find], level: str) -> list[Find]:
         key = find.key(level)
         if find.grade == grades.setdefault(key, find.grade):
             scores.setdefault(key, {}).setdefault(find.message_id, find.score)
-    whole = sum(FURTHER**place for place in range(_COUNTED))
+    whole = sum(FURTHER**place for place in range(COUNTED))
     totals = {
-        key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:_COUNTED])) / whole
+        key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:COUNTED])) / whole
         for key, some in scores.items()
     }
     groups = sorted(grouped(finds, level), key=lambda find: (find.grade, -totals[find.key(level)]))
@@ -194,7 +190,7 @@ def spread(
         is_by_words = wanted.mode == "hybrid" and not _fill(found, "semantic", wanted) & besides
         try:
             more = gather("smart" if is_by_words else wanted.mode, besides, time.monotonic() + wanted.within_s)
-        except ReconstituteError:  # its owner was told; there is an answer already
+        except (Retry, Skip):  # its owner was told; there is an answer already
             break
         found = together(found, more)
         finds = arranged(found)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from daemon.index import Match
 from daemon.recall.query import parse
 from daemon.recall.ranking.fuse import Facts
+from daemon.recall.ranking.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE
 
 WORDS = ("named", "phrase", "lexical", "tools", "printed")
 """The lists of what was found by words, the one to show a message by first.
@@ -60,7 +61,8 @@ class Found:
         scores: dict[str, float] = {}
         for match in self.lists.get("semantic", []):
             scores[match.message_id] = max(match.score, scores.get(match.message_id, match.score))
-        return parse.similar(scores, self.by_words())
+        floor = max(LEAST_COSINE, LEAST_OF_BEST_COSINE * max(scores.values(), default=0.0))
+        return {i for i, score in scores.items() if score >= floor} | (set(scores) & self.by_words())
 
     def by_words(self) -> set[str]:
         """The messages that hold a word of the query, be it inside a longer one."""

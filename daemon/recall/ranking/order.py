@@ -13,23 +13,16 @@ from operator import itemgetter
 
 from daemon.index import TOOLS, Match
 from daemon.model import Kind
-from daemon.recall.query import dates, names, parse
+from daemon.recall.query import names, parse
 from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Hold, Query, Tier
-from daemon.recall.ranking import fuse
+from daemon.recall.ranking import dates, fuse, weights
 from daemon.recall.ranking.grouping import Find
 from daemon.recall.ranking.lists import NEAR, STANDING, Found
 
 MOST_READ = 1_000_000
 """Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
 
-_SHARE = {Tier.WHOLE: 1.0, Tier.SOME: 0.75, Tier.INSIDE: 0.5, Tier.NONE: 0.35}
-_NEAR_SHARE = 0.6
-_STANDING = 0.1
-"""What a text counts that the word index does not have, but that holds what was asked for as it stands."""
-_DAY = 0.8
-"""What a message of a day counts that the question names: about half of the best that words and meaning give."""
-_BY_KIND = {Kind.REASONING: 0.9, Kind.TASK: 0.9, Kind.TOOL_INPUT: 0.8, Kind.TOOL_OUTPUT: 0.7}
 NOT_LOOKED_AT = 9
 
 
@@ -79,7 +72,8 @@ def ordered(
         about = archived[fused.message_id]
         parts = matches[fused.message_id]
         is_near = bool(parts[0][0].near)
-        share = _SHARE.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0) * (_NEAR_SHARE if is_near else 1.0)
+        share = weights.TIER_SHARES.get(Tier(min(max(grade, 0), Tier.NONE)), 1.0)
+        share *= weights.NEAR_SPELLING_SHARE if is_near else 1.0
         score = fused.score if mode == "semantic" else fused.score / top * share
         ceiling = min(ceiling, max(score, 0.0))
         for match, weight in parts:
@@ -121,7 +115,7 @@ def _fused(
     wanted, fused = dates.asked(asked.text), plain
     if wanted:
         fused = [
-            replace(one, score=one.score + _DAY * dates.nearness(wanted, archived[one.message_id].created))
+            replace(one, score=one.score + weights.DAY * dates.nearness(wanted, archived[one.message_id].created))
             for one in plain
         ]
     fused.sort(
@@ -180,7 +174,7 @@ def _with_standing(fused: list[Ranked], found: Found, archived: Container[str]) 
             if i in archived:
                 one = by_id.get(i, Ranked(i, 0.0, ()))
                 is_new = not {"lexical", *STANDING} & set(one.sources)
-                by_id[i] = Ranked(i, one.score + (_STANDING if is_new else 0.0), (*one.sources, name))
+                by_id[i] = Ranked(i, one.score + (weights.VERBATIM if is_new else 0.0), (*one.sources, name))
     return list(by_id.values())
 
 
@@ -286,7 +280,7 @@ def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Ra
     scores: dict[str, float] = {}
     for match in (*found.lists.get(name, []), *found.lists.get("tools", [])):
         if match.message_id in archived:
-            score = match.score if mode in {"semantic", "fuzzy"} else _BY_KIND.get(Kind(match.kind), 1.0)
+            score = match.score if mode in {"semantic", "fuzzy"} else weights.KIND_SHARES.get(Kind(match.kind), 1.0)
             scores[match.message_id] = max(score, scores.get(match.message_id, score))
     if mode == "fuzzy":  # the index knows best which spelling is nearer
         return [Ranked(i, scores[i], (mode,)) for i in found.ids(name) if i in scores]
@@ -344,7 +338,7 @@ def _reasons(wanted: Sequence[dates.Asked], found: Found, archived: Mapping[str,
     def reason(fused: Ranked) -> str:
         had = [f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
         near = dates.nearness(wanted, archived[fused.message_id].created)
-        had += [f"of or near a day that the question names, which adds {_DAY * near:.3f}"] if near else []
+        had += [f"of or near a day that the question names, which adds {weights.DAY * near:.3f}"] if near else []
         return f"score {fused.score:.3f}" + (f" ({', '.join(had)})" if had else "")
 
     return reason

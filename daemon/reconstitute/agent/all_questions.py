@@ -1,8 +1,8 @@
-"""All questions of a target, in a stable order: inner folders from the deepest up, then the target's own, which draw on
-them, then round after round the paths that a model newly recorded, until a round adds none or the time is over.
+"""All questions of a target, in a stable order: inner folders from the deepest up, then the target's own.
 
-A question is asked only when what it would be answered from has changed (`kept`). A model that goes away costs no
-answer that was there: what is kept stays, marked where there is newer evidence.
+The target's questions draw on the answers about its folders. After them, round by round, come the paths that the model
+newly recorded, until a round adds none or the time is over. A question is only asked when the evidence for its answer
+has changed (`outcomes`). When the model goes away, kept answers stay, marked where there is newer evidence.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from daemon import config
 from daemon.chat import ChatModel, ModelUnavailable
 from daemon.display import counted
 from daemon.model import Json
-from daemon.reconstitute.agent import about, trajectory
-from daemon.reconstitute.agent.context.case import Case, Holdings
+from daemon.reconstitute import questions
+from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.context.facts import keys
-from daemon.reconstitute.agent.context.token_budget import total
-from daemon.reconstitute.agent.estimate import Estimate
-from daemon.reconstitute.agent.limits import Limits
-from daemon.reconstitute.agent.outcomes import Kept, Outcome, merged
-from daemon.reconstitute.agent.reply_cache import Cached
-from daemon.reconstitute.agent.single_question import Asker, Opening
+from daemon.reconstitute.agent.context.opening import Case
+from daemon.reconstitute.agent.limits import Estimate, Limits, total
+from daemon.reconstitute.agent.outcomes import CachedModel, Outcome, OutcomeStore, merged
+from daemon.reconstitute.agent.single_question import Opening, QuestionRunner
 from daemon.reconstitute.agent.summaries import Summaries, size
+from daemon.reconstitute.agent.tools import Holdings
 from daemon.reconstitute.agent.tools.schemas import schemas
 from daemon.reconstitute.answer import NOTHING, Record
 from daemon.reconstitute.questions import Question
@@ -35,13 +34,13 @@ _PULSE_S = 1.0
 _FAILURES = 2
 _OVER = "the time for this target was over (agent.target_minutes)"
 Progress = Callable[[Json], None]
-_Done: TypeAlias = dict[str, tuple[Outcome, bool]]
-"""By question id: its outcome, and whether that has seen all evidence there is."""
+_Outcomes: TypeAlias = dict[str, tuple[Outcome, bool]]
+"""By question id: the outcome, and whether it is current: it has seen all evidence there is."""
 
 
 @dataclass(slots=True)
-class Asked:
-    """What came of it. `calls` are the model calls made, `unanswered` the questions to ask in `later_s` seconds."""
+class QuestionRun:
+    """The answers of one run. `calls` counts model calls; `unanswered` questions are asked in `later_s` seconds."""
 
     record: Record = NOTHING
     calls: int = 0
@@ -51,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ask:
+class _PathQuestion:
     """A question about a path, and what is known of the path's parts."""
 
     question: Question
@@ -59,8 +58,8 @@ class _Ask:
     parts: list[str]
 
 
-class Rounds:
-    """Asks one model, or, with None, keeps what was answered before. `now` is epoch ms; `clock` counts seconds."""
+class AllQuestions:
+    """Asks one model; without a model it uses the answers that are kept. `now` is epoch ms; `clock` counts seconds."""
 
     def __init__(
         self,
@@ -73,9 +72,9 @@ class Rounds:
         progress: Progress,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`trouble` says why nothing is to be asked now: there is no model, or it is to wait."""
+        """`trouble` says why nothing can be asked now: there is no model, or it has to wait."""
         self._holdings, self._archive, self._section = holdings, holdings.archive, section
-        self._model = None if model is None else Cached(model, holdings.archive)
+        self._model = None if model is None else CachedModel(model, holdings.archive)
         self._trouble = self._reason = trouble
         self._failures = 0
         self._limits = Limits.of(section)
@@ -83,11 +82,11 @@ class Rounds:
         self._pulsed = clock()
         self._event: Json = {}
 
-    def ask(self, case: Case) -> Asked:
-        """Everything about it. Raises only what `progress` raises to break off."""
-        kept, asker = Kept(self._archive, case.path, case.suffix), self._asker(case)
+    def ask(self, case: Case) -> QuestionRun:
+        """Answer all questions about it. Raises only what `progress` raises to break off."""
+        store, runner = OutcomeStore(self._archive, case.path, case.suffix), self._runner(case)
         deadline = self._clock() + self._section.target_minutes * 60
-        done: _Done = {}
+        outcomes: _Outcomes = {}
         unasked: dict[str, str] = {}
         unanswered = 0
         pending = [*self._folders(case), *((question, case.path) for question in case.questions)]
@@ -101,29 +100,31 @@ class Rounds:
                 self._progress(self._event)
                 if self._clock() > deadline:
                     self._trouble = self._reason = self._trouble or _OVER
-                record = merged(done.values())
-                found = self._one(asker, kept, _Ask(question, path, _parts(case, path, record)), record)
-                if found is not None:
-                    done[question.id] = found
+                record = merged(outcomes.values())
+                answered = self._outcome(
+                    runner, store, _PathQuestion(question, path, _parts(case, path, record)), record
+                )
+                if answered is not None:
+                    outcomes[question.id] = answered
                 else:
                     unasked[question.id] = self._reason
-                unanswered += not found[1] if found is not None else self._model is not None
-            pending = _recorded(case, done)
+                unanswered += not answered[1] if answered is not None else self._model is not None
+            pending = _recorded(case, outcomes)
             if not pending:
                 break
         trajectory.trim(self._archive, case.path, self._section.trajectories)
-        summaries, left = self._summaries(case, merged(done.values()), deadline)
-        warnings = list(dict.fromkeys(warning for outcome, _ in done.values() for warning in outcome.warnings))
+        summaries, left = self._summaries(case, merged(outcomes.values()), deadline)
+        warnings = list(dict.fromkeys(warning for outcome, _ in outcomes.values() for warning in outcome.warnings))
         if unanswered:
             warnings.append(f"{counted(unanswered, 'question')} left for later: {self._reason}")
         if left:
             warnings.append(f"files and sessions left to be described in a later run: {left} (agent.summaries)")
-        calls = self._model.asked if self._model is not None else 0
-        record = merged(done.values())
+        calls = self._model.calls if self._model is not None else 0
+        record = merged(outcomes.values())
         record = replace(record, descriptions=summaries.files | record.descriptions, summaries=summaries.sessions)
         known = keys(case.facts)
         struck = {key: reason for key, reason in record.struck.items() if key in known}
-        return Asked(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
+        return QuestionRun(replace(record, unasked=unasked, struck=struck), calls, unanswered, warnings=warnings)
 
     def estimate(self, case: Case) -> Estimate:
         """What `ask` would cost now; the model is asked nothing.
@@ -131,38 +132,41 @@ class Rounds:
         Raises:
             ModelUnavailable: the server must be asked which model it is, and is down.
         """
-        made, model = Estimate(), self._model
+        estimate, model = Estimate(), self._model
         if model is None:
-            return made
-        kept, asker = Kept(self._archive, case.path, case.suffix), self._asker(case)
-        done: _Done = {}
+            return estimate
+        store, runner = OutcomeStore(self._archive, case.path, case.suffix), self._runner(case)
+        outcomes: _Outcomes = {}
         for question, path in [*self._folders(case), *((question, case.path) for question in case.questions)]:
-            was, ask = kept.get(question.id), _Ask(question, path, _parts(case, path, merged(done.values())))
-            is_same = was is not None and self._is_same(asker, ask, was)
-            found = self._standing(model, asker, ask, was, is_same=is_same)
-            if isinstance(found, Outcome):
-                made.questions.kept += 1
-                done[question.id] = found, True
+            earlier, about = (
+                store.get(question.id),
+                _PathQuestion(question, path, _parts(case, path, merged(outcomes.values()))),
+            )
+            is_unchanged = earlier is not None and self._is_unchanged(runner, about, earlier)
+            kept = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
+            if isinstance(kept, Outcome):
+                estimate.questions.kept += 1
+                outcomes[question.id] = kept, True
             else:
-                made.question(total(found.messages, schemas()), self._limits)
+                estimate.question(total(kept.messages, schemas()), self._limits)
         summaries = Summaries(self._archive, case)
-        waiting = summaries.waiting(list(merged(done.values()).descriptions), model.fingerprint)
+        waiting = summaries.waiting(list(merged(outcomes.values()).descriptions), model.fingerprint)
         for subject in waiting[: self._section.summaries]:
-            made.summary(subject.kind, size(subject, model.context_tokens))
-        made.files.kept, made.sessions.kept = summaries.kept.count("file"), summaries.kept.count("session")
-        made.later = max(0, len(waiting) - self._section.summaries) if self._section.summaries else 0
-        return made
+            estimate.summary(subject.kind, size(subject, model.context_tokens))
+        estimate.files.kept, estimate.sessions.kept = summaries.kept.count("file"), summaries.kept.count("session")
+        estimate.later = max(0, len(waiting) - self._section.summaries) if self._section.summaries else 0
+        return estimate
 
-    def _asker(self, case: Case) -> Asker:
+    def _runner(self, case: Case) -> QuestionRunner:
         result_bytes = self._section.result_kb * 1024
-        return Asker(self._holdings, case, result_bytes=result_bytes, now=self._now, clock=self._clock)
+        return QuestionRunner(self._holdings, case, result_bytes=result_bytes, now=self._now, clock=self._clock)
 
-    def _is_same(self, asker: Asker, ask: _Ask, was: Outcome) -> bool:
-        """Whether the evidence is what it was."""
-        return was.evidence == asker.evidence(ask.question, ask.path) and was.is_as_read(self._archive)
+    def _is_unchanged(self, runner: QuestionRunner, about: _PathQuestion, earlier: Outcome) -> bool:
+        """Whether the evidence is the same as for the earlier outcome."""
+        return earlier.evidence == runner.evidence(about.question, about.path) and earlier.is_as_read(self._archive)
 
     def _summaries(self, case: Case, record: Record, deadline: float) -> tuple[Summaries, int]:
-        """What is kept of files and sessions, with as many new ones as one run may ask for; how many are left."""
+        """The descriptions of files and sessions, with as many new ones as one run may ask for; how many are left."""
         summaries = Summaries(self._archive, case)
         model, trouble = self._model, self._trouble
         waiting = summaries.waiting(list(record.descriptions), self._fingerprint())
@@ -182,7 +186,7 @@ class Rounds:
         return summaries, len(waiting) - len(batch) if self._section.summaries else 0
 
     def _fingerprint(self) -> str:
-        """The model's, or nothing where it is away."""
+        """The model's fingerprint; empty where it is away."""
         try:
             return self._model.fingerprint if self._model is not None else ""
         except ModelUnavailable:
@@ -201,74 +205,89 @@ class Rounds:
         several = [folder for folder in often if len(inside[folder]) > 1]
         busiest = sorted(several, key=lambda folder: (-often[folder], folder))[: self._section.folders]
         ordered = sorted(busiest, key=lambda folder: (-folder.count("/"), folder))
-        return [(about.folder(folder), posixpath.join(case.path, folder)) for folder in ordered]
+        return [(questions.of_folder(folder), posixpath.join(case.path, folder)) for folder in ordered]
 
-    def _one(self, asker: Asker, kept: Kept, ask: _Ask, record: Record) -> tuple[Outcome, bool] | None:
-        """Its outcome, and whether that is current; None where there is none yet. `record` is what was found so far."""
-        was = kept.get(ask.question.id)
-        is_same = was is not None and self._is_same(asker, ask, was)
+    def _outcome(
+        self, runner: QuestionRunner, store: OutcomeStore, about: _PathQuestion, record: Record
+    ) -> tuple[Outcome, bool] | None:
+        """The outcome, and whether it is current; None where there is none yet. `record` has the answers so far."""
+        earlier = store.get(about.question.id)
+        is_unchanged = earlier is not None and self._is_unchanged(runner, about, earlier)
         if self._model is not None and not self._trouble:
             try:
-                found = self._asked(self._model, asker, ask, record, was, is_same=is_same)
+                outcome = self._kept_or_asked(self._model, runner, about, record, earlier, is_unchanged=is_unchanged)
             except ModelUnavailable as error:
                 self._failed(str(error))
             else:
                 self._failures = 0
-                kept.put(found)
-                return found, True
-        return None if was is None else (was, is_same)
+                store.put(outcome)
+                return outcome, True
+        return None if earlier is None else (earlier, is_unchanged)
 
-    def _asked(
-        self, model: Cached, asker: Asker, ask: _Ask, record: Record, was: Outcome | None, *, is_same: bool
+    def _kept_or_asked(
+        self,
+        model: CachedModel,
+        runner: QuestionRunner,
+        about: _PathQuestion,
+        record: Record,
+        earlier: Outcome | None,
+        *,
+        is_unchanged: bool,
     ) -> Outcome:
-        """What was kept, where it may stand, else what the model says now."""
-        found = self._standing(model, asker, ask, was, is_same=is_same)
-        if isinstance(found, Outcome):
-            return found
+        """The earlier outcome, where it may stand, else what the model says now."""
+        kept = self._kept_or_opening(model, runner, about, earlier, is_unchanged=is_unchanged)
+        if isinstance(kept, Outcome):
+            return kept
         taken_up = [path for path, _ in record.recorded]
-        return asker.ask(model, ask.question, found, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
+        return runner.ask(model, about.question, kept, limits=self._limits, taken_up=taken_up, pulse=self._pulse)
 
-    def _standing(
-        self, model: Cached, asker: Asker, ask: _Ask, was: Outcome | None, *, is_same: bool
+    def _kept_or_opening(
+        self,
+        model: CachedModel,
+        runner: QuestionRunner,
+        about: _PathQuestion,
+        earlier: Outcome | None,
+        *,
+        is_unchanged: bool,
     ) -> Outcome | Opening:
-        """What was kept, where it may stand, else how the question is to begin."""
-        stands = was is not None and was.may_stand(model.fingerprint, str(self._limits), self._now())
-        if was is not None and stands and is_same:
-            return was
-        opening = asker.opening(ask.question, ask.path, ask.parts, model.context_tokens)
-        if was is not None and stands and was.key == opening.key and was.is_as_read(self._archive):
-            return replace(was, evidence=opening.evidence)
+        """The earlier outcome, where it may stand, else how the question begins."""
+        stands = earlier is not None and earlier.may_stand(model.fingerprint, str(self._limits), self._now())
+        if earlier is not None and stands and is_unchanged:
+            return earlier
+        opening = runner.opening(about.question, about.path, about.parts, model.context_tokens)
+        if earlier is not None and stands and earlier.key == opening.key and earlier.is_as_read(self._archive):
+            return replace(earlier, evidence=opening.evidence)
         return opening
 
     def _failed(self, reason: str) -> None:
-        """One question may be too much for a server; two in a row, and it is the server."""
+        """Note a failure. One question may be too much for a server; after two in a row, no more are asked."""
         self._failures += 1
         self._reason = reason
         if self._failures >= _FAILURES:
             self._trouble = reason
 
     def _pulse(self, _text: str) -> None:
-        """A model that talks is a sign of life; not every word of it."""
+        """Report progress while the model writes, once a second at most."""
         if self._clock() - self._pulsed >= _PULSE_S:
             self._pulsed = self._clock()
             self._progress(self._event)
 
 
-def _recorded(case: Case, done: _Done) -> list[tuple[Question, str]]:
-    """What was newly recorded, and not described or asked about yet."""
-    record = merged(done.values())
-    asks = [(about.path(posixpath.relpath(path, case.path)), path) for path, _ in record.recorded]
-    return [(q, path) for q, path in asks if path not in record.descriptions and q.id not in done]
+def _recorded(case: Case, outcomes: _Outcomes) -> list[tuple[Question, str]]:
+    """The newly recorded paths that were neither described nor asked about yet, each with its question."""
+    record = merged(outcomes.values())
+    pending = [(questions.of_path(posixpath.relpath(path, case.path)), path) for path, _ in record.recorded]
+    return [(q, path) for q, path in pending if path not in record.descriptions and q.id not in outcomes]
 
 
 def _parts(case: Case, path: str, record: Record) -> list[str]:
-    """What was found out about inner folders of `path`, and about paths in it: one line each."""
-    found: dict[str, str] = {}
+    """A line for each inner folder of `path`, and each path in it, that was answered or described."""
+    lines: dict[str, str] = {}
     for question_id, answer in record.answers.items():
         folder = posixpath.join(case.path, question_id.partition(":")[2])
         if ":" in question_id and folder.startswith(path + "/") and answer.statements:
-            found[folder] = " ".join(statement.text for statement in answer.statements[:2])
+            lines[folder] = " ".join(statement.text for statement in answer.statements[:2])
     for described, statement in record.descriptions.items():
         if described.startswith(path + "/"):
-            found.setdefault(described, statement.text)
-    return [f"{posixpath.relpath(each, path)}: {found[each]}" for each in sorted(found)]
+            lines.setdefault(described, statement.text)
+    return [f"{posixpath.relpath(each, path)}: {lines[each]}" for each in sorted(lines)]

@@ -6,11 +6,29 @@ All limits are on by default (docs/reliability.md, A2: a loop that nobody watche
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from daemon import config
+from daemon.chat.tokens import REPLY_ROOM, of_chat
+from daemon.model import Json, OllamaMessage
+
+OPENING = 2
+"""The system's words, and the question with its context."""
+LATEST = 4
+"""The newest messages, which stay whole as long as that is possible."""
+REPLY = 2048
+"""Tokens kept free for the reply, or a quarter of a small context."""
+LEFT_OUT = "(left out to make room; call the tool again if you need this)"
+_GONE = "(earlier steps were left out to make room)"
+_USUAL_CALLS = 3
+"""Of a question: two looks and the answer."""
+_USUAL_RESULT = 1_000
+"""Tokens of what a tool shows."""
+_REPLY = 300
+LARGE_CALLS = 50
+"""A run of so many calls is announced."""
 
 
 class Ended(StrEnum):
@@ -110,3 +128,102 @@ class Meter:
         self._last = action
         if self._equal >= self._limits.repeats:
             raise Over(Ended.REPEATS)
+
+
+def room(context_tokens: int) -> int:
+    """How many tokens of messages and tools may be sent to a model with such a context."""
+    return context_tokens - max(REPLY_ROOM, min(REPLY, context_tokens // 4))
+
+
+def total(messages: Sequence[OllamaMessage], tools: Sequence[Json] = ()) -> int:
+    """The most that all of it may be, tokens."""
+    return int(of_chat(messages, tools).most)
+
+
+def fit(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int) -> list[OllamaMessage]:
+    """`messages`, with as much left out as is needed for `most` tokens.
+
+    Raises:
+        Over: the opening alone does not fit.
+    """
+    kept = list(messages)
+    sizes = [total([message]) for message in kept]
+    left = most - total([], tools)
+    for stays in (LATEST, 1):
+        for place in range(OPENING, max(OPENING, len(kept) - stays)):
+            if sum(sizes) <= left:
+                return kept
+            if kept[place]["role"] == "tool":
+                kept[place] = kept[place] | {"content": LEFT_OUT}
+                sizes[place] = total([kept[place]])
+    while total(kept) > left:
+        kept = _without_oldest_turn(kept)
+    return kept
+
+
+def _without_oldest_turn(messages: list[OllamaMessage]) -> list[OllamaMessage]:
+    """Without the first turn behind the opening: an assistant's message and what answers it."""
+    start = OPENING + (1 if len(messages) > OPENING and messages[OPENING].get("content") == _GONE else 0)
+    end = start + 1
+    while end < len(messages) and messages[end]["role"] != "assistant":
+        end += 1
+    if start >= len(messages):
+        raise Over(Ended.CONTEXT)
+    return [*messages[:OPENING], {"role": "user", "content": _GONE}, *messages[end:]]
+
+
+@dataclass(slots=True)
+class Cost:
+    """Of one kind: how many are to be asked, how many are kept, and what asking takes."""
+
+    asked: int = 0
+    kept: int = 0
+    calls: int = 0
+    tokens: int = 0
+    most_calls: int = 0
+    most_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Estimate:
+    """Of one run. `later` counts files and sessions that wait for a later run."""
+
+    questions: Cost = field(default_factory=Cost)
+    files: Cost = field(default_factory=Cost)
+    sessions: Cost = field(default_factory=Cost)
+    later: int = 0
+
+    def question(self, first: int, limits: Limits) -> None:
+        """One more question to be asked, with `first` tokens in its first messages and the tools' descriptions."""
+        calls = min(_USUAL_CALLS, limits.steps)
+        looked = sum(range(calls)) * (_USUAL_RESULT + _REPLY)  # each step sends again what the steps before it showed
+        self._add(self.questions, calls, calls * (first + _REPLY) + looked, limits.steps, max(limits.tokens, first))
+
+    def summary(self, kind: str, sent: int) -> None:
+        """One more file or session to be described, with `sent` tokens; what does not hold is asked for once more."""
+        cost = self.files if kind == "file" else self.sessions
+        self._add(cost, 1, sent + _REPLY, 2, 2 * sent + 3 * _REPLY)
+
+    @staticmethod
+    def _add(cost: Cost, calls: int, tokens: int, most_calls: int, most_tokens: int) -> None:
+        cost.asked += 1
+        cost.calls += calls
+        cost.tokens += tokens
+        cost.most_calls += most_calls
+        cost.most_tokens += most_tokens
+
+    @property
+    def calls(self) -> int:
+        """What is usual, over all kinds."""
+        return sum(each.calls for each in (self.questions, self.files, self.sessions))
+
+    @property
+    def tokens(self) -> int:
+        """What is usual, over all kinds."""
+        return sum(each.tokens for each in (self.questions, self.files, self.sessions))
+
+    def to_json(self) -> Json:
+        """``{questions, files, sessions, later, calls, tokens, most_calls, most_tokens}``, kinds as Cost."""
+        kinds = (self.questions, self.files, self.sessions)
+        most = {name: sum(getattr(each, name) for each in kinds) for name in ("most_calls", "most_tokens")}
+        return {**asdict(self), "calls": self.calls, "tokens": self.tokens, **most}

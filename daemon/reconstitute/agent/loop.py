@@ -14,8 +14,7 @@ from typing import Protocol
 
 from daemon.chat import BadReply, ChatModel, ContextLost, ModelUnavailable, OnText, Reply, ToolCall
 from daemon.model import Json, OllamaMessage
-from daemon.reconstitute.agent.context.token_budget import fit, room, total
-from daemon.reconstitute.agent.limits import Ended, Limits, Meter, Over
+from daemon.reconstitute.agent.limits import Ended, Limits, Meter, Over, fit, room, total
 from daemon.reconstitute.agent.trajectory import Trajectory
 
 _BAD_REPLIES = 3

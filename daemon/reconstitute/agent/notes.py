@@ -8,8 +8,11 @@ A note is only ever shown as the archive has it now.
 
 from __future__ import annotations
 
+import hashlib
+import posixpath
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,20 +20,91 @@ from daemon.archive import Archive
 from daemon.display import counted
 from daemon.embed import Embedder
 from daemon.errors import BadInput, BadRequest, IndexBroken, ModelUnavailable, Retry
-from daemon.index import NoteMatch, NotesIndex
+from daemon.index import NoteMatch, NoteRow, NotesIndex
 from daemon.model import Json, Vector
-from daemon.reconstitute.note import Note, key, notes_of, row_of
+from daemon.reconstitute.agent.context.blocks import clean
+from daemon.reconstitute.agent.outcomes import Outcome, outcomes
+from daemon.reconstitute.answer import Statement
+from daemon.records import digest, dumps
 from daemon.redact import redact
 
+_KEY = 24
 _OWNER = "notes owner"
 """The archive's note of its own name, since archives may share a Chroma server."""
-
 _REFUSED = "notes"
 """The quarantine's name for notes that the embedder cannot take."""
-
 _BATCH = 32
 _SPARE = 20
 """More rows are asked for than notes: some may say the same, or be gone from the archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that was found out. `kind` is ``statement``, ``description`` or ``note``; `text` is redacted.
+
+    `target` and `paths` are absolute, as recorded; `created` is the time of the newest source, epoch ms; `sources` are
+    message ids.
+    """
+
+    target: str
+    question_id: str
+    kind: str
+    paths: tuple[str, ...]
+    text: str
+    created: int
+    sources: tuple[str, ...]
+
+    @property
+    def vector_key(self) -> str:
+        """That of its text alone, as those of the messages' chunks: equal texts share a vector."""
+        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
+
+    @property
+    def key(self) -> str:
+        """Names the content."""
+        fields = [self.target, self.question_id, self.kind, self.paths, self.text, self.created, self.sources]
+        return digest(dumps(fields))[:32]
+
+
+def notes_of(archive: Archive, target: str) -> dict[str, Note]:
+    """All notes of a target by key, in a stable order."""
+    found: dict[str, Note] = {}
+    for outcome in outcomes(archive, target):
+        for note in _notes_in(target, outcome):
+            found.setdefault(note.key, note)
+    return found
+
+
+def _notes_in(target: str, outcome: Outcome) -> Iterator[Note]:
+    relative = outcome.question_id.partition(":")[2]
+    about = (posixpath.join(target, relative),) if relative else ()
+    given: list[tuple[str, Statement]] = [("statement", each) for each in outcome.answer.statements]
+    given += [("description", outcome.descriptions[path]) for path in sorted(outcome.descriptions)]
+    given += [("note", each) for each in outcome.notes]
+    for kind, said in given:
+        text = clean(f"{said.text} {said.reason}").strip()
+        if text:
+            sources = tuple(dict.fromkeys(source.message_id for source in said.sources))
+            yield Note(target, outcome.question_id, kind, said.paths or about, text, said.when, sources)
+
+
+def row_of(note: Note, name: str, owner: str, vector: Vector) -> NoteRow:
+    """As the index takes it; what names may hold secrets or no valid text stands in it only as a key."""
+    facts = {
+        "kind": note.kind,
+        "about": redact(note.target),
+        "paths": redact(" ".join(note.paths)),
+        "asked": redact(note.question_id),
+        "messages": " ".join(note.sources),
+    }
+    target, question = key(note.target), key(note.target, note.question_id)
+    return NoteRow(name, owner, target, question, note.created, note.text, vector, facts)
+
+
+def key(*names: str) -> str:
+    """Of a target, or of a question (by target and id)."""
+    return digest(dumps(list(names)))[:_KEY]
+
 
 Step = Callable[[Json], None]
 
@@ -74,7 +148,7 @@ class Notes:
     def _tried(self, work: Callable[[], None]) -> list[str]:
         try:
             work()
-        except (IndexBroken, Retry) as error:
+        except Retry as error:
             self._failed(error)
             return [_later(f"what was found out: {redact(str(error))}")]
         return []

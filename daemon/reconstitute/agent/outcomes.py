@@ -1,35 +1,40 @@
-"""What became of each question, kept with the evidence of its answer, so that it is asked again only for a reason.
+"""What keeps a model from being asked twice: each question's outcome with its evidence, and each reply by its request.
 
-Reasons are: the target's evidence has changed, and with it what the model would be shown first; a message that it read
-has changed; or another model answers now. While the evidence is the same, an index that is fuller by now, or gone, is
-no reason. A question that ended at a limit is kept as it ended, until the limits change: it would end there again. One
-that a model had no usable reply to is tried again after a day. Where recall failed while it looked, it is tried again;
-replies to the same words are known by then (`cached`).
+A question is asked again when the target's evidence has changed, and with it what the model would be shown first; when
+a message that it read has changed; or when another model answers. While the evidence is the same, a fuller index, or
+none, is no reason. A question that ended at a limit is asked again when the limits change. One without a usable reply
+is tried again after a day. One during which recall failed is tried again; most replies are cached by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from daemon.archive import Archive
-from daemon.model import Json
+from daemon.chat import ChatModel, OnText, Reply, ToolCall
+from daemon.model import Json, OllamaMessage
 from daemon.reconstitute import answer
 from daemon.reconstitute.agent.limits import PASSING
 from daemon.reconstitute.answer import Answer, Record, Source, Statement
+from daemon.records import digest, dumps
 
 _PREFIX = "question:"
 OUTDATED = "There is newer evidence than this answer has seen."
 _TRY_AGAIN_MS = 86_400_000
+KEPT_S = 30 * 86_400.0
+_KIND = "chat"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One question's. `key` is of what it was shown first, `evidence` of what that was made from, `model` the model's
-    fingerprint, `read` message id to state hash, `time` when it was asked (epoch ms).
+    """What came of one question.
 
-    `context` is the size in tokens that the first messages were made for: another one makes others. `descriptions`
-    and `recorded` are by absolute path, `struck` by the key of the fact.
+    `key` is the digest of the first messages, `evidence` of what they were made from. `model` is the model's
+    fingerprint, `context` the context size in tokens that the first messages were made for. `read` maps the ids of the
+    messages that the model read to hashes of their state. `time` is when it was asked (epoch ms). `descriptions` and
+    `recorded` are by absolute path, `struck` by the key of the fact.
     """
 
     question_id: str
@@ -45,35 +50,35 @@ class Outcome:
     notes: tuple[Statement, ...] = ()
     struck: dict[str, Statement] = field(default_factory=dict)
     limits: str = ""
-    """Those that ended it, where some did."""
+    """The limits, if one of them ended the question."""
     warnings: tuple[str, ...] = ()
-    """What did not work while it looked."""
+    """What did not work while the model looked."""
     time: int = 0
 
     def is_as_read(self, archive: Archive) -> bool:
-        """Whether every message that the model read is as it was."""
+        """Whether every message that the model read is unchanged."""
         return all((archive.state(message_id) or {}).get("hash", "") == was for message_id, was in self.read.items())
 
     def may_stand(self, model: str, limits: str, now: int) -> bool:
-        """Whether this model, within these limits, would come to no other end, were the evidence the same."""
+        """Whether this model, within these limits, would end the same way, given the same evidence."""
         if self.model != model or self.warnings or (self.limits and self.limits != limits):
             return False
         return self.ended not in PASSING or now - self.time < _TRY_AGAIN_MS
 
 
-class Kept:
+class OutcomeStore:
     """The outcomes of one target; `suffix` tells those of another moment apart (``@`` and the time, or nothing)."""
 
     def __init__(self, archive: Archive, target: str, suffix: str) -> None:
         self._archive, self._target, self._suffix = archive, target, suffix
 
     def get(self, question_id: str) -> Outcome | None:
-        """What is kept of a question."""
+        """The outcome of a question; None where there is none, or a version before wrote it."""
         stored: Json | None = self._archive.target_get(self._target, self._name(question_id))
-        return _read(stored)
+        return _loaded(stored)
 
     def put(self, outcome: Outcome) -> None:
-        """Keep it, if it is another than was kept."""
+        """Write it, unless it is kept already."""
         name, value = self._name(outcome.question_id), _to_json(outcome)
         if self._archive.target_get(self._target, name) != value:
             self._archive.target_put(self._target, name, value)
@@ -83,28 +88,29 @@ class Kept:
 
 
 def outcomes(archive: Archive, target: str) -> Iterator[Outcome]:
-    """All that are kept of a target, of whatever moment, in a stable order."""
+    """All outcomes of a target, of every moment, in a stable order."""
     for name in archive.target_names(target, _PREFIX):
-        outcome = _read(archive.target_get(target, name))
+        outcome = _loaded(archive.target_get(target, name))
         if outcome is not None:
             yield outcome
 
 
-def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
-    """All of them together, each with whether it is current; of those that describe a path, current ones are believed
-    before others, and the first before the next.
+def merged(outcomes: Iterable[tuple[Outcome, bool]]) -> Record:
+    """The record of these outcomes, each given with whether it is current.
+
+    Of two descriptions of a path, a current one goes before an outdated one, then the first before the next.
     """
-    found = sorted(found, key=lambda pair: not pair[1])
+    current_first = sorted(outcomes, key=lambda pair: not pair[1])
     answers: dict[str, Answer] = {}
     descriptions: dict[str, Statement] = {}
     recorded: dict[str, Source | None] = {}
     notes: dict[str, Statement] = {}
     struck: dict[str, Statement] = {}
-    for outcome, is_current in found:
-        said = outcome.answer
+    for outcome, is_current in current_first:
+        given = outcome.answer
         if not is_current:
-            said = replace(said, note=f"{said.note} {OUTDATED}".strip())
-        answers[outcome.question_id] = said
+            given = replace(given, note=f"{given.note} {OUTDATED}".strip())
+        answers[outcome.question_id] = given
         for path, statement in outcome.descriptions.items():
             descriptions.setdefault(path, statement if is_current else outdated(statement))
         for path, source in outcome.recorded.items():
@@ -123,7 +129,7 @@ def merged(found: Iterable[tuple[Outcome, bool]]) -> Record:
 
 
 def outdated(statement: Statement) -> Statement:
-    """It, saying that newer evidence may have overtaken it."""
+    """The statement, marked: there is newer evidence."""
     return replace(statement, reason=f"{statement.reason} {answer.OUTDATED}".strip())
 
 
@@ -147,8 +153,8 @@ def _to_json(outcome: Outcome) -> Json:
     }
 
 
-def _read(stored: Json | None) -> Outcome | None:
-    """What was kept; None where nothing was, or what another version kept: the question is asked anew."""
+def _loaded(stored: Json | None) -> Outcome | None:
+    """The outcome; None where there is none, or another version wrote it: then the question is asked anew."""
     try:
         return None if stored is None else _from_json(stored)
     except (KeyError, TypeError):
@@ -173,3 +179,45 @@ def _from_json(stored: Json) -> Outcome:
         tuple(stored["warnings"]),
         stored["time"],
     )
+
+
+class CachedModel:
+    """A ChatModel over another. `calls` counts those that reached it, `reused` those that did not."""
+
+    def __init__(self, model: ChatModel, archive: Archive) -> None:
+        self._model, self._archive = model, archive
+        self.calls = 0
+        self.reused = 0
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self._model.fingerprint
+
+    @property
+    def context_tokens(self) -> int:
+        return self._model.context_tokens
+
+    def close(self) -> None:
+        self._model.close()
+
+    def chat(
+        self, messages: Sequence[OllamaMessage], tools: Sequence[Json] = (), on_text: OnText | None = None
+    ) -> Reply:
+        """As ChatModel's."""
+        key = digest(self._model.fingerprint.encode(), dumps(list(messages)), dumps(list(tools)))
+        stored = self._archive.cache_get(_KIND, key)
+        if stored is not None:
+            self.reused += 1
+            calls = tuple(ToolCall(name, json.loads(arguments)) for name, arguments in stored["calls"])
+            return Reply(**stored | {"calls": calls})
+        self.calls += 1
+        reply = self._model.chat(messages, tools, on_text)
+        fields = ("content", "thinking", "prompt_tokens", "reply_tokens")
+        # As text, since the archive sorts names: what goes back to the model is to be what it wrote, to the letter.
+        written = [(call.name, json.dumps(call.arguments)) for call in reply.calls]
+        self._archive.cache_put(_KIND, key, {f: getattr(reply, f) for f in fields} | {"calls": written}, KEPT_S)
+        return reply

@@ -10,43 +10,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from daemon.chat import ChatModel, OnText
 from daemon.chat.tokens import of_text
 from daemon.model import OllamaMessage
-from daemon.reconstitute.agent.context import prompt
-from daemon.reconstitute.agent.context.case import Case, Holdings
-from daemon.reconstitute.agent.context.evidence import BYTES_PER_TOKEN, budget, excerpts
-from daemon.reconstitute.agent.context.facts import facts_block
-from daemon.reconstitute.agent.context.ledger import Shown
-from daemon.reconstitute.agent.context.prompts import prompts_block
-from daemon.reconstitute.agent.context.token_budget import room
-from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits
+from daemon.reconstitute.agent.context.facts import facts_block, prompts_block
+from daemon.reconstitute.agent.context.ledger import Ledger, VerifiedNotes
+from daemon.reconstitute.agent.context.opening import BYTES_PER_TOKEN, Case, excerpts, question_message, system_message
+from daemon.reconstitute.agent.context.opening import VERSION as PROMPT_VERSION
+from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits, room, total
 from daemon.reconstitute.agent.loop import Loop
 from daemon.reconstitute.agent.outcomes import Outcome
-from daemon.reconstitute.agent.pieces import Pieces
-from daemon.reconstitute.agent.tools.toolbox import VERSION as TOOLS_VERSION
-from daemon.reconstitute.agent.tools.toolbox import Toolbox
+from daemon.reconstitute.agent.tools import VERSION as TOOLS_VERSION
+from daemon.reconstitute.agent.tools import Evidence, Holdings, Toolbox
+from daemon.reconstitute.agent.tools.schemas import schemas
 from daemon.reconstitute.agent.trajectory import Trajectory
 from daemon.reconstitute.answer import Answer
 from daemon.reconstitute.questions import CODE, DOCUMENTS, Question
 from daemon.records import digest, dumps
 from daemon.redact import redact
 
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How a question begins; `shown` knows what stands in it, `entries` are the facts in it by key."""
-
-    messages: tuple[OllamaMessage, ...]
-    key: str
-    evidence: str
-    shown: Shown
-    context_tokens: int
-    entries: Mapping[str, str]
-
-
 _DEFAULT = frozenset(question.id for question in (*CODE, *DOCUMENTS))
+_SHARE_OF_EVIDENCE = 0.4
+"""Of what fits into the model's context; the rest is for the tools and their results."""
+_MOST_EVIDENCE = 20_000
+_QUESTION_TOKENS = 300
+"""For the question, which stands there twice, and a few facts."""
 _SHARE_OF_FACTS = 0.5
 """Of the room for evidence; the rest is for the prompts, or for what recall finds."""
 _FACTS = "Facts that code worked out from the records"
@@ -56,7 +46,19 @@ _LEAST_BYTES = 1024
 """Of a tool's result, however small the model's context is."""
 
 
-class Asker:
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a question begins. `ledger` has what stands in it; `entries` are the facts in it, by key."""
+
+    messages: tuple[OllamaMessage, ...]
+    key: str
+    evidence: str
+    ledger: Ledger
+    context_tokens: int
+    entries: Mapping[str, str]
+
+
+class QuestionRunner:
     """Asks about one case. `now` is epoch ms, for the trajectories; `clock` counts seconds."""
 
     def __init__(
@@ -75,7 +77,7 @@ class Asker:
     def evidence(self, question: Question, path: str) -> str:
         """What the first messages are made from, short of making them: the same evidence, the same question."""
         case = self._case
-        asked = [prompt.VERSION, TOOLS_VERSION, question.ask, list(question.queries), path, case.moment]
+        asked = [PROMPT_VERSION, TOOLS_VERSION, question.ask, list(question.queries), path, case.moment]
         return digest(case.scope.fingerprint.encode(), dumps(asked))
 
     def opening(self, question: Question, path: str, parts: Sequence[str], context_tokens: int) -> Opening:
@@ -84,27 +86,30 @@ class Asker:
         The questions that every target is asked begin with its facts and all of its prompts, a person's own with the
         facts and what recall finds for it, those about a part of it with what recall finds.
         """
-        case, shown = self._case, Shown()
-        most = budget(room(context_tokens))
-        pieces = Pieces(self._holdings.archive, shown)
+        case, ledger = self._case, Ledger()
+        most = evidence_budget(room(context_tokens))
+        verified = VerifiedNotes(self._holdings.archive, ledger)
         facts, entries, evidence, label = "", dict[str, str](), "", _EXCERPTS
         left = most
         if path == case.path:
-            facts, entries = facts_block(case.facts, pieces, int(most * _SHARE_OF_FACTS))
+            facts, entries = facts_block(case.facts, verified, int(most * _SHARE_OF_FACTS))
             left -= int(of_text(facts).most)
         if path == case.path and question.id in _DEFAULT:
-            evidence, label = prompts_block(case.facts.sessions, pieces, left), _PROMPTS
+            evidence, label = prompts_block(case.facts.sessions, verified, left), _PROMPTS
         if not evidence:
-            evidence, label = excerpts(self._holdings.archive, case, question, path, shown=shown, most=left), _EXCERPTS
+            evidence, label = (
+                excerpts(self._holdings.archive, case, question, path, ledger=ledger, most=left),
+                _EXCERPTS,
+            )
         outline = case.outline(path)
         if label == _PROMPTS:  # which are not all there is: any newer message is a reason to ask again
             outline.insert(0, f"state of the records: {case.scope.fingerprint[:12]}")
         outline, said = _within(outline, most // 3), _within(parts, most // 3)
         blocks = [(_FACTS, facts), (label, evidence)]
-        first = prompt.opening(redact(question.ask), redact(path), outline, said, blocks)
-        messages = (prompt.system(), first)
-        key = digest(dumps([prompt.VERSION, TOOLS_VERSION, list(messages), case.moment]))
-        return Opening(messages, key, self.evidence(question, path), shown, context_tokens, entries)
+        first = question_message(redact(question.ask), redact(path), outline, said, blocks)
+        messages = (system_message(), first)
+        key = digest(dumps([PROMPT_VERSION, TOOLS_VERSION, list(messages), case.moment]))
+        return Opening(messages, key, self.evidence(question, path), ledger, context_tokens, entries)
 
     def ask(
         self,
@@ -122,20 +127,14 @@ class Asker:
             ModelUnavailable: ask again later; replies that came until then are not asked for again.
         """
         case = self._case
+        evidence = Evidence(
+            self._holdings, case.scope, case.histories, case.path, moment=case.moment, ledger=opening.ledger
+        )
+        most_bytes = evidence_budget(room(opening.context_tokens)) * BYTES_PER_TOKEN
         toolbox = Toolbox(
-            self._holdings.archive,
-            self._holdings.recall,
-            self._holdings.files,
-            case.scope,
-            case.histories,
-            case.path,
-            moment=case.moment,
-            result_bytes=max(
-                _LEAST_BYTES, min(self._result_bytes, budget(room(opening.context_tokens)) * BYTES_PER_TOKEN)
-            ),
-            shown=opening.shown,
+            evidence,
+            result_bytes=max(_LEAST_BYTES, min(self._result_bytes, most_bytes)),
             taken_up=taken_up,
-            notes=self._holdings.notes,
             question_id=question.id,
             entries=opening.entries,
         )
@@ -151,7 +150,7 @@ class Asker:
             opening.context_tokens,
             _answer(toolbox, question, model.name, ended),
             ended.value,
-            opening.shown.hashes(self._holdings.archive),
+            opening.ledger.hashes(self._holdings.archive),
             dict(toolbox.descriptions),
             dict(toolbox.recorded),
             tuple(toolbox.notes),
@@ -160,6 +159,22 @@ class Asker:
             tuple(toolbox.warnings),
             self._now(),
         )
+
+
+def evidence_budget(room_tokens: int) -> int:
+    """How many tokens of facts, prompts and excerpts a question begins with; `room_tokens` is all that may be sent.
+
+    In a small context the instructions and tools take most of it. The evidence then gets at most half of the rest, so
+    that a tool's result fits beside it.
+    """
+    rest = max(0, room_tokens - _constant_tokens() - _QUESTION_TOKENS)
+    return min(_MOST_EVIDENCE, int(room_tokens * _SHARE_OF_EVIDENCE), rest // 2)
+
+
+@cache
+def _constant_tokens() -> int:
+    """Tokens of our instructions and the tools' descriptions."""
+    return total([system_message()], schemas())
 
 
 def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> Answer:

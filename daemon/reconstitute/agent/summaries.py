@@ -16,10 +16,10 @@ from daemon.files import FileHistory
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute import answer
 from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name
-from daemon.reconstitute.agent.context.case import Case
-from daemon.reconstitute.agent.context.ledger import Shown
+from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.context.messages import message_block
-from daemon.reconstitute.agent.context.token_budget import room, total
+from daemon.reconstitute.agent.context.opening import Case
+from daemon.reconstitute.agent.limits import room, total
 from daemon.reconstitute.agent.loop import written_call
 from daemon.reconstitute.agent.outcomes import outdated
 from daemon.reconstitute.agent.tools import files
@@ -71,7 +71,7 @@ class Subject:
     name: str
     key: str
     time: int
-    messages: Callable[[int], tuple[tuple[OllamaMessage, ...], Shown] | None]
+    messages: Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]
     """For a context of so many tokens; None where nothing of it can be shown."""
 
     @property
@@ -142,9 +142,9 @@ class Summaries:
 
     def _of_file(
         self, history: FileHistory, relative: str
-    ) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Shown] | None]:
-        def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Shown] | None:
-            found, shown = files.content(history), Shown()
+    ) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
+        def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Ledger] | None:
+            found, shown = files.content(history), Ledger()
             origin = Origin.find(self._archive, found.revision.message_id) if found is not None else None
             if found is None or origin is None:
                 return None
@@ -156,9 +156,9 @@ class Summaries:
 
         return messages
 
-    def _of_session(self, one: SessionFacts) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Shown] | None]:
-        def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Shown] | None:
-            shown, most = Shown(), _bytes(context)
+    def _of_session(self, one: SessionFacts) -> Callable[[int], tuple[tuple[OllamaMessage, ...], Ledger] | None]:
+        def messages(context: int) -> tuple[tuple[OllamaMessage, ...], Ledger] | None:
+            shown, most = Ledger(), _bytes(context)
             ids = _telling(one, max(2, min(_MOST_MESSAGES, most // _FEWEST)))
             blocks = [message_block(self._archive, each, most // len(ids)) for each in ids]
             texts = [shown.add(block) for block in blocks if block is not None]
@@ -190,7 +190,7 @@ def _opening(question: str, blocks: str) -> tuple[OllamaMessage, ...]:
     return {"role": "system", "content": _SYSTEM}, {"role": "user", "content": f"{question}\n\n{blocks}\n\n{question}"}
 
 
-def _asked(model: ChatModel, opening: Sequence[OllamaMessage], shown: Shown, pulse: OnText) -> Statement | None:
+def _asked(model: ChatModel, opening: Sequence[OllamaMessage], shown: Ledger, pulse: OnText) -> Statement | None:
     """The statement, or None where no reply holds."""
     messages = list(opening)
     for _ in range(_TRIES):
@@ -207,7 +207,7 @@ def _asked(model: ChatModel, opening: Sequence[OllamaMessage], shown: Shown, pul
     return None
 
 
-def _checked(arguments: Json | None, shown: Shown) -> tuple[Statement | None, str]:
+def _checked(arguments: Json | None, shown: Ledger) -> tuple[Statement | None, str]:
     """(the statement, "") or (None, what is wrong)."""
     given = arguments if isinstance(arguments, dict) else {}
     text, quote = given.get("text"), given.get("quote")

@@ -208,6 +208,16 @@ class SessionFacts:
         return self.session.id
 
     @property
+    def own_turns(self) -> tuple[Turn, ...]:
+        """Its turns without those that a fork copied from its origin."""
+        return self.turns[self.copied :]
+
+    @property
+    def exchanges(self) -> tuple[Turn, ...]:
+        """Its own turns without compactions."""
+        return tuple(turn for turn in self.own_turns if not turn.is_compaction)
+
+    @property
     def last(self) -> int:
         """When the last of its turns ended."""
         return max((turn.ended for turn in self.turns), default=self.session.created)

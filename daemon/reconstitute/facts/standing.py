@@ -1,7 +1,7 @@
-"""Where a folder stands: the last activity, how much is known exactly and as of when, and what came after.
+"""The state of a folder: the last activity, how much is known exactly and as of when, and what may have changed since.
 
-What came after is told by its causes: eleven files that one command may have changed are one line. A command to restore
-is only named where it gives something back, and can be shown as it is.
+What may have changed is listed by cause: eleven files that one command may have changed are one line. A restore command
+is only shown if it restores something and can be quoted safely.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from daemon.files import Revision
 from daemon.files.disk import Disk
 from daemon.files.history import REVERTED
 from daemon.model import FileEdit, Operation
-from daemon.reconstitute.facts.content.text import cut
+from daemon.reconstitute.facts.content import cut
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.values import Aftermath, Standing
 from daemon.reconstitute.recover import CERTAIN, Recovered, State, shell_word
@@ -36,7 +36,7 @@ _KNOWN = frozenset({State.VERIFIED, State.PROVEN})
 
 @dataclass(slots=True)
 class _Cause:
-    """Something after which files are no longer known exactly, with what it may have changed."""
+    """Something after which files are no longer known exactly, with the files that it may have changed."""
 
     text: str
     note: str
@@ -54,7 +54,7 @@ def find(
     programs: Sequence[FileEdit],
     moment: int | None,
 ) -> Standing:
-    """See Standing; `moment` (epoch ms) is the state asked for, None the present one."""
+    """See Standing; `moment` (epoch ms) is that of the state, None for the present."""
     files = [file for file in files if not file.is_folder]
     counts = Counter(str(file.state) for file in files)
     known = [file for file in files if file.state in _KNOWN and file.shown is not None and _is_restored(file)]
@@ -62,11 +62,11 @@ def find(
     likely = tuple(file.path for file in absent if _is_likely(file))
     missing = tuple(file.path for file in known if file.disk is Disk.MISSING)
     differing = tuple(file.path for file in known if file.disk is Disk.DIFFERS)
-    last = max(sessions, key=lambda one: (one.last, one.id), default=None)
+    last = max(sessions, key=lambda session: (session.last, session.id), default=None)
     return Standing(
         last_activity=0 if last is None else last.last,
         last_session="" if last is None else last.id,
-        known_at=max((one.time for file in files if (one := _certain(file)) is not None), default=0),
+        known_at=max((state.time for file in files if (state := _certain(file)) is not None), default=0),
         counts={str(state): counts[state] for state in State if counts[state]},
         aftermath=_aftermath(sessions, files, programs),
         absent=tuple(file.path for file in absent),
@@ -88,7 +88,7 @@ def _is_likely(file: Recovered) -> bool:
 
 
 def restore(target: str, moment: int | None) -> str:
-    """The command that writes what is known exactly of `target` into a new folder; empty where it cannot be shown."""
+    """The command that writes what is known exactly of `target` into a new folder; empty if it cannot be quoted."""
     quoted = shell_word(target)
     if not quoted:
         return ""
@@ -103,23 +103,23 @@ def _certain(file: Recovered) -> Revision | None:
 def _aftermath(
     sessions: Sequence[SessionFacts], files: Sequence[Recovered], programs: Sequence[FileEdit]
 ) -> tuple[Aftermath, ...]:
-    """What may have changed files after they were last known, each cause once, the newest first."""
+    """What may have changed files after they were last known; each cause once, newest first."""
     calls = {call.part_id: call for session in sessions for turn in session.turns for call in turn.calls}
     causes: dict[tuple[str, str], _Cause] = {}
     for path, revision in _doubts(files):
         _add(causes, _of_revision(revision), path)
-    known = max((one.time for file in files if (one := _certain(file)) is not None), default=0)
+    known = max((state.time for file in files if (state := _certain(file)) is not None), default=0)
     for program in programs:
-        if program.time >= known:  # what follows it shows the folder as it left it, or it wrote what nobody looked at
+        if program.time >= known:  # otherwise a later state already shows its effect
             _add(causes, _of_program(program), "")
-    made = [_told(cause, calls.get(cause.part_id)) for cause in causes.values()]
-    return tuple(sorted(made, key=lambda one: (-one.time, one.citation.message_id, one.text)))
+    aftermath = [_in_words(cause, calls.get(cause.part_id)) for cause in causes.values()]
+    return tuple(sorted(aftermath, key=lambda each: (-each.time, each.citation.message_id, each.text)))
 
 
 def _doubts(files: Sequence[Recovered]) -> Iterator[tuple[str, Revision]]:
-    """What came after the last certain state of each file that is no longer certain.
+    """What followed the last certain state of each file that is no longer certain.
 
-    Of one that never was certain only what is said to may have changed it.
+    For a file that never was certain, only what is recorded as a possible change.
     """
     for file in files:
         if file.state in CERTAIN or (file.state is not State.STALE and _certain(file) is None):
@@ -150,14 +150,14 @@ def _of_program(edit: FileEdit) -> _Cause:
 
 
 def _add(causes: dict[tuple[str, str], _Cause], cause: _Cause, path: str) -> None:
-    """A call is one cause however many files it may have changed; anything else is one by what is said of it."""
+    """A call is one cause, however many files it may have changed; other causes are told apart by their text."""
     kept = causes.setdefault((cause.part_id or cause.message_id, "" if cause.part_id else cause.text), cause)
     kept.time = min(kept.time, cause.time)
     if path:
         kept.paths[path] = None
 
 
-def _told(cause: _Cause, call: Call | None) -> Aftermath:
+def _in_words(cause: _Cause, call: Call | None) -> Aftermath:
     command = " ".join(redact(call.command).split()) if call is not None and call.command else ""
     command = cut(command or " ".join(redact(cause.note).split()), _MOST)
     text = " ".join(redact(cause.text).split())

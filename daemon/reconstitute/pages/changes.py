@@ -17,13 +17,12 @@ from daemon.display import counted
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.session import kept_changes
+from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TestRun, Turn
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.folder.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.footnotes import letters, unused
-from daemon.reconstitute.pages.layout import README
-from daemon.reconstitute.pages.transcripts import Transcripts
+from daemon.reconstitute.pages.layout import README, Transcripts
 from daemon.redact import redact
 
 CHANGES = "CHANGES.md"
@@ -148,7 +147,7 @@ def _taken_back(turns: Sequence[Turn]) -> str:
     if not any(turn.taken_back for turn in turns):
         return ""
     is_all = all(turn.taken_back and not turn.in_part for turn in turns)
-    kept = kept_changes.words(turns)
+    kept = kept_words(turns)
     return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
 
 

@@ -7,7 +7,6 @@ what a filter shows of a revision is redacted. It renders nothing by itself.
 from __future__ import annotations
 
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 import jinja2
@@ -16,17 +15,7 @@ from daemon import markdown
 from daemon.display import counted
 from daemon.reconstitute.pages.file import history
 from daemon.reconstitute.recover import evidence
-from daemon.records import digest_of
 from daemon.redact import redact
-
-_PACKAGE = Path(__file__).parents[2]
-
-
-@cache
-def version() -> str:
-    """A digest of all our code and templates, for the basis of pages: what may be rendered differently is made anew."""
-    files = sorted(chain(_PACKAGE.rglob("*.py"), _PACKAGE.rglob("*.j2")))
-    return digest_of(chain.from_iterable((str(one.relative_to(_PACKAGE)).encode(), one.read_bytes()) for one in files))
 
 
 @cache

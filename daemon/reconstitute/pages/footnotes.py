@@ -18,7 +18,7 @@ from typing import TypeAlias
 from daemon import markdown
 from daemon.reconstitute.answer import Source
 from daemon.reconstitute.facts.session_values import Citation
-from daemon.reconstitute.pages.transcripts import Transcripts
+from daemon.reconstitute.pages.layout import Transcripts
 from daemon.redact import redact
 
 _MOST_QUOTE = 200

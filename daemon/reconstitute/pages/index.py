@@ -23,9 +23,8 @@ from daemon.reconstitute.pages import changes
 from daemon.reconstitute.pages.changes import Logged
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.folder import overview
-from daemon.reconstitute.pages.layout import README
+from daemon.reconstitute.pages.layout import README, Transcripts
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.pages.transcripts import Transcripts
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import CERTAIN, State
 

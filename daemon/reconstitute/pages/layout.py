@@ -7,12 +7,28 @@ system folds case or Unicode forms. Same paths, same layout. It writes nothing.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 
+from daemon import markdown
+from daemon.markdown import Href
 from daemon.publish import names
+from daemon.reconstitute.answer import Record, Source
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts
+from daemon.reconstitute.facts.values import Facts
+from daemon.redact import redact
 
 README = "README.md"
+FOLDER = "sessions"
+MOST_WEIGHT = 250_000
+"""About how many bytes of a session stand on one page; GitHub renders none of more than 512 kB."""
+_LIGHT = 2_000
+"""What a message weighs of which nothing is known."""
+_MOST_SLUG = 48
+_DEFAULT_TITLE = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
 class Layout:
@@ -63,3 +79,152 @@ def ancestors(path: str) -> list[str]:
 def between(page: str, other: str) -> str:
     """The relative path from one page to another."""
     return posixpath.relpath(other, posixpath.dirname(page) or ".")
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One page of a session: its `number` of `count`, and the messages that stand on it, each with its own number."""
+
+    path: str
+    facts: SessionFacts
+    number: int
+    count: int
+    messages: Mapping[str, int]
+
+
+class Transcripts:
+    """The session pages of a tree; paths are relative to its root.
+
+    `chapters` are those that have a page, by their final paths; without them each of `sessions` has.
+    """
+
+    def __init__(self, sessions: Sequence[SessionFacts], chapters: Sequence[Chapter] | None = None) -> None:
+        self.chapters = tuple(divided(sessions) if chapters is None else chapters)
+        self._first = {one.facts.id: one.path for one in reversed(self.chapters)}
+        self._places = {
+            (one.facts.id, message_id): (one.path, number)
+            for one in self.chapters
+            for message_id, number in one.messages.items()
+        }
+        self._numbers = {
+            one.id: (ordinal, _numbers(one)) for ordinal, one in enumerate(sorted(sessions, key=_age), start=1)
+        }
+
+    def place(self, session_id: str, message_id: str) -> tuple[int, int]:
+        """The number of a session, the oldest is 1, and of a message in it; 0 where it is not known.
+
+        Sessions that come later change none.
+        """
+        ordinal, numbers = self._numbers.get(session_id, (0, {}))
+        return ordinal, numbers.get(message_id, 0)
+
+    def href(self, page: str, session_id: str, message_id: str = "") -> Href:
+        """The link from `page` to a session, or to a message in it; empty where it has no page.
+
+        A message that the page does not show leads to the session's beginning.
+        """
+        path, number = self._places.get((session_id, message_id), (self._first.get(session_id, ""), 0))
+        if not path:
+            return Href("")
+        return Href.to(between(page, path) if path != page or not number else "", anchor(number) if number else "")
+
+
+def anchor(number: int) -> str:
+    """The heading above a message, which is its own slug in every renderer."""
+    return f"msg-{number:02d}"
+
+
+def name_of(facts: SessionFacts) -> str:
+    """A session's title; where OpenCode gave it none of its own, what it was asked first. One line, redacted."""
+    title = " ".join(redact(facts.title).split())
+    if title and not _DEFAULT_TITLE.fullmatch(title):
+        return title
+    return next((line for turn in facts.turns if (line := " ".join(redact(turn.prompt).split()))), "")
+
+
+def divided(sessions: Sequence[SessionFacts]) -> list[Chapter]:
+    """All chapters, sessions oldest first. A name depends on the session alone, unless an older one has the same."""
+    ordered = sorted(sessions, key=_age)
+    made = []
+    for facts, path in zip(ordered, names([f"{FOLDER}/{_stem(one)}.md" for one in ordered]), strict=True):
+        parts = _parts(facts)
+        for number, messages in enumerate(parts, start=1):
+            name = path if number == 1 else f"{path.removesuffix('.md')}-page-{number}.md"
+            made.append(Chapter(name, facts, number, len(parts), messages))
+    return made
+
+
+def cited_sessions(facts: Facts, record: Record) -> frozenset[str]:
+    """The ids of the sessions that any fact beside the sessions' own cites, or any statement beside their summaries."""
+    return frozenset(_cited((replace(facts, sessions=()), replace(record, summaries={}))))
+
+
+def slug(text: str) -> str:
+    """Letters, digits and their marks of any script, in lower case, with a hyphen for all else; at most 48."""
+    lower = unicodedata.normalize("NFC", text.lower())
+    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in lower[: 8 * _MOST_SLUG])
+    words = re.sub("-+", "-", kept).strip("-")
+    if len(words) <= _MOST_SLUG:
+        return words
+    cut = words[: _MOST_SLUG + 1]
+    return (cut.rpartition("-")[0] if "-" in cut[_MOST_SLUG // 2 :] else cut[:_MOST_SLUG]).strip("-")
+
+
+def _cited(value: object) -> Iterator[str]:
+    if isinstance(value, Citation | Source):
+        yield value.session_id
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _cited(item)
+    elif isinstance(value, dict):
+        yield from _cited(tuple(value.values()))
+    elif is_dataclass(value):
+        yield from _cited(tuple(getattr(value, one.name) for one in fields(value)))
+
+
+def _stem(facts: SessionFacts) -> str:
+    day = markdown.day(facts.session.created)
+    return f"{day if day[:1].isdigit() else 'undated'}-{slug(name_of(facts)) or 'session'}"
+
+
+def _parts(facts: SessionFacts) -> list[dict[str, int]]:
+    """The messages of each page with their numbers. A page ends between turns, and within one only if it is too long.
+
+    It is filled from the first message on, so that what comes later does not move what stands.
+    """
+    numbers = _numbers(facts)
+    sizes = dict(zip(facts.message_ids, facts.sizes or [_LIGHT] * len(numbers), strict=True))
+    parts: list[dict[str, int]] = [{}]
+    weight = 0
+    for turn in _turns(facts):
+        total = sum(sizes[one] for one in turn)
+        for group in [turn] if total <= MOST_WEIGHT else [[one] for one in turn]:
+            size = sum(sizes[one] for one in group)
+            if parts[-1] and weight + size > MOST_WEIGHT:
+                parts.append({})
+                weight = 0
+            parts[-1] |= {one: numbers[one] for one in group}
+            weight += size
+    return parts
+
+
+def _numbers(facts: SessionFacts) -> dict[str, int]:
+    """The places of its messages in the whole session, from 1."""
+    return dict(zip(facts.message_ids, facts.numbers or range(1, len(facts.message_ids) + 1), strict=True))
+
+
+def _age(facts: SessionFacts) -> tuple[int, str]:
+    return facts.session.created, facts.id
+
+
+def _turns(facts: SessionFacts) -> Iterator[list[str]]:
+    """The messages turn by turn; one that belongs to no turn stands alone."""
+    turn_of = {message: number for number, turn in enumerate(facts.turns) for message in turn.message_ids}
+    turn: list[str] = []
+    for message in facts.message_ids:
+        if turn and (message not in turn_of or turn_of[message] != turn_of.get(turn[-1])):
+            yield turn
+            turn = []
+        turn.append(message)
+    if turn:
+        yield turn

@@ -10,7 +10,9 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
+from pathlib import Path
 from typing import Protocol
 
 from daemon.exports.content import Said
@@ -23,13 +25,15 @@ from daemon.reconstitute.passages import Findings
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import Recovered
 from daemon.reconstitute.scope import Scope
+from daemon.records import digest_of
 
+_PACKAGE = Path(__file__).parents[2]
 PATH = "path"
 """With a path beneath the target after it, the question what that is."""
 
 
 class Conversation(Protocol):
-    """Where the messages come from (daemon.reconstitute.conversations)."""
+    """Where the messages come from (daemon.reconstitute.scope)."""
 
     def digest(self, message_ids: Sequence[str]) -> str:
         """Changes whenever what `said` answers may change."""
@@ -142,3 +146,10 @@ class Known:
     def _touching(self, path: str) -> set[str]:
         messages = self.material.scope.touched.get(path, ())
         return {self._session_of[message] for message in messages if message in self._session_of}
+
+
+@cache
+def code_version() -> str:
+    """A digest of all our code and templates, for the basis of pages: what may be rendered differently is made anew."""
+    files = sorted(chain(_PACKAGE.rglob("*.py"), _PACKAGE.rglob("*.j2")))
+    return digest_of(chain.from_iterable((str(one.relative_to(_PACKAGE)).encode(), one.read_bytes()) for one in files))

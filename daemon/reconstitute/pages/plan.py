@@ -6,15 +6,19 @@ Guarantees: a link is only given to a page of the set. Pure: paths and sizes in,
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from daemon import markdown
 from daemon.reconstitute.facts.session_values import SessionFacts
-from daemon.reconstitute.pages.layout import Layout, ancestors, between
-from daemon.reconstitute.pages.transcripts import Chapter, Transcripts, divided
+from daemon.reconstitute.pages.layout import Chapter, Layout, Transcripts, ancestors, between, divided
+from daemon.reconstitute.pages.material import Known
+from daemon.redact import redact
 
 _MOST_BESIDE = 32 * 1024 * 1024
 """Bytes of recovered text that stand beside the pages of one tree."""
+_MOST_TITLE = 60
+_MOST_NAME = 80
 
 
 class Plan:
@@ -114,3 +118,57 @@ def _first(chapters: Sequence[Chapter], cited: Collection[str], most: int) -> li
     )
     chosen = {one.path for one in ranked[:most]}
     return [one for one in chapters if one.path in chosen]
+
+
+class Links:
+    """The links of `page`, the page of `folder` (relative to the target)."""
+
+    def __init__(self, page: str, folder: str, known: Known, plan: Plan, transcripts: Transcripts) -> None:
+        self.page = page
+        self._folder = folder
+        self._known = known
+        self._plan = plan
+        self._transcripts = transcripts
+
+    @property
+    def target(self) -> str:
+        """The absolute path of the target."""
+        return self._known.target
+
+    def href(self, path: str) -> str:
+        """To the page of a file or folder by its absolute path; empty where it has none."""
+        relative = self._known.relative(path)
+        return self._plan.href(self.page, relative) if relative else ""
+
+    def label(self, path: str) -> str:
+        """The path relative to the page's folder, redacted and cut; not escaped."""
+        relative = self._known.relative(path)
+        inside = f"{self._folder}/"
+        name = relative[len(inside) :] if self._folder and relative.startswith(inside) else relative
+        return markdown.cut(redact(name or path), _MOST_NAME)
+
+    def file(self, path: str) -> markdown.Markdown:
+        """A file or folder by its absolute path, as a link where it has a page."""
+        href = self.href(path)
+        return markdown.link(self.label(path), href) if href else self.name(path)
+
+    def name(self, path: str) -> markdown.Markdown:
+        """Its name as code."""
+        return markdown.code(self.label(path))
+
+    def session(self, session_id: str, title: str, most: int = _MOST_TITLE) -> markdown.Markdown:
+        """A session by its title, as a link where it has a page."""
+        label = markdown.cut(markdown.bare(title), most) or "without title"
+        href = self._transcripts.href(self.page, session_id)
+        return markdown.link(label, href) if href else markdown.inline(label)
+
+
+def references(known: Known, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
+    """Paths a statement speaks of: a link where the set has a page of it, else the name."""
+    made = []
+    for path in dict.fromkeys(paths):
+        relative = known.relative(path)
+        href = plan.href(page, relative) if relative else ""
+        name = redact(relative or path)
+        made.append(markdown.link(name, href) if href else markdown.code(name))
+    return made

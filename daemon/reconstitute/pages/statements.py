@@ -14,8 +14,8 @@ from daemon.display import counted
 from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.passages import NOTHING, Passage
 from daemon.reconstitute.questions import CODE, DOCUMENTS, PURPOSE, Question
 from daemon.redact import redact

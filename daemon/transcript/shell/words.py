@@ -275,8 +275,8 @@ def _joined(word: list[Piece], scope: Scope, *, splits: bool) -> Field | None:
             return Field("".join(text) + _before_glob(kind, piece), exact=False)
         text.append(values)
         is_kept = is_kept or kind.startswith("quoted") or values != ""
-    is_homely = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
-    return Field("".join(text), has_home=is_homely) if is_kept or tilde else None
+    has_home = tilde is not None or any(piece == "HOME" and kind.endswith("variable") for kind, piece in word)
+    return Field("".join(text), has_home=has_home) if is_kept or tilde else None
 
 
 def _before_glob(kind: Kind, piece: str) -> str:

@@ -1,8 +1,9 @@
-"""The facts of a folder as text for a model: a line an entry, with its key and the messages it stands on.
+"""The facts of a folder and the prompts of its sessions as text for a model, in one delimited block each.
 
-The lines stand in one delimited block; recorded text in them is cleaned and on one line. Where there is no room for
-all, lines are shortened first; then the longest lists lose their ends, and say how many. What files say of themselves
-comes last, in the room that is left.
+A line has one fact, with its key and the messages it stands on, or one prompt, with its time and message id; recorded
+text in it is cleaned and on one line. Where not all of them fit, lines are shortened first. Then the longest lists of
+facts lose their ends, and the prompts in the middle are left out; the text says how many. What files say of themselves
+comes last of the facts, in the space that is left.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from daemon.chat.tokens import of_text
-from daemon.display import one_line
+from daemon.display import counted, one_line
 from daemon.reconstitute.agent.context.blocks import clean, fenced, name, utc
-from daemon.reconstitute.agent.pieces import Pieces
-from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.agent.context.ledger import VerifiedNotes
+from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn
 from daemon.reconstitute.facts.values import (
     Aftermath,
     Command,
@@ -38,6 +39,9 @@ _LEAST = 3
 """Lines that a list keeps as long as anything of it is shown."""
 _FILES = "What files are for, in their own words or those of the prompt that made them"
 _HEADING = "facts worked out by code, without a model: [key] entry (where it stands)"
+_PROMPT_WIDTHS = (4000, 1500, 600, 250)
+"""Characters of a prompt, tried in this order."""
+_PROMPTS_HEADING = "every prompt, oldest first, under its session: message id | time | text on one line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,8 @@ class _List:
         return "\n".join([f"{self.heading}:", *(f"- {line.text}" for line in self.lines), *more])
 
 
-def facts_block(facts: Facts, pieces: Pieces, most: int) -> tuple[str, dict[str, str]]:
-    """(a block of at most `most` tokens or nothing, the entries shown in it by key); the ledger knows what it shows."""
+def facts_block(facts: Facts, verified: VerifiedNotes, most: int) -> tuple[str, dict[str, str]]:
+    """(a block of at most `most` tokens or nothing, the facts in it by key); the ledger gets what it shows."""
     lists: list[_List] = []
     for width in _WIDTHS:
         lists = _lists(facts, width)
@@ -77,7 +81,7 @@ def facts_block(facts: Facts, pieces: Pieces, most: int) -> tuple[str, dict[str,
         return "", {}
     for line in (line for one in lists for line in one.lines):
         for citation, text in line.cited:
-            pieces.note(citation.message_id, [text], path=citation.path)
+            verified.note(citation.message_id, [text], path=citation.path)
     entries = {line.key: line.text for one in lists for line in one.lines if line.key}
     return fenced(_HEADING, _body(lists)), entries
 
@@ -96,7 +100,7 @@ def _fit(lists: Sequence[_List], most: int) -> None:
 
 def _file_purposes(facts: Facts, most: int) -> list[_List]:
     """The list of what files are for in at most `most` tokens, or none."""
-    of = _Of(_WIDTHS[-1])
+    of = _FactLines(_WIDTHS[-1])
     often = Counter(key(entry) for entry in _entries(facts))
     lines = [of.purpose(own, path) for path, own in sorted(facts.file_purposes.items())]
     # The same words of several files, or of the folder too, have one key: struck out for one, they would be for all.
@@ -142,7 +146,7 @@ def _body(lists: Sequence[_List]) -> str:
 
 
 def _lists(facts: Facts, width: int) -> list[_List]:
-    of = _Of(width)
+    of = _FactLines(width)
     made = [
         _List("What it is", [of.purpose(each) for each in facts.purpose]),
         _List("Where it stands", of.standing(facts)),
@@ -157,7 +161,7 @@ def _lists(facts: Facts, width: int) -> list[_List]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Of:
+class _FactLines:
     """Makes lines with texts of at most `width` characters."""
 
     width: int
@@ -246,3 +250,84 @@ class _Of:
 def _where(citation: Citation) -> str:
     of = f"{name(citation.path)} as left by " if citation.path else ""
     return f"{of}message {name(citation.message_id)}, {utc(citation.time)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    session: str
+    before: str
+    said: str
+    message_id: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.before}{self.said}"
+
+
+def prompts_block(sessions: Sequence[SessionFacts], verified: VerifiedNotes, most: int) -> str:
+    """A block of at most `most` tokens; empty where nothing fits. The ledger gets what it shows."""
+    prompts: list[_Prompt] = []
+    for width in _PROMPT_WIDTHS:
+        prompts = [_prompt(one, turn, width) for one in sessions for turn in one.turns if turn.prompt.strip()]
+        if _prompt_tokens(_prompts_body(prompts, [])) <= most:
+            return _prompts_block(prompts, [], verified)
+    first, last = _ends(prompts, most)
+    return _prompts_block(first, last, verified, len(prompts) - len(first) - len(last)) if first or last else ""
+
+
+def _ends(prompts: Sequence[_Prompt], most: int) -> tuple[list[_Prompt], list[_Prompt]]:
+    """As many from both ends as fit, by turns, the newest first."""
+    sizes = [int(of_text(f"{prompt.session}\n{prompt.line}").most) + 2 for prompt in prompts]
+    left = most - _prompt_tokens(_gap(len(prompts)))
+    start, end = 0, len(prompts)
+    while start < end:
+        is_new = len(prompts) - end <= start
+        size = sizes[end - 1] if is_new else sizes[start]
+        if size > left:
+            break
+        left -= size
+        start, end = (start, end - 1) if is_new else (start + 1, end)
+    return list(prompts[:start]), list(prompts[end:])
+
+
+def _prompts_block(first: Sequence[_Prompt], last: Sequence[_Prompt], verified: VerifiedNotes, missing: int = 0) -> str:
+    if not first and not last:
+        return ""
+    for prompt in (*first, *last):
+        verified.note(prompt.message_id, [prompt.said.rstrip("…")])
+    return fenced(_PROMPTS_HEADING, _prompts_body(first, last, missing))
+
+
+def _prompt_tokens(body: str) -> int:
+    return int(of_text(fenced(_PROMPTS_HEADING, body)).most)
+
+
+def _prompts_body(first: Sequence[_Prompt], last: Sequence[_Prompt], missing: int = 0) -> str:
+    lines = _under_sessions(first)
+    if missing:
+        lines.append(_gap(missing))
+    return "\n".join([*lines, *_under_sessions(last)])
+
+
+def _gap(missing: int) -> str:
+    return f"[… {counted(missing, 'prompt')} left out here: list_sessions and read_session show them …]"
+
+
+def _under_sessions(prompts: Sequence[_Prompt]) -> list[str]:
+    lines, session = list[str](), ""
+    for prompt in prompts:
+        if prompt.session != session:
+            session = prompt.session
+            lines.append(session)
+        lines.append(prompt.line)
+    return lines
+
+
+def _prompt(one: SessionFacts, turn: Turn, width: int) -> _Prompt:
+    said = one_line(clean(turn.prompt))
+    said = said if len(said) <= width else said[: width - 1] + "…"
+    marks = ["taken back"] if turn.taken_back else []
+    marks += ["by a command or another agent"] if turn.is_command else []
+    mark = f" | {', '.join(marks)}" if marks else ""
+    session = f'session {name(one.id)} "{name(one.title, 160)}"'
+    return _Prompt(session, f"message {name(turn.prompt_id)} | {utc(turn.time)}{mark} | ", said, turn.prompt_id)

@@ -1,17 +1,18 @@
-"""Recalled text as data: what was said and done in one message as a delimited block, whole, a page, or the gist.
+"""Recorded messages as delimited blocks: a whole message, a page of it, its gist, or the excerpt of a search result.
 
-The text is that which recall searches (transcript.document): prompts, answers, reasoning, calls with what they were
-given, what they printed; never recall's own answers. A label of ours stands above each part.
+The text is what recall searches (transcript.document): prompts, answers, reasoning, tool calls with their input, their
+output; never recall's own answers. A label of ours stands above each part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.archive import Archive
-from daemon.model import Json, Kind, Section
+from daemon.display import one_line
+from daemon.model import Hit, Json, Kind, Section
 from daemon.reconstitute.agent.context.blocks import (
     LEAST,
     Block,
@@ -31,14 +32,16 @@ from daemon.redact import redact_value
 from daemon.transcript.document import RECALL_BEGIN, capped, document, readable
 
 INDEXED_KB = 1024
-_SPOKEN = frozenset({Kind.PROMPT, Kind.ANSWER, Kind.TASK})
 _WEIGHTS = {Kind.PROMPT: 4, Kind.ANSWER: 4, Kind.TASK: 4, Kind.REASONING: 2}
 """Shares of the room: what was said tells more than what a tool printed."""
 _NOTHING = "(nothing in it can be shown: only bookkeeping, or a file)"
+_CUT = "…"
+_LEAST = 8
+"""Characters that two texts have in common by more than chance."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Part:
     """One part of a message: its text under a label of ours."""
 
     label: str
@@ -48,19 +51,19 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class ReadableMessage:
     """One message, cleaned."""
 
     origin: Origin
-    parts: tuple[_Said, ...]
+    parts: tuple[_Part, ...]
 
     @property
     def text(self) -> str:
         """All of it, each part under its label: what offsets count in."""
-        return "\n".join(f"{said.label}\n{said.text}" for said in self.parts)
+        return "\n".join(f"{part.label}\n{part.text}" for part in self.parts)
 
 
-def telling(archive: Archive, message_id: str) -> Telling | None:
+def readable_message(archive: Archive, message_id: str) -> ReadableMessage | None:
     """What a message says; None where it is not in the archive."""
     message = archive.message(message_id)
     if message is None:
@@ -69,8 +72,8 @@ def telling(archive: Archive, message_id: str) -> Telling | None:
     given = {part.id: table(part.data.get("state")).get("input") for part in message.parts}
     sections = document(message, session, INDEXED_KB).sections
     texts = [(section, _text(section, given.get(section.part_id))) for section in sections]
-    parts = [_said(section, text) for section, text in texts if text]
-    return Telling(Origin.of(message, session), tuple(parts))
+    parts = [_part(section, text) for section, text in texts if text]
+    return ReadableMessage(Origin.of(message, session), tuple(parts))
 
 
 def quoted(origin: Origin, body: str, most: int, about: str = "") -> Block | None:
@@ -94,37 +97,39 @@ def message_block(archive: Archive, message_id: str, most: int) -> Block | None:
 
     None where it is not in the archive, or the room is too small for any of it.
     """
-    told = telling(archive, message_id)
-    if told is None:
+    message = readable_message(archive, message_id)
+    if message is None:
         return None
-    heading = told.origin.heading
+    heading = message.origin.heading
     left = room(heading, most)
-    if not told.parts:
-        return Block(told.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= left else None
-    if size(told.text) <= left:
-        return Block(told.origin, fenced(heading, told.text), tuple(said.text for said in told.parts))
-    body, pieces = _gist(told.parts, left)
-    return Block(told.origin, fenced(heading, body), tuple(pieces), 0) if pieces else None
+    if not message.parts:
+        return Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= left else None
+    if size(message.text) <= left:
+        return Block(message.origin, fenced(heading, message.text), tuple(part.text for part in message.parts))
+    body, pieces = _gist(message.parts, left)
+    return Block(message.origin, fenced(heading, body), tuple(pieces), 0) if pieces else None
 
 
 def message_page(archive: Archive, message_id: str, most: int, offset: int = 0) -> Block | None:
     """What a message says from `offset` on, as it stands, in at most `most` bytes; None as for message_block."""
-    told = telling(archive, message_id)
-    if told is None:
+    message = readable_message(archive, message_id)
+    if message is None:
         return None
-    text = told.text
+    text = message.text
     start = min(offset, len(text))
-    heading = told.origin.heading
+    heading = message.origin.heading
     widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
     page = cut_at_space(text[start:], room(widest, most))
     end = start + len(page)
     if not text:
-        return Block(told.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= room(heading, most) else None
+        return Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= room(heading, most) else None
     if end == start < len(text):
         return None
     if (start, end) != (0, len(text)):
         heading += f" | characters {start} to {end} of {len(text)}"
-    return Block(told.origin, fenced(heading, page), _within(told.parts, start, end), end if end < len(text) else None)
+    return Block(
+        message.origin, fenced(heading, page), _within(message.parts, start, end), end if end < len(text) else None
+    )
 
 
 def _text(section: Section, given: Any) -> str:
@@ -141,22 +146,22 @@ def _named(given: Json) -> list[str]:
         key: str(value) if isinstance(value, bool | int | float) else readable(value) for key, value in given.items()
     }
     short_first = sorted(texts.items(), key=lambda each: "\n" in each[1])
-    return [f"{key}:\n{said}" if "\n" in said else f"{key}: {said}" for key, said in short_first if said.strip()]
+    return [f"{key}:\n{part}" if "\n" in part else f"{key}: {part}" for key, part in short_first if part.strip()]
 
 
-def _within(parts: Sequence[_Said], start: int, end: int) -> tuple[str, ...]:
-    """What of the parts' own words stands between two offsets of Telling.text."""
+def _within(parts: Sequence[_Part], start: int, end: int) -> tuple[str, ...]:
+    """What of the parts' own words stands between two offsets of ReadableMessage.text."""
     pieces, place = [], 0
-    for said in parts:
-        place += len(said.label) + 1
-        piece = said.text[max(0, start - place) : max(0, end - place)]
+    for part in parts:
+        place += len(part.label) + 1
+        piece = part.text[max(0, start - place) : max(0, end - place)]
         if piece.strip():
             pieces.append(piece)
-        place += len(said.text) + 1
+        place += len(part.text) + 1
     return tuple(pieces)
 
 
-def _said(section: Section, text: str) -> _Said:
+def _part(section: Section, text: str) -> _Part:
     tool = name(section.tool)
     labels = {
         Kind.TOOL_INPUT: f"[call of {tool or 'a tool'}]",
@@ -164,26 +169,26 @@ def _said(section: Section, text: str) -> _Said:
         Kind.TASK: "[task for another agent]",
     }
     label = labels.get(section.kind, f"[{section.kind}]")
-    return _Said(label, text, _WEIGHTS.get(section.kind, 1), section.part_id)
+    return _Part(label, text, _WEIGHTS.get(section.kind, 1), section.part_id)
 
 
-def _gist(parts: Sequence[_Said], most: int) -> tuple[str, list[str]]:
+def _gist(parts: Sequence[_Part], most: int) -> tuple[str, list[str]]:
     """Each part within its share of the room, and the pieces of them that stand in it."""
     more = f"\n[… {len(parts)} parts left out …]"
-    shares = _shares([(size(said.label) + size(said.text) + 2, said.weight) for said in parts], most - size(more))
+    shares = _shares([(size(part.label) + size(part.text) + 2, part.weight) for part in parts], most - size(more))
     lines: list[str] = []
     pieces: list[str] = []
     missing = 0
-    for said, share in zip(parts, shares, strict=True):
-        inside = share - size(said.label) - 2
-        if size(said.text) <= inside:
-            lines += [said.label, said.text]
-            pieces.append(said.text)
-        elif inside < LEAST + size(left_out(len(said.text))):
+    for part, share in zip(parts, shares, strict=True):
+        inside = share - size(part.label) - 2
+        if size(part.text) <= inside:
+            lines += [part.label, part.text]
+            pieces.append(part.text)
+        elif inside < LEAST + size(left_out(len(part.text))):
             missing += 1
         else:
-            head, mark, tail = _ends(said.text, inside)
-            lines += [said.label, f"{head}{mark}{tail}"]
+            head, mark, tail = _ends(part.text, inside)
+            lines += [part.label, f"{head}{mark}{tail}"]
             pieces += [piece for piece in (head, tail) if piece.strip()]
     end = f"\n[… {missing} {'part' if missing == 1 else 'parts'} left out …]" if missing else ""
     return "\n".join(lines) + end, pieces
@@ -213,3 +218,32 @@ def _shares(wanted: Sequence[tuple[int, int]], most: int) -> list[int]:
             most -= wanted[place][0]
             open_.remove(place)
     return shares
+
+
+def hit_block(archive: Archive, hit: Hit, most: int) -> Block | None:
+    """The excerpt of a result in at most `most` bytes; None where that is too little for any of it."""
+    origin = Origin(hit.message_id, hit.session_id, hit.title, hit.role, hit.created)
+    about = f"{hit.kind} of {name(hit.tool)}" if hit.tool else hit.kind
+    block = quoted(origin, hit.snippet, most, about)
+    if block is None:
+        return None
+    message = archive.message(hit.message_id)
+    sections = document(message, None, INDEXED_KB).sections if message is not None else ()
+    parts = [clean(one_line(section.text)) for section in sections]
+    return replace(block, pieces=tuple(_own(" ".join(block.pieces[0].split()).strip(_CUT), parts)))
+
+
+def _own(excerpt: str, parts: Sequence[str]) -> list[str]:
+    """What of an excerpt stands in a part: all of it, or else a whole part, the end of one, the beginning of one."""
+    if any(excerpt in part for part in parts):
+        return [excerpt]
+    pieces: dict[str, None] = {}
+    for part in parts:
+        if len(part) >= _LEAST and part in excerpt:
+            pieces[part] = None
+            continue
+        lengths = range(min(len(part), len(excerpt)), _LEAST - 1, -1)
+        end = next((length for length in lengths if part.endswith(excerpt[:length])), 0)
+        beginning = next((length for length in lengths if part.startswith(excerpt[-length:])), 0)
+        pieces |= dict.fromkeys(piece for piece in (excerpt[:end], excerpt[len(excerpt) - beginning :]) if piece)
+    return list(pieces)

@@ -19,8 +19,7 @@ from daemon.archive import Archive
 from daemon.errors import BadRecord, BadRequest
 from daemon.model import Json
 from daemon.reconstitute.agent.context.blocks import clean, name
-from daemon.reconstitute.agent.context.ledger import Shown
-from daemon.reconstitute.agent.context.quotes import is_enough
+from daemon.reconstitute.agent.context.ledger import Ledger, is_long_enough
 from daemon.reconstitute.agent.tools.paths import Paths
 from daemon.reconstitute.answer import Answer, Source, Statement
 
@@ -71,7 +70,7 @@ class _Cited:
 class Checker:
     """Checks against one run's ledger."""
 
-    def __init__(self, archive: Archive, shown: Shown, paths: Paths) -> None:
+    def __init__(self, archive: Archive, shown: Ledger, paths: Paths) -> None:
         self._archive, self._shown, self._paths = archive, shown, paths
         self._hints = _HINTS
 
@@ -186,7 +185,7 @@ class Checker:
         problems = []
         for each in ids:
             if self._archive.state(each) is None:
-                near = ", ".join(name(known) for known in self._shown.near(each))
+                near = ", ".join(name(known) for known in self._shown.similar(each))
                 hint = f"ids that were shown: {near}" if near else "search first: none was shown yet"
                 problems.append(f"there is no message {name(each)!r}; {hint}")
             elif each not in self._shown:
@@ -205,7 +204,7 @@ class Checker:
         for each in self._shown:
             if each not in ids and self._shown.find(quote, each)[0]:
                 return None, f"{said} stands in message {name(each)}; cite that one for it"
-        if not is_enough(quote):
+        if not is_long_enough(quote):
             return None, f"{said} is too short to be found; quote a few words as they stand"
         where = ", ".join(name(each) for each in ids[:3]) or "any message"
         return None, f"{said} does not stand in what you were shown of {where}; copy it exactly"
@@ -222,7 +221,7 @@ class Checker:
         return list(found), problems
 
 
-def check(draft: Json, shown: Shown, paths: Paths, archive: Archive) -> Checked:
+def check(draft: Json, shown: Ledger, paths: Paths, archive: Archive) -> Checked:
     """One draft against one ledger (Checker.check)."""
     return Checker(archive, shown, paths).check(draft)
 

@@ -1,6 +1,7 @@
-"""Recovered files as a model is shown them: a list, a history, a content; from the file histories, never from the disk.
+"""The tools that look at recovered files: a list, a content, a history. They read file histories, never the disk.
 
-Everything here is recorded text (paths too) and goes into blocks; the grades are explained in our words.
+Everything here is recorded text, paths too, and goes into blocks; grades are explained in our words. Nothing later than
+the moment in question is shown.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.trees import above, is_beneath
 from daemon.model import Operation
-from daemon.reconstitute.agent.context.blocks import clean, name, utc
+from daemon.moments import parse_moment
+from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
+from daemon.reconstitute.agent.tools import schemas
+from daemon.reconstitute.agent.tools.call import Evidence, Result
 from daemon.reconstitute.agent.tools.paths import Paths
 from daemon.reconstitute.recover import MEANING, State, evidence
 
+_LONGEST_PATH = 400
 _REMARK_BYTES = 200
 
 
@@ -135,3 +142,93 @@ def _text(revision: Revision) -> tuple[str, str]:
     if "\0" in text:
         return "", f"the content ({len(data)} bytes) is binary and is not shown"
     return clean(text), "" if text else "the file is empty"
+
+
+class FileTools:
+    """Each method answers one call. It raises BadRequest, in words for the model, for what cannot be answered."""
+
+    def __init__(self, evidence: Evidence, paths: Paths) -> None:
+        self._evidence, self._paths = evidence, paths
+        self._histories = {history.path: history for history in evidence.histories}
+        self._outside: dict[str, FileHistory] = {}
+        self._listed = files_of(evidence.histories)
+
+    def list_files(self, request: schemas.ListFiles, result: Result) -> None:
+        folder = self._paths.find(request.folder) if request.folder else self._paths.target
+        lines = listing(self._listed, self._paths, folder)
+        named = [path for path in self._paths.added if is_beneath(path, folder)]
+        lines += [f"{name(self._paths.relative(path), _LONGEST_PATH)} | named in messages, taken up" for path in named]
+        heading = f"recorded files in {name(folder, _LONGEST_PATH)}: path | how well known | size | changes | last one"
+        if not lines:
+            raise BadRequest(f"nothing is recorded of a folder {name(folder, _LONGEST_PATH)!r}")
+        if size("\n".join(lines)) > room(heading, result.room):
+            lines = overview(self._listed, self._paths, folder)
+        shown = result.add_table(heading, lines[request.offset :])
+        if request.offset + shown < len(lines):
+            result.add_line(
+                f"It goes on: call list_files with offset {request.offset + shown}, or with one of the folders."
+            )
+
+    def read_file(self, request: schemas.ReadFile, result: Result) -> None:
+        history = self._history(request.path)
+        until = parse_moment(request.at)
+        if until is not None:
+            history = history.until(until if self._evidence.moment is None else min(until, self._evidence.moment))
+        label = name(self._paths.relative(history.path), _LONGEST_PATH)
+        found = content(history)
+        if found is None:
+            known = f"it is {state(history)}" if history.revisions else "nothing is recorded of it by then"
+            raise BadRequest(f"no content is known of {label!r}: {known}; file_history tells more")
+        revision, text = found.revision, found.text
+        heading = f"file {label} | {revision.grade} | as of {utc(revision.time)} | message {name(revision.message_id)}"
+        widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
+        start = min(request.offset, len(text))
+        page = cut_at_space(text[start:], room(widest, result.room))
+        end = start + len(page)
+        if (start, end) != (0, len(text)):
+            heading += f" | characters {start} to {end} of {len(text)}"
+        result.add_block(fenced(heading, page))
+        self._note(revision.message_id, history.path, page)
+        if end < len(text):
+            result.add_line(f"It goes on: call read_file with offset {end}.")
+        for note in found.notes:
+            result.add_line(f"Note: {note}.")
+
+    def file_history(self, request: schemas.FileHistory, result: Result) -> None:
+        history = self._history(request.path)
+        label = name(self._paths.relative(history.path), _LONGEST_PATH)
+        lines = history_lines(history)[request.offset :]
+        heading = f"history of {label}, now {state(history)}, newest first"
+        shown = result.add_table(heading, [line for _, line in lines])
+        for revision, _ in lines[:shown]:
+            self._note(revision.message_id)
+        if shown < len(lines):
+            result.add_line(f"It goes on: call file_history with offset {request.offset + shown}.")
+
+    def _history(self, written: str) -> FileHistory:
+        """The history of a file of the target, or of another file that is named by its absolute path."""
+        readings = self._paths.readings(written)
+        for path in readings:
+            if path in self._histories:
+                return self._histories[path]
+        path = readings[0]
+        if not is_beneath(path, self._paths.target) and list(islice(self._evidence.archive.paths(path), 2)) == [path]:
+            if path not in self._outside:
+                self._outside[path] = self._evidence.holdings.files.history(path, self._evidence.moment)
+            if self._outside[path].revisions:
+                return self._outside[path]
+        if any(reading in self._paths for reading in readings):
+            raise BadRequest(f"{name(path, _LONGEST_PATH)!r} is a folder; list_files tells what is in it")
+        near = self._paths.near(path)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "list_files names the recorded files"
+        raise BadRequest(f"nothing is recorded of a file {name(path, _LONGEST_PATH)!r}; {hint}")
+
+    def _note(self, message_id: str, path: str = "", text: str = "") -> None:
+        """A message was named; with `text`, as the one that left it in the file `path`: it may be quoted from there."""
+        if not message_id or not self._evidence.is_visible(message_id):
+            return
+        state = self._evidence.archive.state(message_id) or {}
+        session = self._evidence.archive.session(state.get("session", ""))
+        title = session.title if session is not None else ""
+        self._evidence.ledger.note(Origin(message_id, state.get("session", ""), title, "", state.get("created", 0)))
+        self._evidence.ledger.note_file(message_id, path, text)

@@ -1,60 +1,78 @@
-"""The tool that searches what was found out before, about whatever target.
+"""The tool that searches notes: what was found out before, about this target or another.
 
-Nothing that it shows is noted in the ledger: a conclusion is no source. Nothing later than the moment in question is
-shown, and nothing that the very question it is asked for was answered with: a model is not to quote itself.
+Nothing that it shows is entered in the ledger: a conclusion is no source. It shows nothing later than the moment in
+question, and nothing that answered the very question being asked: a model must not quote itself.
 """
 
 from __future__ import annotations
 
 from daemon.display import counted
-from daemon.errors import BadRequest, IndexBroken, Retry
-from daemon.reconstitute.agent.note_blocks import note_block
-from daemon.reconstitute.agent.notes import Notes
+from daemon.errors import BadRequest, Retry
+from daemon.reconstitute.agent.context.blocks import LEAST, clean, fenced, name, room, shorten, size, utc
+from daemon.reconstitute.agent.notes import Note
 from daemon.reconstitute.agent.tools import schemas
-from daemon.reconstitute.agent.tools.result import Sheet
+from daemon.reconstitute.agent.tools.call import Evidence, Result
 from daemon.redact import redact
 
+_PATH_BYTES = 200
+_MOST_PATHS, _MOST_SOURCES = 3, 8
 _MOST = 8
 _WIDEST = 1800
 """Bytes of one note."""
 
 
-class Noted:
-    """Answers one call onto a sheet; `warnings`, for people, is added to where notes cannot be searched."""
+def note_block(note: Note, most: int) -> str | None:
+    """Delimited text of at most `most` bytes; None where that is too little for any of it."""
+    heading = (
+        f"{note.kind} about {_some(note.paths or (note.target,), _MOST_PATHS, _PATH_BYTES)} | found out about folder "
+        f"{name(note.target, _PATH_BYTES)} | newest source {utc(note.created)} | from messages "
+        f"{_some(note.sources, _MOST_SOURCES)}"
+    )
+    body, free = clean(note.text), room(heading, most)
+    if free < min(size(body), LEAST):
+        return None
+    return fenced(heading, body if size(body) <= free else "".join(shorten(body, free)))
 
-    def __init__(
-        self, notes: Notes | None, target: str, question_id: str, moment: int | None, warnings: list[str]
-    ) -> None:
-        self._notes, self._target, self._question_id, self._moment = notes, target, question_id, moment
-        self._warnings = warnings
 
-    def search_notes(self, asked: schemas.SearchNotes, sheet: Sheet) -> None:
-        """The nearest notes.
+def _some(names: tuple[str, ...], most: int, widest: int = 80) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(name(each, widest) for each in names[:most]) + rest
+
+
+class NoteTools:
+    """Searches the notes, but for those that answered `question_id` about this target."""
+
+    def __init__(self, evidence: Evidence, question_id: str) -> None:
+        self._evidence, self._question_id = evidence, question_id
+
+    def search_notes(self, request: schemas.SearchNotes, result: Result) -> None:
+        """Add the nearest notes.
 
         Raises:
-            BadRequest: in words for the model, there is nothing to be searched for or in.
+            BadRequest: in words for the model, there is nothing to search for or in.
         """
-        if self._notes is None:
+        evidence, index = self._evidence, self._evidence.holdings.notes
+        if index is None:
             raise BadRequest("nothing was noted before; use search_sessions")
         try:
-            found = self._notes.search(
-                asked.query, _MOST, target=self._target, question_id=self._question_id, moment=self._moment
+            notes = index.search(
+                request.query, _MOST, target=evidence.target, question_id=self._question_id, moment=evidence.moment
             )
-        except (IndexBroken, Retry) as error:  # the owner of the index was told; other tools still answer
-            warning = f"a search of the model in notes was not answered: {redact(str(error))}"
-            if warning not in self._warnings:
-                self._warnings.append(warning)
+        except Retry as error:  # the owner of the index was told; other tools still answer
+            evidence.warn(f"a search of the model in notes was not answered: {redact(str(error))}")
             raise BadRequest("notes cannot be searched at the moment; use search_sessions") from error
         missing = 0
-        for note in found:
-            block = note_block(note, min(_WIDEST, sheet.room))
+        for note in notes:
+            block = note_block(note, min(_WIDEST, result.room))
             if block is None:
                 missing += 1
             else:
-                sheet.put(block)
-        if not found:
-            sheet.say("Nothing like it was noted before; search_sessions searches the records themselves.")
+                result.add_block(block)
+        if not notes:
+            result.add_line("Nothing like it was noted before; search_sessions searches the records themselves.")
         if missing:
-            sheet.say(f"{counted(missing, 'note')} did not fit; ask for something narrower.")
-        if missing < len(found):
-            sheet.say("These are earlier conclusions, no records: read_message the messages they name, and cite those.")
+            result.add_line(f"{counted(missing, 'note')} did not fit; ask for something narrower.")
+        if missing < len(notes):
+            result.add_line(
+                "These are earlier conclusions, no records: read_message the messages they name, and cite those."
+            )

@@ -1,96 +1,190 @@
-"""The tools that go through the folder's sessions: which there are, one from its start, and the calls made in them.
+"""The tools that look into sessions: search, one message with its neighbours, a session from its start, its calls.
 
-What is shown of messages is noted in the ledger, a command only where its text stands in its message.
+They change nothing. What they show of a message is entered in the ledger; a command only where its text stands in the
+message. Nothing later than the moment in question is shown.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 
-from daemon.archive import Archive
 from daemon.display import counted, one_line
-from daemon.errors import BadRequest
+from daemon.errors import BadRequest, Retry
+from daemon.index import Filters
+from daemon.model import Hit
+from daemon.recall.search import SearchResults
 from daemon.reconstitute.agent.context.blocks import clean, cut, name, utc
-from daemon.reconstitute.agent.context.ledger import Shown
-from daemon.reconstitute.agent.context.messages import message_block
-from daemon.reconstitute.agent.pieces import Pieces
+from daemon.reconstitute.agent.context.ledger import VerifiedNotes
+from daemon.reconstitute.agent.context.messages import hit_block, message_block, message_page
 from daemon.reconstitute.agent.tools import schemas
+from daemon.reconstitute.agent.tools.call import Evidence, Result
 from daemon.reconstitute.agent.tools.paths import Paths
-from daemon.reconstitute.agent.tools.result import Sheet
 from daemon.reconstitute.facts.session_values import Call, CallStatus, FileChange, SessionFacts
+from daemon.redact import redact
 
+_WIDEST_HIT = 1600
+"""Bytes of one search result."""
 _LEAST_MESSAGE = 500
-"""Bytes of one message that are worth to be shown; fewer messages come in one result where there is little room."""
+"""Bytes of one message that are worth showing; where there is little room, a result has fewer messages."""
 _MOST_MESSAGES = 12
 _MOST_CHANGES = 6
 _LONGEST = 300
 _ENDED_BADLY = frozenset({CallStatus.FAILED, CallStatus.REFUSED, CallStatus.STOPPED})
+_QUOTED = " \t\n[](){}<>`'\""
 
 
 class SessionTools:
-    """Answers one call onto a sheet; every method raises BadRequest, in words for the model."""
+    """Each method answers one call. It raises BadRequest, in words for the model, for what cannot be answered."""
 
-    def __init__(
-        self, archive: Archive, sessions: Sequence[SessionFacts], paths: Paths, shown: Shown, moment: int | None
-    ) -> None:
-        """`sessions` are the folder's, oldest first; nothing later than `moment` (epoch ms) is shown."""
-        self._archive, self._sessions, self._paths = archive, sessions, paths
-        self._shown, self._moment = shown, moment
-        self._pieces = Pieces(archive, shown)
+    def __init__(self, evidence: Evidence, paths: Paths) -> None:
+        self._evidence, self._paths = evidence, paths
+        self._archive, self._ledger = evidence.archive, evidence.ledger
+        self._sessions = evidence.scope.sessions
+        self._session_ids = frozenset(one.session.id for one in self._sessions)
+        self._verified = VerifiedNotes(evidence.archive, evidence.ledger)
 
-    def list_sessions(self, asked: schemas.ListSessions, sheet: Sheet) -> None:
+    def search_sessions(self, request: schemas.SearchSessions, result: Result) -> None:
+        filters = Filters(
+            kinds=tuple(request.kinds),
+            before=None if self._evidence.moment is None else self._evidence.moment + 1,
+            sessions=None if request.everywhere else self._session_ids,
+            path=self._paths.readings(request.path)[0] if request.path else "",
+        )
+        if not self._sessions and not request.everywhere:
+            raise BadRequest("no recorded session is about this folder; search with everywhere: true")
+        results = self._search(request, filters)
+        hits, others = results.hits, tuple[Hit, ...]()
+        if request.kinds and len(hits) < request.limit:  # who names a kind wants to see what there is of it
+            shown = {hit.message_id for hit in hits}
+            others = self._evidence.holdings.recall.newest(filters, request.limit - len(hits), shown)
+        missing = 0
+        for hit in (*hits, *others):
+            block = hit_block(self._archive, hit, min(_WIDEST_HIT, result.room))
+            if block is None:
+                missing += 1
+            else:
+                result.add_block(self._ledger.add(block))
+        if not hits and not others:
+            hint = "" if request.everywhere else "; everywhere: true searches all sessions"
+            result.add_line(f"Nothing was found. Try other words, or fewer{hint}.")
+        elif missing:
+            result.add_line(f"{counted(missing, 'result')} more did not fit; ask for fewer, or for something narrower.")
+        else:
+            result.add_line("These are excerpts; read_message and read_context show more.")
+        if others:
+            last = "last result is" if len(others) == 1 else f"last {len(others)} results are"
+            result.add_line(f"Note: the {last} just the newest other messages of kind {' or '.join(request.kinds)}.")
+        for warning in results.warnings:
+            # It may repeat words of the query, which are the model's.
+            result.add_line(f"Note: {one_line(clean(warning))}.")
+
+    def _search(self, request: schemas.SearchSessions, filters: Filters) -> SearchResults:
+        try:
+            results = self._evidence.holdings.recall.search(request.query, limit=request.limit, filters=filters)
+        except BadRequest:
+            raise
+        except Retry as error:  # the owner of the index was told; other tools still answer
+            self._evidence.warn(f"a search of the model was not answered: {redact(str(error))}")
+            raise BadRequest(
+                "search does not work at the moment; use read_message, list_files, file_history"
+            ) from error
+        for warning in results.degraded:
+            self._evidence.warn(warning)
+        return results
+
+    def read_message(self, request: schemas.ReadMessage, result: Result) -> None:
+        message_id = self._visible(request.message_id)
+        block = message_page(self._archive, message_id, result.room, request.offset)
+        if block is None:
+            raise BadRequest(f"message {name(message_id)} cannot be shown: results may not be as long as needed")
+        result.add_block(self._ledger.add(block))
+        if block.more is not None:
+            result.add_line(f"It goes on: call read_message with offset {block.more}.")
+
+    def read_context(self, request: schemas.ReadContext, result: Result) -> None:
+        message_id = self._visible(request.message_id)
+        state = self._archive.state(message_id)
+        order = self._archive.message_ids(state["session"]) if state is not None else []
+        place = order.index(message_id) if message_id in order else 0
+        around = order[max(0, place - request.before) : place + request.after + 1] or [message_id]
+        around = [each for each in around if self._evidence.is_visible(each)]
+        missing = []
+        for number, each in enumerate(around):
+            later = around[number:]
+            shares = len(later) + (message_id in later)
+            block = message_block(self._archive, each, result.room * (2 if each == message_id else 1) // shares)
+            if block is None:
+                missing.append(each)
+            else:
+                result.add_block(self._ledger.add(block))
+        if missing:
+            result.add_line(f"Not shown for want of room: {', '.join(map(name, missing))}; call read_message with one.")
+        else:
+            result.add_line("Long messages are shortened; read_message shows all of one.")
+
+    def list_sessions(self, request: schemas.ListSessions, result: Result) -> None:
         lines = [self._session(one) for one in reversed(self._sessions)]
         heading = "sessions of the folder, newest first: id | title | time | prompts | how it ended | what came of it"
         if not lines:
             raise BadRequest("no recorded session is about this folder")
-        shown = sheet.lines(heading, lines[asked.offset :])
-        if asked.offset + shown < len(lines):
-            sheet.say(f"It goes on: call list_sessions with offset {asked.offset + shown}.")
+        shown = result.add_table(heading, lines[request.offset :])
+        if request.offset + shown < len(lines):
+            result.add_line(f"It goes on: call list_sessions with offset {request.offset + shown}.")
 
-    def read_session(self, asked: schemas.ReadSession, sheet: Sheet) -> None:
-        session_id = asked.session_id.strip(" \t\n`'\"[]()")
-        order = [each for each in self._archive.message_ids(session_id) if self._is_visible(each)]
+    def read_session(self, request: schemas.ReadSession, result: Result) -> None:
+        session_id = request.session_id.strip(" \t\n`'\"[]()")
+        order = [each for each in self._archive.message_ids(session_id) if self._evidence.is_visible(each)]
         if not order:
             near = difflib.get_close_matches(session_id[:100], [one.id for one in self._sessions], 3)
             hint = f"did you mean {' or '.join(map(name, near))}?" if near else "list_sessions names those there are"
             raise BadRequest(f"there is no session {name(session_id)!r}; {hint}")
-        most = max(1, min(_MOST_MESSAGES, sheet.room // _LEAST_MESSAGE))
-        page = order[asked.offset : asked.offset + most]
+        most = max(1, min(_MOST_MESSAGES, result.room // _LEAST_MESSAGE))
+        page = order[request.offset : request.offset + most]
         shown = 0
         for number, message_id in enumerate(page):
-            block = message_block(self._archive, message_id, sheet.room // (len(page) - number))
+            block = message_block(self._archive, message_id, result.room // (len(page) - number))
             if block is None:
                 break
-            sheet.put(self._shown.add(block))
+            result.add_block(self._ledger.add(block))
             shown += 1
-        end = asked.offset + shown
+        end = request.offset + shown
         if not shown:
             raise BadRequest(f"the session has {counted(len(order), 'message')}; give a smaller offset")
-        sheet.say(f"Messages {asked.offset + 1} to {end} of {len(order)}, shortened; read_message shows all of one.")
+        result.add_line(
+            f"Messages {request.offset + 1} to {end} of {len(order)}, shortened; read_message shows all of one."
+        )
         if end < len(order):
-            sheet.say(f"It goes on: call read_session with offset {end}.")
+            result.add_line(f"It goes on: call read_session with offset {end}.")
 
-    def list_calls(self, asked: schemas.ListCalls, sheet: Sheet) -> None:
+    def list_calls(self, request: schemas.ListCalls, result: Result) -> None:
         calls = [call for one in self._sessions for turn in one.turns for call in turn.calls]
-        if asked.only == "commands":
+        if request.only == "commands":
             calls = [call for call in calls if call.command]
-        elif asked.only == "failed":
+        elif request.only == "failed":
             calls = [call for call in calls if call.status in _ENDED_BADLY]
         calls.sort(key=lambda call: (-call.started, call.part_id))
         if not calls:
             raise BadRequest("no such call is recorded of this folder")
-        page = calls[asked.offset :]
+        page = calls[request.offset :]
         heading = "calls, newest first: time | message | tool | how it ended | what | error or end of the output"
-        shown = sheet.lines(heading, [self._call(call) for call in page])
+        shown = result.add_table(heading, [self._call(call) for call in page])
         for call in page[:shown]:
-            self._pieces.note(call.message_id, [_what(call), _outcome(call)])
+            self._verified.note(call.message_id, [_what(call), _outcome(call)])
         if shown < len(page):
-            sheet.say(f"It goes on: call list_calls with offset {asked.offset + shown}.")
+            result.add_line(f"It goes on: call list_calls with offset {request.offset + shown}.")
 
-    def _is_visible(self, message_id: str) -> bool:
-        state = self._archive.state(message_id)
-        return state is not None and (self._moment is None or state["created"] <= self._moment)
+    def _visible(self, written: str) -> str:
+        """The id of a message that may be shown."""
+        message_id = written if self._archive.state(written) is not None else written.strip(_QUOTED)
+        if self._archive.state(message_id) is None:
+            near = ", ".join(map(name, self._ledger.similar(message_id)))
+            hint = f"ids that were shown: {near}" if near else "search_sessions gives ids"
+            raise BadRequest(f"there is no message {name(message_id)!r}; {hint}")
+        if not self._evidence.is_visible(message_id):
+            raise BadRequest(
+                f"message {name(message_id)} is later than {utc(self._evidence.moment or 0)}, which this is about"
+            )
+        return message_id
 
     def _session(self, one: SessionFacts) -> str:
         prompts = counted(sum(bool(turn.prompt.strip()) for turn in one.turns), "prompt")

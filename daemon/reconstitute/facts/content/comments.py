@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from daemon.reconstitute.facts.content.text import has_letters, plain, weight
+from daemon.reconstitute.facts.content import has_letters, without_markup, word_count
 
 _PYTHON = re.compile(
     r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*[rRuU]?(?:\"\"\"(.*?)(?:\"\"\"|\Z)|'''(.*?)(?:'''|\Z)|"
@@ -248,8 +248,8 @@ def _told(lines: list[str], name: str) -> str:
         if bare:
             paragraph.append(bare)
         elif paragraph:
-            text = plain(" ".join(paragraph)[:2000])
-            if weight(text) >= 2 and has_letters(text) and not _CODE.search(paragraph[0]):
+            text = without_markup(" ".join(paragraph)[:2000])
+            if word_count(text) >= 2 and has_letters(text) and not _CODE.search(paragraph[0]):
                 return text
             paragraph = []
     return ""

@@ -1,4 +1,4 @@
-"""What a project's manifests say of it: its description and its name. They are parsed or searched, never executed.
+"""What a project's manifests say: its description, and what it requires. They are parsed or searched, never executed.
 
 XML is searched as text, so that no entity is ever expanded. A manifest that is not valid says nothing.
 """
@@ -27,7 +27,7 @@ _YAML_VALUE = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
 
 
 def toml(text: str) -> Json:
-    """A TOML document; empty where it is none."""
+    """A TOML document; empty if it is invalid."""
     try:
         return tomllib.loads(text)
     except _ERRORS:
@@ -35,7 +35,7 @@ def toml(text: str) -> Json:
 
 
 def json_object(text: str) -> Json:
-    """A JSON object, with comments and trailing commas too; empty where it is none."""
+    """A JSON object, also with comments and trailing commas; empty if it is invalid."""
     for attempt in (text, None):
         try:
             bare = attempt if attempt is not None else _TRAILING_COMMA.sub(r"\1", _JSON_COMMENT.sub(r"\1", text))
@@ -47,7 +47,7 @@ def json_object(text: str) -> Json:
 
 
 def ini(text: str) -> configparser.RawConfigParser:
-    """An INI file; without sections where it is none."""
+    """An INI file; without sections if it is invalid."""
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
@@ -57,36 +57,36 @@ def ini(text: str) -> configparser.RawConfigParser:
 
 
 def yaml_top(text: str) -> dict[str, str]:
-    """The plain texts of a YAML mapping's own level; folded and literal ones on one line. No anchors, no types."""
-    found: dict[str, str] = {}
+    """The plain texts at the top level of a YAML mapping; folded and literal ones on one line. No anchors, no types."""
+    texts: dict[str, str] = {}
     lines = text.split("\n")
     for number, line in enumerate(lines):
         pair = _YAML_VALUE.fullmatch(line)
-        if pair is None or pair[1] in found:
+        if pair is None or pair[1] in texts:
             continue
         value = pair[2].strip()
         if re.fullmatch(r"[>|][+-]?\d?", value) or (value and value[0] not in "\"'[{&*!|>#"):
-            more = []
+            continuation = []
             for following in lines[number + 1 :]:
                 if following.strip() and not following.startswith((" ", "\t")):
                     break
-                more.append(following.strip())
+                continuation.append(following.strip())
             first = "" if value[0] in ">|" else re.sub(r"\s+#.*", "", value)
-            if first and more and ":" in "".join(more[:1]):
-                more = []
-            value = " ".join([first, *more]).strip()
+            if first and continuation and ":" in "".join(continuation[:1]):
+                continuation = []
+            value = " ".join([first, *continuation]).strip()
         elif value[:1] in ('"', "'"):
             ends = value.rfind(value[0])
             value = value[1:ends] if ends > 0 else ""
         else:
             value = ""
         if value:
-            found[pair[1]] = value
-    return found
+            texts[pair[1]] = value
+    return texts
 
 
 def description(name: str, text: str) -> str:
-    """What the manifest called `name` says the project is; empty where it says nothing."""
+    """What the manifest called `name` says the project is; empty if it does not say it."""
     read = _reader(name)
     if read is None:
         return ""
@@ -105,17 +105,17 @@ def _reader(name: str) -> Callable[[str], Iterator[object]] | None:
 
 
 def _pyproject(text: str) -> Iterator[object]:
-    found = toml(text)
-    yield records.table(found.get("project")).get("description")
-    tools = records.table(found.get("tool"))
+    document = toml(text)
+    yield records.table(document.get("project")).get("description")
+    tools = records.table(document.get("tool"))
     yield records.table(tools.get("poetry")).get("description")
     yield records.table(records.table(tools.get("flit")).get("metadata")).get("description")
 
 
 def _cargo(text: str) -> Iterator[object]:
-    found = toml(text)
-    yield records.table(found.get("package")).get("description")
-    workspace = records.table(found.get("workspace"))
+    document = toml(text)
+    yield records.table(document.get("package")).get("description")
+    workspace = records.table(document.get("workspace"))
     yield records.table(workspace.get("package")).get("description")
 
 
@@ -132,8 +132,8 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 def _json(text: str) -> Iterator[object]:
-    found = json_object(text)
-    value = found.get("description") or found.get("summary")
+    document = json_object(text)
+    value = document.get("description") or document.get("summary")
     yield "" if isinstance(value, str) and value.startswith("__MSG_") else value
 
 
@@ -161,8 +161,8 @@ def _go_mod(text: str) -> Iterator[object]:
 
 
 def _yaml(text: str) -> Iterator[object]:
-    found = yaml_top(text)
-    yield found.get("description") or found.get("summary")
+    document = yaml_top(text)
+    yield document.get("description") or document.get("summary")
 
 
 def _assigned(*names: str, sign: str = "[=:]") -> Callable[[str], Iterator[object]]:
@@ -173,8 +173,8 @@ def _assigned(*names: str, sign: str = "[=:]") -> Callable[[str], Iterator[objec
     )
 
     def read(text: str) -> Iterator[object]:
-        for found in pattern.finditer(text):
-            yield re.sub(r"\\(.)", r"\1", found[1] or found[2])
+        for match in pattern.finditer(text):
+            yield re.sub(r"\\(.)", r"\1", match[1] or match[2])
 
     return read
 
@@ -186,17 +186,17 @@ def _fields(*names: str) -> Callable[[str], Iterator[object]]:
     )
 
     def read(text: str) -> Iterator[object]:
-        for found in sorted(pattern.finditer(text), key=lambda one: not one[0].lower().startswith("synopsis")):
-            yield " ".join(found[1].split())
+        for match in sorted(pattern.finditer(text), key=lambda match: not match[0].lower().startswith("synopsis")):
+            yield " ".join(match[1].split())
 
     return read
 
 
 def _cmake(text: str) -> Iterator[object]:
-    for found in re.finditer(r"\bproject\s*\(([^()]{0,1000})\)", text, re.IGNORECASE):
-        told = re.search(r'\bDESCRIPTION\s+"([^"]{1,1000})"', found[1])
-        if told:
-            yield told[1]
+    for project in re.finditer(r"\bproject\s*\(([^()]{0,1000})\)", text, re.IGNORECASE):
+        match = re.search(r'\bDESCRIPTION\s+"([^"]{1,1000})"', project[1])
+        if match:
+            yield match[1]
 
 
 _READERS: dict[str, Callable[[str], Iterator[object]]] = {
@@ -222,3 +222,76 @@ NAMES = tuple(_READERS)
 def is_manifest(name: str) -> bool:
     """Whether a file of this name may describe its project."""
     return _reader(name) is not None
+
+
+# -- what the project requires -----------------------------------------------------------------------------------
+
+
+def names_requirements(name: str) -> bool:
+    """Whether a file of this name at the top of a project may name versions or dependencies."""
+    return name.lower() in _NEEDS
+
+
+def requirements(name: str, text: str) -> Iterator[str]:
+    """The versions and pinned dependencies that the file called `name` requires."""
+    return _NEEDS[name.lower()](text)
+
+
+_PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*(?:\[[\w, .-]*\])?\s*(?:==|~=|>=|<=|===|<|>|!=)[^\s;#]+)", re.MULTILINE)
+
+
+def _pinned(text: str) -> Iterator[str]:
+    for pin in _PINNED.finditer(text):
+        yield pin[1].replace(" ", "")
+
+
+def _python_needs(text: str) -> Iterator[str]:
+    document = toml(text)
+    project = records.table(document.get("project"))
+    poetry = records.table(records.table(records.table(document.get("tool")).get("poetry")).get("dependencies"))
+    version = project.get("requires-python") or poetry.get("python")
+    if isinstance(version, str):
+        yield f"Python {version}"
+    given = project.get("dependencies")
+    for dependency in given if isinstance(given, list) else []:
+        if isinstance(dependency, str):
+            yield dependency.partition(";")[0].strip()
+
+
+def _node_needs(text: str) -> Iterator[str]:
+    for name, version in records.table(json_object(text).get("engines")).items():
+        if isinstance(version, str):
+            yield f"{'Node' if name == 'node' else name} {version}"
+
+
+def _rust_needs(text: str) -> Iterator[str]:
+    version = records.table(toml(text).get("package")).get("rust-version")
+    if isinstance(version, str):
+        yield f"Rust {version}"
+
+
+def _go_needs(text: str) -> Iterator[str]:
+    yield from (f"Go {match[1]}" for match in re.finditer(r"^go[ \t]+([\d.]+)", text, re.MULTILINE))
+
+
+def _php_needs(text: str) -> Iterator[str]:
+    version = records.table(json_object(text).get("require")).get("php")
+    if isinstance(version, str):
+        yield f"PHP {version}"
+
+
+def _version_file(language: str) -> Callable[[str], Iterator[str]]:
+    def read(text: str) -> Iterator[str]:
+        first = text.strip().split("\n")[0].strip()
+        if re.fullmatch(r"[\w./-]{1,40}", first) and any(sign.isdigit() for sign in first):
+            yield f"{language} {first}"
+
+    return read
+
+
+_NEEDS: dict[str, Callable[[str], Iterator[str]]] = {
+    "requirements.txt": _pinned, "pyproject.toml": _python_needs, "package.json": _node_needs,
+    "cargo.toml": _rust_needs, "go.mod": _go_needs, "composer.json": _php_needs,
+    ".python-version": _version_file("Python"),
+    ".nvmrc": _version_file("Node"), ".node-version": _version_file("Node"), ".ruby-version": _version_file("Ruby"),
+}  # fmt: skip

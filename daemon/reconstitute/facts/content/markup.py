@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon.reconstitute.facts.content.text import is_sentence_end, plain
+from daemon.reconstitute.facts.content import is_sentence_end, without_markup
 
 _FRONT = re.compile(r"\A\s*(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -59,7 +59,7 @@ def front_title(text: str) -> str:
     found = _FRONT_TITLE.search(front[0]) if front is not None else None
     if found is None:
         return ""
-    return plain(found[1] or found[2] or re.sub(r"\s#.*", "", found[3]))
+    return without_markup(found[1] or found[2] or re.sub(r"\s#.*", "", found[3]))
 
 
 def blocks(text: str, kind: str) -> Iterator[Block]:
@@ -89,11 +89,11 @@ def _markdown(text: str) -> Iterator[Block]:
             yield from _ended(paragraph)
             fence, skips = (opened[1] if opened else ""), False
             if heading:
-                yield Block(len(heading[1]), heading[2], plain(heading[2]))
+                yield Block(len(heading[1]), heading[2], without_markup(heading[2]))
         elif _UNDERLINE.fullmatch(line) and paragraph:
             title = " ".join(paragraph)
             paragraph.clear()
-            yield Block(1 if "=" in line else 2, title, plain(title))
+            yield Block(1 if "=" in line else 2, title, without_markup(title))
         elif skips or _is_no_prose(line, is_first=not paragraph):
             yield from _ended(paragraph)
             skips = True  # what goes on from an item, a table or a definition belongs to it
@@ -128,7 +128,7 @@ def _ended(paragraph: list[str]) -> Iterator[Block]:
     raw = " ".join(paragraph)[:_LONGEST].strip()
     paragraph.clear()
     if raw:
-        yield Block(0, raw, plain(raw))
+        yield Block(0, raw, without_markup(raw))
 
 
 def _rst(text: str) -> Iterator[Block]:
@@ -163,7 +163,7 @@ def _rst(text: str) -> Iterator[Block]:
 def _rst_plain(text: str) -> str:
     text = _RST_SUBSTITUTION.sub("", _RST_ROLE.sub("", text))
     text = _RST_LINK.sub(lambda found: found[1] or found[2], text)
-    return plain(text.replace("``", "`"))
+    return without_markup(text.replace("``", "`"))
 
 
 _DELIMITERS = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3,})\s*")
@@ -215,4 +215,4 @@ def _of_markup(block: Block, *, is_org: bool) -> Block:
     else:
         text = re.sub(r"image:[^\s\[\]]{1,600}\[[^\[\]]{0,300}\]", "", block.raw)
         text = _ADOC_LINK.sub(r"\1", text)
-    return Block(block.level, block.raw, plain(text))
+    return Block(block.level, block.raw, without_markup(text))

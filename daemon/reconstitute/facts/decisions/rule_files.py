@@ -1,9 +1,8 @@
-"""The rules in the files that people write for agents and contributors (AGENTS.md, .cursorrules, CONTRIBUTING.md).
+"""The rules in files written for agents and contributors (AGENTS.md, .cursorrules, CONTRIBUTING.md).
 
-In a file made for agents every item is one that gives an order or says something in words; one that only names a
-command, a path or a part of the project is none. What everybody else reads, too, holds rules where it says so itself.
-Guarantees: the words stand in the file's last known state; nothing under a heading or a lead-in that forbids or sets a
-condition, for then an item alone says something else; at most MOST of a file.
+In a file for agents, every item is a rule that gives an order or is a sentence. An item that only names a command, a
+path or a part of the project is none. In a file for everybody, an item must state a rule itself. Items under a heading
+or lead-in that forbids something or sets a condition are left out, because alone they would say something else.
 """
 
 from __future__ import annotations
@@ -12,8 +11,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.reconstitute.facts.content.text import Text, has_letters, is_mostly_links, key, last_text, plain, weight
-from daemon.reconstitute.facts.content.text import sentences as first_sentences
+from daemon.reconstitute.facts.content import (
+    Text,
+    comparable,
+    first_sentences,
+    has_letters,
+    is_mostly_links,
+    last_text,
+    without_markup,
+    word_count,
+)
 from daemon.reconstitute.facts.decisions import statements
 from daemon.reconstitute.facts.language import cues, sentences
 from daemon.reconstitute.facts.values import Rule
@@ -47,7 +54,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A bullet (`depth` is what it is indented by) or, without a depth, a paragraph; `lead` are the words above it."""
+    """A bullet (`depth`: its indentation) or, without a depth, a paragraph; `lead` are the words above it."""
 
     text: str
     heading: str
@@ -56,7 +63,7 @@ class _Item:
 
 
 def find(files: Sequence[Recovered]) -> Iterator[Rule]:
-    """What these files say, in their order; the same words once."""
+    """The rules in these files, in their order; each wording once."""
     seen: set[str] = set()
     for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
         is_for_agents = _is_for_agents(file.relative)
@@ -64,8 +71,10 @@ def find(files: Sequence[Recovered]) -> Iterator[Rule]:
             continue
         read = None if _ELSEWHERE.search(file.relative) else last_text(file)
         if read is not None:
-            told = [rule for rule in _rules(read, is_for_agents=is_for_agents) if key(rule.text) not in seen][:MOST]
-            seen.update(key(rule.text) for rule in told)
+            told = [rule for rule in _rules(read, is_for_agents=is_for_agents) if comparable(rule.text) not in seen][
+                :MOST
+            ]
+            seen.update(comparable(rule.text) for rule in told)
             yield from told
 
 
@@ -78,19 +87,19 @@ def _rules(read: Text, *, is_for_agents: bool) -> Iterator[Rule]:
     items = list(_items(_COMMENT.sub("", _FRONT.sub("", read.text, count=1))))
     names_parts = _naming_parts(items)
     for item in items:
-        if item.text.endswith((":", "：")) or is_mostly_links(item.text) or _is_turned(item, read.text):
+        if item.text.endswith((":", "：")) or is_mostly_links(item.text) or _is_reversed(item, read.text):
             continue
         is_free = is_for_agents and item.heading not in names_parts
         note = f"under “{item.heading}”" if item.heading else ""
-        for said in _said(item):
-            if _is_stated(said, read.text) or (is_free and _is_order(said, item, read.text)):
-                citation = read.citation(said.text)
-                yield Rule(said.text, "file", "rule", citation.time, citation, note=note, origin=read.relative)
+        for sentence in _sentences(item):
+            if _is_stated(sentence, read.text) or (is_free and _is_order(sentence, item, read.text)):
+                citation = read.citation(sentence.text)
+                yield Rule(sentence.text, "file", "rule", citation.time, citation, note=note, origin=read.relative)
 
 
-def _said(item: _Item) -> Sequence[sentences.Sentence]:
-    """A bullet as one, for its sentences belong together; a paragraph sentence by sentence."""
-    text = plain(item.text)
+def _sentences(item: _Item) -> Sequence[sentences.Sentence]:
+    """A bullet as one sentence, because its sentences belong together; a paragraph sentence by sentence."""
+    text = without_markup(item.text)
     if item.depth is None:
         return sentences.split(text)
     line = first_sentences(text, _LONGEST, 2)
@@ -103,11 +112,11 @@ def _naming_parts(items: Sequence[_Item]) -> set[str]:
     for item in items:
         if item.depth is not None:
             under.setdefault(item.heading, []).append(_CODE_FIRST.match(item.text) is not None)
-    return {heading for heading, are_code in under.items() if 2 * sum(are_code) >= len(are_code)}
+    return {heading for heading, is_code in under.items() if 2 * sum(is_code) >= len(is_code)}
 
 
-def _is_turned(item: _Item, context: str) -> bool:
-    """Whether what stands above an item turns it into its contrary, or limits it to a case."""
+def _is_reversed(item: _Item, context: str) -> bool:
+    """Whether the words above an item reverse it, or limit it to a case."""
     if _DENIES.search(item.text[:4]) or _DENIES.search(item.heading):
         return True
     return any(
@@ -119,36 +128,38 @@ def _is_turned(item: _Item, context: str) -> bool:
     )
 
 
-def _is_stated(said: sentences.Sentence, context: str) -> bool:
-    """Whether it states a rule in so many words, or begins by forbidding something."""
-    told = [statements.stated(one, "user", context) for one in sentences.split(said.text)]
-    if any(one is not None and one.kind == "rule" for one in told):
+def _is_stated(sentence: sentences.Sentence, context: str) -> bool:
+    """Whether it states a rule, or begins by forbidding something."""
+    stated = (statements.stated(piece, "user", context) for piece in sentences.split(sentence.text))
+    if any(statement is not None and statement.kind == "rule" for statement in stated):
         return True
-    first = said.bare.split(maxsplit=1)[0]
-    is_long = weight(said.text) >= _FEWEST_WORDS and not said.is_question
-    return is_long and any(language.find("never", first) for language in cues.of(said.bare, context))
+    first = sentence.bare.split(maxsplit=1)[0]
+    is_long = word_count(sentence.text) >= _FEWEST_WORDS and not sentence.is_question
+    return is_long and any(language.find("never", first) for language in cues.of(sentence.bare, context))
 
 
-def _is_order(said: sentences.Sentence, item: _Item, context: str) -> bool:
-    """Whether a bullet says something in words, and not only names a part of the project; prose must give an order."""
+def _is_order(sentence: sentences.Sentence, item: _Item, context: str) -> bool:
+    """Whether a bullet is a sentence, not only the name of a part of the project; a paragraph must give an order."""
     if item.depth is None:
-        languages = cues.of(said.bare, context)
-        return said.text == said.bare and any(language.find("task", said.bare) for language in languages)
-    prose = _CODE.sub(" ", said.text)
-    if said.is_question or _CODE_FIRST.match(said.text) or _is_case(said, context):
+        languages = cues.of(sentence.bare, context)
+        return sentence.text == sentence.bare and any(language.find("task", sentence.bare) for language in languages)
+    prose = _CODE.sub(" ", sentence.text)
+    if sentence.is_question or _CODE_FIRST.match(sentence.text) or _is_case(sentence, context):
         return False
-    label = _LABEL.match(said.text)
-    return weight(prose[label.end() :] if label else prose) >= (2 * _FEWEST_WORDS if label else _FEWEST_WORDS)
+    label = _LABEL.match(sentence.text)
+    return word_count(prose[label.end() :] if label else prose) >= (2 * _FEWEST_WORDS if label else _FEWEST_WORDS)
 
 
-def _is_case(said: sentences.Sentence, context: str) -> bool:
-    """Whether it only says when something is to be done that stands below."""
-    has_more = any(mark in said.bare for mark in ",，、")
-    return not has_more and any(one.find("condition", said.bare) for one in cues.of(said.bare, context))
+def _is_case(sentence: sentences.Sentence, context: str) -> bool:
+    """Whether it only says when to do what the items below say."""
+    has_more = any(mark in sentence.bare for mark in ",，、")
+    return not has_more and any(
+        language.find("condition", sentence.bare) for language in cues.of(sentence.bare, context)
+    )
 
 
 def _items(text: str) -> Iterator[_Item]:
-    """The bullets and paragraphs of a document, each with the heading and the lead-in that it stands under."""
+    """The bullets and paragraphs of a document, each with the heading and the lead-in above it."""
     heading, lead, fence = "", "", ""
     parents: list[_Item] = []
     lines: list[str] = []
@@ -173,7 +184,7 @@ def _items(text: str) -> Iterator[_Item]:
         if fence or mark:
             fence = ("" if mark and mark[1].startswith(fence) else fence) if fence else str(mark and mark[1])
         elif title:
-            heading, lead, parents = plain(title[2]) if len(title[1]) > 1 else "", "", []
+            heading, lead, parents = without_markup(title[2]) if len(title[1]) > 1 else "", "", []
         elif bullet and not _TASK.match(bullet[2]):
             depth, lines = len(bullet[1].expandtabs(4)), [bullet[2]]
         elif line.strip() and not bullet and not _NUMBERED.match(line) and not _NO_PROSE.match(line):

@@ -1,8 +1,7 @@
-"""Which numbers a turn set in files, and whether what it wrote was written over or taken out again later.
+"""What a turn changed in files, and whether later changes undid it; by the contents of the files alone.
 
-Whoever did it, and in whatever language: told by the contents of the files alone. What a turn wrote is gone where the
-words that it brought in are in none of its files any more, or the lines that it took out are all back. Nothing is said
-where a content is not known.
+A turn's changes are undone if the words that it added are in none of its files any more, or if the lines that it
+removed are all back. Nothing is concluded from a content that is not known.
 """
 
 from __future__ import annotations
@@ -18,53 +17,32 @@ from daemon.reconstitute.recover import Recovered
 
 _MOST_BYTES = 1 << 20
 _DENSE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Scripts without blanks, in which pairs of signs stand for words."""
+"""Scripts without blanks, in which pairs of characters stand for words."""
 _WORD = re.compile(rf"[{_DENSE}]+|[^\W_{_DENSE}]+")
-
-
-NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,:]\d+)*(?!\w)")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,:]\d+)*(?!\w)")
 _MARK = "\ufffc"
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file before and after a turn, and as it was last known; `before` None: not known."""
+    """A file before and after a turn, and as it was last known; `before` is None if it is not known."""
 
     before: str | None
     after: str
     last: str
 
-    def taken_out(self) -> set[str]:
-        """The lines that the turn took out of the file."""
+    def removed(self) -> set[str]:
+        """The lines that the turn removed."""
         return {line for line in _lines(self.before or "") - _lines(self.after) if _WORD.search(line)}
 
-    def brought_in(self) -> set[str]:
-        """The lines that it brought in."""
+    def added(self) -> set[str]:
+        """The lines that it added."""
         return {line for line in _lines(self.after) - _lines(self.before or "") if _WORD.search(line)}
 
 
-class Written:
-    """Which messages have to do with which files, looked up once for all turns."""
-
-    def __init__(self, files: Sequence[Recovered]) -> None:
-        self._by_message: dict[str, dict[int, list[int]]] = {}
-        self._files = files
-        for number, file in enumerate(files):
-            for place, one in enumerate(file.revisions):
-                self._by_message.setdefault(one.message_id, {}).setdefault(number, []).append(place)
-
-    def by(self, turn: Turn) -> Iterator[tuple[Recovered, list[int]]]:
-        """The files that a turn has to do with, and the places of its revisions."""
-        places: dict[int, list[int]] = {}
-        for message in turn.message_ids:
-            for number, those in self._by_message.get(message, {}).items():
-                places.setdefault(number, []).extend(those)
-        yield from ((self._files[number], sorted(places[number])) for number in sorted(places))
-
-
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A number in a line that was otherwise left as it is (`line`, with a mark for each of its numbers)."""
+class NumberChange:
+    """A number that a turn set in a line that otherwise stayed; `line` has a mark in place of each number."""
 
     path: str
     line: str
@@ -72,59 +50,70 @@ class Value:
     new: str
 
 
-def values(turn: Turn, written: Written) -> tuple[Value, ...]:
-    """The numbers that `turn` set in the place of others, where the file is known before and after it."""
-    found: list[Value] = []
-    for file, change in _changes_of(turn, written):
-        if change is not None and change.before:
-            before, after = _lines(change.before), _lines(change.after)
-            old, new = _by_form(before - after), _by_form(after - before)
-            for form in sorted(old.keys() & new.keys()):
-                pairs = zip(old[form], new[form], strict=True)
-                found += [Value(file.path, form, one, other) for one, other in pairs if one != other]
-    return tuple(found)
+class TurnFiles:
+    """What each turn changed in files; indexed once for all turns."""
 
+    def __init__(self, files: Sequence[Recovered]) -> None:
+        self._by_message: dict[str, dict[int, list[int]]] = {}
+        self._files = files
+        for number, file in enumerate(files):
+            for place, revision in enumerate(file.revisions):
+                self._by_message.setdefault(revision.message_id, {}).setdefault(number, []).append(place)
 
-def wrote(turn: Turn, written: Written, text: str) -> bool:
-    """Whether `turn` wrote `text` into a file in which it was not before."""
-    changes = (change for _, change in _changes_of(turn, written) if change is not None and change.before is not None)
-    return any(text in change.after and text not in (change.before or "") for change in changes)
+    def number_changes(self, turn: Turn) -> tuple[NumberChange, ...]:
+        """The numbers that `turn` set in place of others, in files that are known before and after it."""
+        numbers: list[NumberChange] = []
+        for file, change in self._changes(turn):
+            if change is not None and change.before:
+                before, after = _lines(change.before), _lines(change.after)
+                old, new = _by_form(before - after), _by_form(after - before)
+                for form in sorted(old.keys() & new.keys()):
+                    pairs = zip(old[form], new[form], strict=True)
+                    numbers += [NumberChange(file.path, form, was, now) for was, now in pairs if was != now]
+        return tuple(numbers)
 
+    def wrote(self, turn: Turn, text: str) -> bool:
+        """Whether `turn` wrote `text` into a file that did not have it before."""
+        changes = (change for _, change in self._changes(turn) if change is not None and change.before is not None)
+        return any(text in change.after and text not in (change.before or "") for change in changes)
 
-def goes_over(later: Turn, earlier: Turn, written: Written) -> bool:
-    """Whether `later` took out lines that `earlier` brought in, or whether that is not known."""
-    after = {file.path: change for file, change in _changes_of(later, written)}
-    before = {file.path: change for file, change in _changes_of(earlier, written)}
-    shared = [(after[path], before[path]) for path in after.keys() & before.keys()]
-    return not shared or any(
-        one is None or other is None or bool(one.taken_out() & other.brought_in()) for one, other in shared
-    )
+    def overwrites(self, later: Turn, earlier: Turn) -> bool:
+        """Whether `later` removed lines that `earlier` added, or whether that is not known."""
+        after = {file.path: change for file, change in self._changes(later)}
+        before = {file.path: change for file, change in self._changes(earlier)}
+        shared = [(after[path], before[path]) for path in after.keys() & before.keys()]
+        return not shared or any(
+            change is None or other is None or bool(change.removed() & other.added()) for change, other in shared
+        )
+
+    def is_undone(self, turn: Turn) -> bool:
+        """Whether later changes undid what `turn` changed."""
+        changes: list[_Change] = []
+        for _, change in self._changes(turn):
+            if change is None:
+                return False
+            if change.before != change.after:
+                changes.append(change)
+        return any(map(_is_back, changes)) or (bool(changes) and _is_gone(changes))
+
+    def _changes(self, turn: Turn) -> Iterator[tuple[Recovered, _Change | None]]:
+        """The files that a turn changed, with the change; None if that is not known."""
+        places: dict[int, list[int]] = {}
+        for message in turn.message_ids:
+            for number, revisions in self._by_message.get(message, {}).items():
+                places.setdefault(number, []).extend(revisions)
+        for number in sorted(places):
+            file, own = self._files[number], sorted(places[number])
+            if not all(file.revisions[place].operation in OBSERVATIONS for place in own):
+                yield file, _change(file.revisions, own)
 
 
 def _by_form(lines: set[str]) -> dict[str, list[str]]:
-    """The numbers of those lines that no other one is like."""
+    """The numbers of the lines, by what else is in the line; lines that differ only in their numbers are left out."""
     forms: dict[str, list[list[str]]] = {}
     for line in lines:
-        forms.setdefault(NUMBER.sub(_MARK, line), []).append(NUMBER.findall(line))
-    return {form: those[0] for form, those in forms.items() if len(those) == 1 and _MARK in form}
-
-
-def _changes_of(turn: Turn, written: Written) -> Iterator[tuple[Recovered, _Change | None]]:
-    """The files that a turn changed, with how; None where that is not known."""
-    for file, places in written.by(turn):
-        if not all(file.revisions[place].operation in OBSERVATIONS for place in places):
-            yield file, _change(file.revisions, places)
-
-
-def since(turn: Turn, written: Written) -> bool:
-    """Whether later changes undid what `turn` changed."""
-    changes: list[_Change] = []
-    for _, change in _changes_of(turn, written):
-        if change is None:
-            return False
-        if change.before != change.after:
-            changes.append(change)
-    return any(map(_is_back, changes)) or (bool(changes) and _is_gone(changes))
+        forms.setdefault(_NUMBER.sub(_MARK, line), []).append(_NUMBER.findall(line))
+    return {form: numbers[0] for form, numbers in forms.items() if len(numbers) == 1 and _MARK in form}
 
 
 def _change(revisions: Sequence[Revision], places: Sequence[int]) -> _Change | None:
@@ -136,7 +125,7 @@ def _change(revisions: Sequence[Revision], places: Sequence[int]) -> _Change | N
 
 
 def _newest(revisions: Sequence[Revision]) -> str | None:
-    """The last content that is known, which something unknown may have followed; None where none is."""
+    """The last known content, which something unknown may have followed; None if there is none."""
     for revision in reversed(revisions):
         if revision.deleted:
             return None if revision.moved_to else ""
@@ -146,17 +135,17 @@ def _newest(revisions: Sequence[Revision]) -> str | None:
 
 
 def _is_back(change: _Change) -> bool:
-    """Whether all lines that the turn took out of the file stand in it again."""
+    """Whether all lines that the turn removed are in the file again."""
     if change.before is None:
         return False
-    removed = change.taken_out()
+    removed = change.removed()
     return bool(removed) and removed <= _lines(change.last)
 
 
 def _is_gone(changes: Sequence[_Change]) -> bool:
-    """Whether none of the words that the turn brought in is left in any of its files."""
-    brought = {word for one in changes for word in _words(one.after) - _words(one.before or "")}
-    return bool(brought) and not any(brought & _words(one.last) for one in changes)
+    """Whether none of the words that the turn added is left in any of its files."""
+    added = {word for change in changes for word in _words(change.after) - _words(change.before or "")}
+    return bool(added) and not any(added & _words(change.last) for change in changes)
 
 
 def _lines(content: str) -> set[str]:
@@ -164,8 +153,8 @@ def _lines(content: str) -> set[str]:
 
 
 def _words(content: str) -> set[str]:
-    found: set[str] = set()
+    words: set[str] = set()
     for word in _WORD.findall(content.casefold()):
         dense = re.match(f"[{_DENSE}]", word) and len(word) > 1
-        found.update([word[place : place + 2] for place in range(len(word) - 1)] if dense else [word])
-    return found
+        words.update([word[place : place + 2] for place in range(len(word) - 1)] if dense else [word])
+    return words

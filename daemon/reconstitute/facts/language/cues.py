@@ -1,7 +1,7 @@
 """The cue words of each language (`cues.toml`), and which language a text is in.
 
-The table is the only place that knows a language; whoever asks it sees kinds of cues. A text whose language is not in
-the table has no cues: nothing is said of it, rather than something wrong.
+Only the table knows a language; the code knows kinds of cues. A text whose language is not in the table has no cues, so
+nothing is concluded from it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from daemon.transcript.shell.names import words as words_of
+
 _KINDS = (
     "rule", "norm", "bare", "lasting", "choice", "rethink", "because",
     "chosen", "weak", "now", "never", "contrast", "reason", "veto", "condition", "explain",
     "task", "swap", "moment", "undone", "undone_not", "offer", "closer", "either", "retract", "keeps",
-    "back", "no_thing",
+    "back", "no_thing", "unchecked", "left_over", "provisional", "subordinate", "pronoun",
 )  # fmt: skip
 _WITH_GROUPS = {"contrast", "reason", "back"}
 _OWN_LETTERS = {"tr": re.compile(r"[ığİĞ]"), "cs": re.compile(r"[ěřůĚŘŮ]")}
-"""Letters of a language that none of the others here has."""
+"""Letters that no other language of the table has."""
 _WITHOUT_BLANKS = frozenset({"zh", "ja", "ko"})
-"""Languages without blanks, or whose endings stand directly behind a word."""
+"""Languages without blanks, or with endings directly behind a word."""
 _BY_SCRIPT = frozenset({"zh", "ja", "ko", "ru", "uk", "ar"})
 _FEW = 2
-"""So few small words may be common to two languages: then the next best counts, too."""
+"""Two languages may share so few small words: then the next best counts, too."""
 _WORD = re.compile(r"[^\W\d_]+")
 _CONTEXT = 4000
+"""Characters of the context that are searched."""
 _MOST_KEPT = 32_768
-"""Sentences whose languages are kept: several facts ask of the same ones, and a service reads them with every run."""
-"""Characters of the context that are looked at."""
+"""Sentences whose languages are cached: several facts need the same ones, and a service reads them with every run."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _UKRAINIAN = re.compile(r"[іїєґ]", re.IGNORECASE)
@@ -48,15 +50,17 @@ _PHRASE = r"(?P<y>\S.{0,60}?)(?=\s*(?:[,;()!?。，、；—–]|\.(?:\s|$)|$)|\
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """The cues of one language by kind; `words` are its commonest ones."""
+    """The cues of one language by kind; `words` are its commonest words."""
 
     code: str
     words: frozenset[str]
+    small: frozenset[str]
+    answers: frozenset[str]
     lead: str
     sources: dict[str, tuple[str, ...]]
 
     def patterns(self, kind: str) -> Iterator[re.Pattern[str]]:
-        """The cues of `kind`; compiled where they are first looked for, as few projects use more than two languages."""
+        """The cues of `kind`. They are compiled at first use, because few projects need more than two languages."""
         return map(_compiled, self.sources[kind])
 
     def find(self, kind: str, bare: str) -> re.Match[str] | None:
@@ -64,7 +68,7 @@ class Cues:
         return next((match for pattern in self.patterns(kind) if (match := pattern.search(bare))), None)
 
     def without_lead(self, bare: str) -> str:
-        """A sentence without what leads up to it: "btw", "oh and", "one more thing:", a label such as "storage:"."""
+        """A sentence without its lead: "btw", "oh and", "one more thing:", a label such as "storage:"."""
         match = _compiled(self.lead).match(bare)
         return bare[match.end() :] if match else bare
 
@@ -86,23 +90,37 @@ def _expanded(code: str, table: dict[str, str | list[str]]) -> Cues:
     phrase = _PHRASE.replace("STOP", stop)
 
     def expand(pattern: str) -> str:
-        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("nAPOt", "n['’]?t").replace("APO", "['’]")
+        pattern = pattern.replace("VERBS", f"(?:{table['verbs']})").replace("DONE", f"(?:{table['done']})")
+        pattern = pattern.replace("nAPOt", "n['’]?t").replace("APO", "['’]")
         return re.sub(r"(?<![A-Z])Y(?![A-Z])", lambda _: phrase, pattern)
 
     joined = {
-        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{one})" for one in table[kind]) or "(?!)"]
+        kind: table[kind] if kind in _WITH_GROUPS else ["|".join(f"(?:{pattern})" for pattern in table[kind]) or "(?!)"]
         for kind in _KINDS
     }
     sources = {kind: tuple(expand(pattern) for pattern in joined[kind]) for kind in _KINDS}
     ends = "" if without_blanks else r"(?!\w)"
     lead = expand(rf"(?:(?:(?:{table['lead']}){ends}|(?!(?:VERBS)\b)\w+(?=:\s)){_BETWEEN_LEADS})+")
-    return Cues(code, frozenset(str(table["words"]).split()), lead, sources)
+    words, small, answers = (words_of(str(table.get(name, ""))) for name in ("words", "small", "answers"))
+    return Cues(code, words, small, answers, lead, sources)
 
 
 @cache
 def common() -> frozenset[str]:
-    """The commonest small words of all these languages."""
+    """The commonest small words of all languages of the table."""
     return frozenset[str]().union(*(cues.words for cues in _languages().values()))
+
+
+@cache
+def small() -> frozenset[str]:
+    """The words of all languages of the table that say nothing of a subject."""
+    return common().union(*(cues.small for cues in _languages().values()))
+
+
+@cache
+def answers() -> frozenset[str]:
+    """The words of all languages of the table that answer yes or no."""
+    return frozenset[str]().union(*(cues.answers for cues in _languages().values()))
 
 
 def named(code: str) -> Cues:
@@ -112,24 +130,24 @@ def named(code: str) -> Cues:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def of(text: str, context: str = "") -> tuple[Cues, ...]:
-    """The cues for `text`, by its script and its small words; where these leave it open, also by its `context`.
+    """The cues for `text`, by its script and its small words; if these do not decide, also by its `context`.
 
-    Several where nothing decides between them, none for a language that the table does not have.
+    Several languages if nothing decides between them, none for a language that the table does not have.
     """
     languages = _languages()
     codes = _by_script(text, context)
     if codes is not None:
         return tuple(languages[code] for code in codes)
     spaced = [cues for code, cues in languages.items() if code not in _BY_SCRIPT]
-    said = _words(text)
-    own = _counts(said, spaced)
+    words = _words(text)
+    own = _counts(words, spaced)
     best = max(own)
     if best > _FEW and own.count(best) == 1:
         return (spaced[own.index(best)],)
     own_letters = [code for code, letters in _OWN_LETTERS.items() if letters.search(text)]
     if len(own_letters) == 1:
         return (languages[own_letters[0]],)
-    around = _counts(said | _words(context[:_CONTEXT]), spaced)
+    around = _counts(words | _words(context[:_CONTEXT]), spaced)
     likely = max(around) if max(around) > _FEW else max(around) - 1
     return tuple(
         cues
@@ -139,7 +157,7 @@ def of(text: str, context: str = "") -> tuple[Cues, ...]:
 
 
 def _by_script(text: str, context: str) -> tuple[str, ...] | None:
-    """The languages of a script of their own; None where the script is that of many."""
+    """The languages that have a script of their own; None if many languages share the script."""
     if _KANA.search(text):
         return ("ja",)
     if _HAN.search(text):
@@ -154,13 +172,13 @@ def _by_script(text: str, context: str) -> tuple[str, ...] | None:
 
 
 def _cyrillic(text: str, context: str) -> tuple[str, ...]:
-    """By the letters that only one of them has; both where nothing decides, none for a third language."""
-    for said in (text, context[:_CONTEXT]):
-        if _OTHER_CYRILLIC.search(said):
+    """By the letters that only one of them has; both if nothing decides, none for a third language."""
+    for sample in (text, context[:_CONTEXT]):
+        if _OTHER_CYRILLIC.search(sample):
             return ()
-        if _UKRAINIAN.search(said):
+        if _UKRAINIAN.search(sample):
             return ("uk",)
-        if _RUSSIAN.search(said):
+        if _RUSSIAN.search(sample):
             return ("ru",)
     return ("ru", "uk")
 
@@ -170,5 +188,5 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text))
 
 
-def _counts(said: frozenset[str], languages: Sequence[Cues]) -> list[int]:
-    return [len(said & cues.words) for cues in languages]
+def _counts(words: frozenset[str], languages: Sequence[Cues]) -> list[int]:
+    return [len(words & cues.words) for cues in languages]

@@ -1,7 +1,7 @@
-"""Prose in sentences, whatever the script; quotations, code, headings and tables are no statements of the writer.
+"""Prose in sentences, in any script; without quotations, code, headings and tables, which state nothing themselves.
 
-Guarantees: a sentence is a stretch of the text with its blanks made single; `Sentence.bare` is as long as its text.
-Linear in the length of the text; never raises.
+A sentence is a stretch of the text with single blanks; `Sentence.bare` is as long as its text. Linear in the length of
+the text; never raises.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-_MOST_KEPT = 8192
-"""Texts whose sentences are kept, for the same reason as `cues.of`."""
+_MOST_CACHED = 8192
+"""Texts whose sentences are cached, for the same reason as in `cues.of`."""
 _LONGEST_TEXT = 60_000
-"""Characters of a text that are read: what is longer was pasted, and is no conversation."""
+"""Characters of a text that are read: a longer text was pasted."""
 _SOFT_WRAP = 50
-"""A line at least this long goes on in the next one, unless it ends a sentence; a shorter one was ended on purpose."""
+"""A line at least this long continues in the next one, unless it ends a sentence; a shorter one ends on purpose."""
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+•·]|\d{1,3}[.)]|[a-z]\))\s+(?:\[[ xX]\]\s+)?")
@@ -25,7 +25,7 @@ _PRINTED = re.compile(
     r"^\s*(?:[\w.]*(?:Error|Exception|Warning)\b\S*:|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b|Traceback \(|"
     r"at \S+\(|File \"|\[?\d{4}-\d\d-\d\d[T ]\d\d:|\$ )"
 )
-"""A line that a program printed and somebody pasted."""
+"""A pasted line of a program's output."""
 _END = re.compile(r"[.!?…]+[\"'’”»)\]*_]*(?=\s)|[。！？．｡][」』”）]*|[؟۔।։](?=\s|$)|[;\u037e](?=\s)")
 _TERMINAL = ".!?…。！？:؟۔।։｡"
 _INITIAL = re.compile(
@@ -43,14 +43,14 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`text` as written; `bare` the same, with everything quoted or in code masked."""
+    """A sentence as written; in `bare` everything quoted or in code is masked."""
 
     text: str
     bare: str
 
     @property
     def is_question(self) -> bool:
-        """Whether its form asks, in whatever script."""
+        """Whether it has the form of a question, in any script."""
         end = self.text.rstrip(" \"'’”»)]*_")
         return (
             end.endswith(("?", "？", "؟", "\u037e", "⸮", "?!"))
@@ -59,7 +59,7 @@ class Sentence:
         )
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=_MOST_CACHED)
 def split(text: str) -> tuple[Sentence, ...]:
     """The sentences of `text`'s prose, in order."""
     return tuple(whole(piece) for block in _blocks(text[:_LONGEST_TEXT]) for piece in _cut(block))
@@ -103,7 +103,7 @@ def _cut(line: str) -> list[str]:
     pieces, start = [], 0
     is_greek = _GREEK.search(line) is not None
     is_informal = line[:1].islower()  # who begins so writes no sentence with a capital letter
-    masked = _QUOTED.sub(lambda match: _MASK * (len(match[0]) - 1) + _last(match[0]), line)
+    masked = _QUOTED.sub(lambda match: _MASK * (len(match[0]) - 1) + _closing_mark(match[0]), line)
     for end in _END.finditer(masked):
         mark, following = end[0][0], line[end.end() : end.end() + 2].strip()
         before = line[max(start, end.start() - 12) : end.start() + 1]
@@ -116,23 +116,23 @@ def _cut(line: str) -> list[str]:
     return [piece for piece in [*pieces, line[start:].strip()] if any(letter.isalpha() for letter in piece)]
 
 
-def _last(quoted: str) -> str:
-    """A closing mark that may also end a sentence ("… done.") keeps its place."""
+def _closing_mark(quoted: str) -> str:
+    """The last character of a masked quotation: a closing mark that may also end a sentence ("… done.") stays."""
     return quoted[-1] if quoted[-2:-1] not in _TERMINAL else _MASK
 
 
 @lru_cache(maxsize=8192)
 def words(text: str) -> frozenset[str]:
-    """What `text` is about, to compare it with another: its words from three letters on.
+    """The words of `text` from three letters on, to compare it with another text.
 
-    In scripts without blanks pairs of signs stand for words.
+    In scripts without blanks, pairs of characters stand for words.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    found = {word.strip("/.") for word in _WORD.findall(_CJK.sub(" ", folded))}
-    found = {word for word in found if len(word) > 2 or word.isdigit()}
+    stripped = (word.strip("/.") for word in _WORD.findall(_CJK.sub(" ", folded)))
+    result = {word for word in stripped if len(word) > 2 or word.isdigit()}
     for run in _CJK.findall(folded):
-        found.update(run[place : place + 2] for place in range(max(1, len(run) - 1)))
-    return frozenset(found)
+        result.update(run[place : place + 2] for place in range(max(1, len(run) - 1)))
+    return frozenset(result)
 
 
 def share(part: frozenset[str], whole: frozenset[str]) -> float:
@@ -141,7 +141,7 @@ def share(part: frozenset[str], whole: frozenset[str]) -> float:
 
 
 def shorten(text: str, limit: int = 160) -> str:
-    """`text` in one line of at most `limit` characters, cut between words where it has some."""
+    """`text` in one line of at most `limit` characters, cut between words if possible."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return line

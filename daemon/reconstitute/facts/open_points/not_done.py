@@ -1,7 +1,7 @@
-"""What the answers say was not done, not tried or is only provisional, and that nothing has dealt with since.
+"""What the answers say was not done, not checked or is only provisional, and what nothing has dealt with since.
 
-Who goes on with something else has not dealt with it; who answers it in the next prompt has, be it in a word or two, by
-a word of the answer, or by having the same files changed again.
+The next prompt of the session deals with all of an answer if it is a word or two, has a word of the answer, or has the
+same files changed again. A prompt about something else deals with nothing.
 """
 
 from __future__ import annotations
@@ -10,54 +10,61 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
-from daemon.reconstitute.facts.language import cues, mentions, sentences, subjects, unchecked
-from daemon.reconstitute.facts.language.mentions import History
+from daemon.reconstitute.facts import shell
+from daemon.reconstitute.facts.language import cues, sentences, subjects
+from daemon.reconstitute.facts.language.sentences import Sentence
+from daemon.reconstitute.facts.language.subjects import History, last_reply
 from daemon.reconstitute.facts.open_points import questions
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Citation, Ending, Reply, SessionFacts, Turn
-from daemon.reconstitute.facts.shell import outcomes
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint
 
-_MOST_KEPT = 16_384
-"""Sentences whose reading is kept: a service reads the same ones again with every message."""
-_FEWEST_SUBJECTS = 2
-"""A sentence with no more subjects says nothing of itself."""
-_SHORT = 4
-"""Words of a first sentence that may be all that is said to the answer before."""
-_SAID_AGAIN = 0.6
-"""A later answer with this share of its subjects tells more of it."""
-_WORD = re.compile(r"[^\W_]+")
+Candidate: TypeAlias = tuple[OpenPoint, str]
+"""A point with the sentence of the answer that states it, without the sentence before it."""
 
-Found = tuple[OpenPoint, str]
-"""A point with the sentence of the answer that says it, without the one before it."""
+_MOST_CACHED = 16_384
+"""Sentences whose reading is cached: a service reads the same ones again with every message."""
+_FEWEST_SUBJECTS = 2
+"""A sentence with no more subjects needs the one before it to be understood."""
+_SHORT = 4
+"""Words of a first sentence that may be all that is said about the answer before."""
+_SAID_AGAIN = 0.6
+"""A later answer with this share of its subjects is about it."""
+_WORD = re.compile(r"[^\W_]+")
+_MAIN_CLAUSE = re.compile(r"\w+ (?:ich|wir|ik|we|wij|jag|vi)\b", re.IGNORECASE)
+"""Languages that put the verb second have it before its subject only in a main clause."""
+_CLAUSE = re.compile(r"[,;:，、；：]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """When files last changed, commands last passed, a file with a word in its name was made; and broken requests."""
+class _Context:
+    """What happened in the folder: when files last changed, commands last passed and files with a word in their name
+    were created; and the requests that got no answer.
+    """
 
     history: History
     changed: dict[str, int]
     passed: dict[tuple[str, ...], int]
     names: dict[str, int]
-    broken: list[tuple[int, frozenset[str]]]
+    unanswered: list[tuple[int, frozenset[str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer with its sentences, its turn and the turns of its session after it."""
+    """An answer with its sentences, its turn and the later turns of its session."""
 
     facts: SessionFacts
     turn: Turn
     reply: Reply
-    said: Sequence[sentences.Sentence]
+    sentences: Sequence[Sentence]
     following: Sequence[Turn]
-    known: _Known
+    context: _Context
 
     @property
     def asks(self) -> bool:
         """Whether it ends with a question or an offer."""
-        return any(one.is_question for one in self.said[-questions.LAST_SENTENCES :])
+        return any(sentence.is_question for sentence in self.sentences[-questions.LAST_SENTENCES :])
 
     def point(self, text: str, detail: str = "") -> OpenPoint:
         time = self.reply.time
@@ -65,98 +72,97 @@ class _Answer:
         return OpenPoint(OpenKind.NOT_DONE, text, time, citation, detail)
 
 
-def find(history: History) -> Iterator[Found]:
-    """All of a folder; a sub-agent reports to the agent, whose answer counts."""
-    known = _known(history)
+def find(history: History) -> Iterator[Candidate]:
+    """The points of a folder. Sub-agents' answers do not count: they report to the agent."""
+    context = _context(history)
     for facts in history.sessions:
-        turns = () if facts.session.parent_id else mentions.own_turns(facts)
+        turns = () if facts.session.parent_id else facts.exchanges
         for place, turn in enumerate(turns):
-            reply = mentions.last_reply(turn)
+            reply = last_reply(turn)
             if reply is not None and not turn.taken_back:
-                answer = _Answer(facts, turn, reply, sentences.split(reply.text), turns[place + 1 :], known)
+                answer = _Answer(facts, turn, reply, sentences.split(reply.text), turns[place + 1 :], context)
                 yield from _not_done(answer)
                 yield from _provisional(answer)
 
 
-def _known(history: History) -> _Known:
-    turns = [turn for facts in history.sessions for turn in mentions.own_turns(facts)]
+def _context(history: History) -> _Context:
+    turns = [turn for facts in history.sessions for turn in facts.exchanges]
     calls = [call for turn in turns if not turn.taken_back for call in turn.calls]
-    made: dict[str, int] = {}
+    created: dict[str, int] = {}
     changed: dict[str, int] = {}
     passed: dict[tuple[str, ...], int] = {}
     for call in sorted(calls, key=lambda call: call.started):
         for path in call.changed:
-            made.setdefault(path, call.started)
+            created.setdefault(path, call.started)
             changed[path] = call.started
         if call.command:
-            passed |= dict.fromkeys((run.key for run in outcomes.passed(call)), call.started)
+            passed |= dict.fromkeys((run.key for run in shell.passed(call)), call.started)
     names: dict[str, int] = {}
-    for path, time in made.items():
+    for path, time in created.items():
         for word in subjects.stems(" ".join(_WORD.findall(path.rsplit("/", 1)[-1]))):
             names[word] = max(time, names.get(word, time))
-    broken = [
+    unanswered = [
         (turn.time, subjects.of(turn.prompt))
         for facts in history.sessions
         if not facts.session.parent_id
-        for turn in mentions.own_turns(facts)
+        for turn in facts.exchanges
         if turn.prompt and turn.ending is not Ending.ANSWERED
     ]
-    return _Known(history, changed, passed, names, broken)
+    return _Context(history, changed, passed, names, unanswered)
 
 
-def _not_done(answer: _Answer) -> Iterator[Found]:
-    reply, history = answer.reply, answer.known.history
-    undone = [place for place, one in enumerate(answer.said) if _says_undone(one, reply.text)]
-    still = sorted(set(undone) - _refused(answer, undone))
-    if not still or _succeeded_later(answer):
+def _not_done(answer: _Answer) -> Iterator[Candidate]:
+    reply, history = answer.reply, answer.context.history
+    undone = [place for place, sentence in enumerate(answer.sentences) if _says_undone(sentence, reply.text)]
+    remaining = sorted(set(undone) - _refused(answer, undone))
+    if not remaining or _succeeded_later(answer):
         return
     reaction = next((turn for turn in answer.following if not _only_asks(turn)), None)
-    if reaction is not None and _answers_all(reaction, answer):
+    if reaction is not None and _deals_with_all(reaction, answer):
         return
-    near = [subjects.of(turn.prompt) for turn in answer.following[: _place(reaction, answer.following)]]
+    until = len(answer.following) if reaction is None else answer.following.index(reaction) + 1
+    prompts = [subjects.of(turn.prompt) for turn in answer.following[:until]]
     if reaction is None and answer.asks:
-        near.append(subjects.of(questions.following(history.sessions, reply.time)))
+        prompts.append(subjects.of(questions.next_prompt(history.sessions, reply.time)))
     given_up = _given_up(answer)
-    for place in still:
-        one = answer.said[place].text
-        about = subjects.of(one)
+    for place in remaining:
+        sentence = answer.sentences[place].text
+        about = subjects.of(sentence)
         text = _with_context(answer, place, undone)
-        if any(about & said for said in near) or any(sentences.share(about, said) >= _SAID_AGAIN for said in given_up):
+        if any(about & prompt for prompt in prompts):
             continue
-        if history.is_dealt_with(one, reply.time) or history.is_said_again(one, reply.time, _SAID_AGAIN):
+        if any(sentences.share(about, request) >= _SAID_AGAIN for request in given_up):
             continue
-        has_new_file = any(answer.known.names.get(word, 0) > answer.turn.ended for word in about)
-        if not has_new_file and not (text != one and history.is_said_again(text, reply.time, _SAID_AGAIN)):
-            yield answer.point(text), one
+        if history.is_dealt_with(sentence, reply.time) or history.is_said_again(sentence, reply.time, _SAID_AGAIN):
+            continue
+        has_new_file = any(answer.context.names.get(word, 0) > answer.turn.ended for word in about)
+        if not has_new_file and not (text != sentence and history.is_said_again(text, reply.time, _SAID_AGAIN)):
+            yield answer.point(text), sentence
 
 
 def _refused(answer: _Answer, undone: Sequence[int]) -> set[int]:
-    """Which sentences say what became of a call of the turn that was refused: that one is told as such, and settled.
+    """The sentences about a refused call of the turn: the call is a setback of its own, and settled.
 
-    Those are that share most words with it, or the only one of an answer right after it, in whatever words.
+    They share most words with the call. In an answer right after the call its only such sentence is about it.
     """
     calls = answer.turn.calls
-    said = [subjects.of(answer.said[place].text) for place in undone]
-    found: set[int] = set()
-    for call in (one for one in calls if one.status is CallStatus.REFUSED):
+    texts = [subjects.of(answer.sentences[place].text) for place in undone]
+    places: set[int] = set()
+    for call in (call for call in calls if call.status is CallStatus.REFUSED):
         about = subjects.of(f"{call.title} {call.command} {call.error}")
-        shared = [len(about & words) for words in said]
+        shared = [len(about & words) for words in texts]
         most = max(shared, default=0)
-        found.update(place for place, number in zip(undone, shared, strict=True) if most and number == most)
+        places.update(place for place, number in zip(undone, shared, strict=True) if most and number == most)
     if len(undone) == 1 and calls and calls[-1].status is CallStatus.REFUSED:
-        found.update(undone)
-    return found
+        places.update(undone)
+    return places
 
 
-def _place(reaction: Turn | None, following: Sequence[Turn]) -> int:
-    return len(following) if reaction is None else following.index(reaction) + 1
-
-
-def _answers_all(reaction: Turn, answer: _Answer) -> bool:
+def _deals_with_all(reaction: Turn, answer: _Answer) -> bool:
     """Whether the next prompt of a session deals with the whole answer before it.
 
-    It does in a word or two, in a first sentence of few, where nothing was to be done after it, where it answers a
-    question, and where the same files are changed again or the program that failed succeeds.
+    It does if it is a word or two or begins with a short sentence, if nothing was to be done after it, if it answers a
+    question, if the same files are changed again, or if the program that failed succeeds.
     """
     if not reaction.prompt:
         return False  # a revert removed it
@@ -165,18 +171,18 @@ def _answers_all(reaction: Turn, answer: _Answer) -> bool:
     if not reaction.calls and reaction.ending is Ending.ANSWERED:
         return True
     if answer.asks:
-        return not questions.is_other_matter(reaction, answer.turn, answer.known.history)
+        return not questions.is_other_matter(reaction, answer.turn, answer.context.history)
     changed = {path for call in answer.turn.calls for path in call.changed}
-    again = () if reaction.taken_back else reaction.calls
-    return any(not changed.isdisjoint(call.changed) for call in again) or not _programs(
-        answer.turn.calls, CallStatus.FAILED
-    ).isdisjoint(_programs(again, CallStatus.OK))
+    later = () if reaction.taken_back else reaction.calls
+    if any(not changed.isdisjoint(call.changed) for call in later):
+        return True
+    return not _programs(answer.turn.calls, CallStatus.FAILED).isdisjoint(_programs(later, CallStatus.OK))
 
 
 def _programs(calls: Sequence[Call], status: CallStatus) -> frozenset[str]:
-    """The programs of the commands that ended so."""
-    ended = [run for call in calls if call.command for run in outcomes.of_call(call)]
-    return frozenset(run.program.name for run in ended if run.status is status)
+    """The programs of the commands that ended with `status`."""
+    runs = [run for call in calls if call.command for run in shell.of_call(call)]
+    return frozenset(run.program.name for run in runs if run.status is status)
 
 
 def _begins_shortly(prompt: str) -> bool:
@@ -185,32 +191,37 @@ def _begins_shortly(prompt: str) -> bool:
 
 
 def _given_up(answer: _Answer) -> list[frozenset[str]]:
-    """The subjects of the unanswered requests that the prompt of a turn speaks of again: it may have given them up."""
-    said = subjects.of(answer.turn.prompt)
-    return [about for time, about in answer.known.broken if time < answer.turn.time and said & about]
+    """The subjects of the unanswered requests that the prompt of a turn mentions again: it may have given them up."""
+    about = subjects.of(answer.turn.prompt)
+    earlier = ((time, request) for time, request in answer.context.unanswered if time < answer.turn.time)
+    return [request for _, request in earlier if about & request]
 
 
 def _with_context(answer: _Answer, place: int, undone: Sequence[int]) -> str:
-    """A sentence, with the one before it where it begins with a pronoun, or has hardly a word of its own."""
-    one = answer.said[place]
-    is_bare = len(subjects.of(one.text)) <= _FEWEST_SUBJECTS or unchecked.refers_back(one, answer.reply.text)
-    if not is_bare or not place or place - 1 in undone or answer.said[place - 1].is_question:
-        return one.text
-    whole = " ".join(answer.reply.text.split())
-    joined = (f"{answer.said[place - 1].text}{blank}{one.text}" for blank in (" ", ""))
-    return next((text for text in joined if text in whole), one.text)
+    """A sentence; with the one before it if it begins with a pronoun or has hardly a subject of its own."""
+    sentence = answer.sentences[place]
+    needs_context = len(subjects.of(sentence.text)) <= _FEWEST_SUBJECTS or _refers_back(sentence, answer.reply.text)
+    if not needs_context or not place or place - 1 in undone or answer.sentences[place - 1].is_question:
+        return sentence.text
+    reply = " ".join(answer.reply.text.split())
+    joined = (f"{answer.sentences[place - 1].text}{blank}{sentence.text}" for blank in (" ", ""))
+    return next((text for text in joined if text in reply), sentence.text)
 
 
-def _provisional(answer: _Answer) -> Iterator[Found]:
-    """What an answer calls provisional, or wants somebody to look at, until a later turn is about it or its files."""
-    text, known = answer.reply.text, answer.known
-    pending = [one for one in answer.said if unchecked.is_pending(one, text) and not _says_undone(one, text)]
+def _provisional(answer: _Answer) -> Iterator[Candidate]:
+    """What an answer calls provisional, or asks somebody to check, until a later turn is about it or its files."""
+    text, context = answer.reply.text, answer.context
+    pending = [
+        sentence
+        for sentence in answer.sentences
+        if _is_provisional(sentence, text) and not _says_undone(sentence, text)
+    ]
     changed = {path for call in answer.turn.calls for path in call.changed}
-    if not pending or any(known.changed.get(path, 0) > answer.turn.ended for path in changed):
+    if not pending or any(context.changed.get(path, 0) > answer.turn.ended for path in changed):
         return
-    for one in pending:
-        if not known.history.is_dealt_with(one.text, answer.turn.time):
-            yield answer.point(one.text, "to be checked"), one.text
+    for sentence in pending:
+        if not context.history.is_dealt_with(sentence.text, answer.turn.time):
+            yield answer.point(sentence.text, "to be checked"), sentence.text
 
 
 def _only_asks(turn: Turn) -> bool:
@@ -223,23 +234,49 @@ def _only_asks(turn: Turn) -> bool:
 def _succeeded_later(answer: _Answer) -> bool:
     """Whether a command that failed in its turn succeeded afterwards."""
     bad = (call for call in answer.turn.calls if call.command and call.status is CallStatus.FAILED)
-    failed = (run for call in bad for run in outcomes.failed(call))
-    return any(answer.known.passed.get(run.key, 0) > answer.reply.time for run in failed)
+    failed = (run for call in bad for run in shell.failed(call))
+    return any(answer.context.passed.get(run.key, 0) > answer.reply.time for run in failed)
 
 
-def _says_undone(sentence: sentences.Sentence, context: str) -> bool:
-    if sentence.is_question:
-        return False
-    return unchecked.is_unchecked(sentence, context) or _undone(
-        sentence.bare, tuple(one.code for one in cues.of(sentence.bare, context))
-    )
+# -- what a sentence says ----------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=_MOST_KEPT)
-def _undone(bare: str, codes: tuple[str, ...]) -> bool:
+def _says_undone(sentence: Sentence, context: str) -> bool:
+    """Whether it says that something was not done, checked or put to use, or is left to be done."""
+    codes = _codes(sentence, context)
+    kinds = ("unchecked", "left_over", "undone")
+    return not sentence.is_question and any(_has_cue(kind, sentence.bare, codes) for kind in kinds)
+
+
+def _is_provisional(sentence: Sentence, context: str) -> bool:
+    """Whether it says that something is provisional, or that somebody has to look at it."""
+    return not sentence.is_question and _has_cue("provisional", sentence.bare, _codes(sentence, context))
+
+
+def _refers_back(sentence: Sentence, context: str) -> bool:
+    """Whether it begins with a word that stands for something before it ("It", "That")."""
+    languages = cues.of(sentence.bare, context)
+    return any(pattern.match(sentence.bare) for language in languages for pattern in language.patterns("pronoun"))
+
+
+def _codes(sentence: Sentence, context: str) -> tuple[str, ...]:
+    return tuple(language.code for language in cues.of(sentence.bare, context))
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def _has_cue(kind: str, bare: str, codes: Sequence[str]) -> bool:
+    excuses = ("condition", "undone_not") if kind in ("undone", "left_over") else ("condition",)
     for language in map(cues.named, codes):
-        found = language.find("undone", bare)
-        is_left = found is not None and not unchecked.is_within(language.code, bare[: found.start()], found[0])
-        if is_left and not language.find("undone_not", bare) and not language.find("condition", bare):
+        match = language.find(kind, bare)
+        if match is None or _is_subordinate(language, bare[: match.start()], match[0]):
+            continue
+        if not any(language.find(excuse, bare) for excuse in excuses):
             return True
     return False
+
+
+def _is_subordinate(language: cues.Cues, before: str, clause: str) -> bool:
+    """Whether `clause`, which follows `before`, belongs to a condition or a question in the sentence."""
+    if _MAIN_CLAUSE.match(clause):
+        return False
+    return language.find("subordinate", _CLAUSE.split(before)[-1]) is not None

@@ -1,7 +1,7 @@
-"""What the todo lists leave to be done, without what a later turn took up.
+"""The open entries of the todo lists, without those that a later turn took up.
 
-A list is seldom looked after once its session is over. So an entry counts as taken up where a later turn that changed
-files speaks of it: in its prompt, in the title of its session, or by the name or the beginning of a file that it made.
+Nobody updates a list once its session is over. So an entry counts as taken up if a later turn that changed files
+mentions it: in its prompt, in the title of its session, or by the name or the beginning of a file that it created.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from daemon.reconstitute.facts.content.text import last_text
-from daemon.reconstitute.facts.language import mentions, sentences, subjects
+from daemon.reconstitute.facts.content import last_text
+from daemon.reconstitute.facts.language import sentences, subjects
 from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts, Todo
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint
 from daemon.reconstitute.recover import Recovered
 
 _TAKEN_UP = 0.6
-"""Who uses this share of an entry's subjects is about it."""
+"""A text with this share of an entry's subjects is about it."""
 _HEAD = 400
-"""Bytes of a file that tell what it is for."""
+"""Bytes of a file that say what it is for."""
 _DENSE = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-"""Scripts without blanks; of Japanese only the signs that stand for things."""
+"""Scripts without blanks; of Japanese only the characters that stand for things."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A turn that changed files: what it says of them in its prompt, and what the files that it made are called."""
+    """A turn that changed files: its prompt and the beginnings of files it created (`texts`), and their names."""
 
     time: int
     session: str
     title: str
-    said: tuple[str, ...]
+    texts: tuple[str, ...]
     names: tuple[str, ...]
 
 
 def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> Iterator[OpenPoint]:
-    """Of an entry that several lists have, the newest tells how it stands."""
+    """The open entries; if several lists have an entry, the newest list counts."""
     lists = [(facts, *_when_written(facts)) for facts in sessions]
     latest: dict[str, int] = {}
     for facts, _, time, _ in lists:
@@ -49,52 +49,52 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> I
     for facts, written, time, stands in lists:
         for todo in facts.todos:
             is_newest = stands and todo.is_open and latest[_key(todo)] == time
-            if is_newest and not any(_takes_up(one, todo.text, facts) for one in works if one.time > time):
+            if is_newest and not any(_takes_up(work, todo.text, facts) for work in works if work.time > time):
                 yield _todo(facts, todo, written, time)
 
 
 def _works(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -> list[_Work]:
     known = {file.path: file for file in files}
     first: dict[str, int] = {}
-    turns = [(facts, turn) for facts in sessions for turn in mentions.own_turns(facts) if not turn.taken_back]
+    turns = [(facts, turn) for facts in sessions for turn in facts.exchanges if not turn.taken_back]
     for call in sorted((call for _, turn in turns for call in turn.calls), key=lambda call: call.started):
         for path in call.changed:
             first.setdefault(path, call.started)
-    made = []
+    works = []
     for facts, turn in turns:
         calls = [call for call in turn.calls if call.changed or (call.command and facts.changes)]
         new = sorted({path for call in calls for path in call.changed if first[path] == call.started})
         heads = (_head(known[path]) for path in new if path in known)
         names = tuple(path.rsplit("/", 1)[-1].split(".")[0] for path in new)
         if calls:
-            made.append(_Work(turn.time, facts.id, facts.title, (turn.prompt, *heads), names))
-    return made
+            works.append(_Work(turn.time, facts.id, facts.title, (turn.prompt, *heads), names))
+    return works
 
 
 def _takes_up(work: _Work, text: str, own: SessionFacts) -> bool:
-    """Whether a turn is about an entry of a list that was written before it."""
+    """Whether a turn is about an entry of a list written before it."""
     title = work.title if work.session != own.id else ""
-    if any(covers(text, one) for one in (*work.said, title)):
+    if any(covers(text, other) for other in (*work.texts, title)):
         return True
     return any(_is_within(name, text) for name in (*work.names, title))
 
 
 def _head(file: Recovered) -> str:
-    text = last_text(file, _HEAD)
-    return text.text if text is not None else ""
+    head = last_text(file, _HEAD)
+    return head.text if head is not None else ""
 
 
-def covers(text: str, said: str) -> bool:
-    """Whether `said` has most of the subjects of an entry; a run of dense script counts as a whole."""
+def covers(text: str, other: str) -> bool:
+    """Whether `other` has most subjects of an entry's `text`; a run of a script without blanks counts as a whole."""
     dense = _DENSE.findall(unicodedata.normalize("NFKC", text).casefold())
     if dense:
-        folded = unicodedata.normalize("NFKC", said).casefold()
+        folded = unicodedata.normalize("NFKC", other).casefold()
         return all(run in folded for run in dense)
-    return sentences.share(_subjects(text), _subjects(said)) >= _TAKEN_UP
+    return sentences.share(_subjects(text), _subjects(other)) >= _TAKEN_UP
 
 
 def _is_within(name: str, text: str) -> bool:
-    """Whether a title or a file's name says nothing but subjects of an entry."""
+    """Whether a title or a file's name has only subjects of an entry."""
     about = _subjects(name)
     return bool(about) and about <= _subjects(text)
 
@@ -109,10 +109,10 @@ def _key(todo: Todo) -> str:
 
 
 def _when_written(facts: SessionFacts) -> tuple[str, int, bool]:
-    """By which message and when the list got its last state, and whether that turn stands."""
+    """The message and time at which the list got its last state, and whether that turn was not taken back."""
     calls = [
         (call, turn)
-        for turn in mentions.own_turns(facts)
+        for turn in facts.exchanges
         for call in turn.calls
         if call.tool == "todowrite" and call.status is CallStatus.OK
     ]

@@ -1,7 +1,6 @@
-"""What a file is for: its docstring, heading or first comment, else what the prompt says of it under which
-it was written.
+"""What a file is for: its docstring, heading or first comment, else the sentence of the prompt that created it.
 
-Only the beginning of a file is read, and of what it says one sentence is kept.
+Only the beginning of a file is read, and one sentence is kept.
 """
 
 from __future__ import annotations
@@ -9,29 +8,36 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import TypeAlias
 
 from daemon.display import strip_invisible
-from daemon.reconstitute.facts.content import comments, manifests
-from daemon.reconstitute.facts.content.markup import KINDS, blocks, front_title
-from daemon.reconstitute.facts.content.text import (
+from daemon.reconstitute.facts.content import (
     Text,
+    comments,
+    comparable,
     cut,
+    first_sentences,
     has_letters,
     is_mostly_links,
-    key,
     last_text,
-    plain,
-    sentences,
-    weight,
+    manifests,
+    without_markup,
+    word_count,
 )
+from daemon.reconstitute.facts.content.markup import KINDS, blocks, front_title
 from daemon.reconstitute.facts.language import cues
 from daemon.reconstitute.facts.language.sentences import Sentence, split, whole
-from daemon.reconstitute.facts.purposes.folder import asked, maker
+from daemon.reconstitute.facts.purposes import creation, prompt_line
 from daemon.reconstitute.facts.session_values import Citation, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Purpose
 from daemon.reconstitute.recover import Recovered
 from daemon.redact import redact
+from daemon.transcript.evidence.call_results import listed
 
+Description: TypeAlias = tuple[str, str]
+"""A text that says what a file is for, and where in the file it stands."""
+
+_NOTHING: Description = ("", "")
 _MOST = 120
 _MOST_BYTES = 4 << 10
 _MOST_JSON = 16 << 10
@@ -41,16 +47,16 @@ _TEX = re.compile(r"\\(?:title|chapter|section)\*?\{([^{}]{1,400})\}")
 
 
 def find(files: Sequence[Recovered], sessions: Sequence[SessionFacts]) -> dict[str, Purpose]:
-    """By absolute path; a file of which nothing is known to tell is left out."""
+    """What each file is for, by its absolute path; a file that nothing describes is left out."""
     turns = {message: (session, number) for session in sessions for number, turn in enumerate(session.turns)
              for message in turn.message_ids}  # fmt: skip
     prompts: dict[str, list[str]] = {}
-    found: dict[str, Purpose] = {}
+    purposes: dict[str, Purpose] = {}
     for file in files:
         purpose = _own(file) or _of_prompt(file, turns, prompts)
         if purpose is not None:
-            found[file.path] = purpose
-    return found
+            purposes[file.path] = purpose
+    return purposes
 
 
 def _own(file: Recovered) -> Purpose | None:
@@ -60,121 +66,120 @@ def _own(file: Recovered) -> Purpose | None:
     read = last_text(file, _MOST_JSON if is_json or manifests.is_manifest(name) else _MOST_BYTES)
     if read is None:
         return None
-    for text, origin in _said(name, read):
-        if weight(text) >= 1 and has_letters(text):
-            said = sentences(text, _MOST)
-            return Purpose(said, origin, read.citation(said)) if said else None
-    return None
+    text, origin = _description(name, read)
+    quote = first_sentences(text, _MOST) if word_count(text) >= 1 and has_letters(text) else ""
+    return Purpose(quote, origin, read.citation(quote)) if quote else None
 
 
-def _said(name: str, read: Text) -> Sequence[tuple[str, str]]:
+def _description(name: str, read: Text) -> Description:
     low = name.lower()
-    if manifests.is_manifest(low) and (told := manifests.description(low, read.text) if read.is_whole else ""):
-        return [(told, "description")]
+    if manifests.is_manifest(low) and read.is_whole and (description := manifests.description(low, read.text)):
+        return description, "description"
     ending = f".{low.rpartition('.')[2]}" if "." in low else ""
     if ending and ending in KINDS and low != "cmakelists.txt":
         folder = read.path.rpartition("/")[0].rpartition("/")[2]
         return _of_document(name, folder, read.text, KINDS[ending])
     if ending in (".json", ".ipynb", ".webmanifest"):
-        return _of_json(read.text) if read.is_whole else []
+        return _of_json(read.text) if read.is_whole else _NOTHING
     if ending in (".html", ".htm", ".svg", ".xhtml"):
         title = _TITLE.search(read.text)
-        if title is not None and weight(title[1]) >= 1:
-            return [(plain(title[1]), "title")]
+        if title is not None and word_count(title[1]) >= 1:
+            return without_markup(title[1]), "title"
     if ending == ".tex":
         title = _TEX.search(read.text)
         if title is not None:
-            return [(title[1], "title")]
-    return [comments.about(name, read.text)]
+            return title[1], "title"
+    return comments.about(name, read.text)
 
 
-def _of_document(name: str, folder: str, text: str, kind: str) -> list[tuple[str, str]]:
-    """Its first heading, or where that only repeats the file's or project's name its title or first paragraph."""
-    stem, folder = key(name.partition(".")[0]), key(folder)
+def _of_document(name: str, folder: str, text: str, kind: str) -> Description:
+    """Its first heading; if that only repeats the name of the file or project, its title or first paragraph."""
+    stem, folder = comparable(name.partition(".")[0]), comparable(folder)
     heading = paragraph = ""
     for block in islice(blocks(text, kind), _MOST_BLOCKS):
         if block.level:
             if heading:
                 break
             heading = block.text
-        elif weight(block.text) >= 3 and not is_mostly_links(block.raw):
+        elif word_count(block.text) >= 3 and not is_mostly_links(block.raw):
             paragraph = block.text
             break
     is_readme = stem.startswith("readme")
     if kind == "txt" and not is_readme:
-        return []
+        return _NOTHING
     title = front_title(text) if kind == "md" and not is_readme else ""
-    if key(heading) in (stem, folder, "") and key(title) not in (stem, folder, ""):
-        return [(title, "title")]
-    if is_readme or key(heading) in (stem, folder, ""):
-        return [(paragraph, "first paragraph")]
-    return [(heading, "heading")]
+    if comparable(heading) in (stem, folder, "") and comparable(title) not in (stem, folder, ""):
+        return title, "title"
+    if is_readme or comparable(heading) in (stem, folder, ""):
+        return paragraph, "first paragraph"
+    return heading, "heading"
 
 
-def _of_json(text: str) -> list[tuple[str, str]]:
-    found = manifests.json_object(text)
+def _of_json(text: str) -> Description:
+    """Its description or title; of a notebook the first heading."""
+    document = manifests.json_object(text)
     for field in ("description", "title", "summary"):
-        value = found.get(field)
+        value = document.get(field)
         if isinstance(value, str) and value.strip():
-            return [(value, field)]
-    for cell in found.get("cells", ()) if isinstance(found.get("cells"), list) else ():
+            return value, field
+    for cell in listed(document.get("cells")):
         source = cell.get("source") if isinstance(cell, dict) and cell.get("cell_type") == "markdown" else None
-        lines = "".join(one for one in source if isinstance(one, str)) if isinstance(source, list) else source
-        if isinstance(lines, str) and lines.strip():
-            return _of_document("", "", lines[:_MOST_BYTES], "md")
-    return []
+        markdown = "".join(line for line in source if isinstance(line, str)) if isinstance(source, list) else source
+        if isinstance(markdown, str) and markdown.strip():
+            return _of_document("", "", markdown[:_MOST_BYTES], "md")
+    return _NOTHING
 
 
 # -- the prompt ----------------------------------------------------------------------------------------------------
 
 _SHORTEST_STEM = 3
 _BEGINNING = 24
-"""Characters in which a sentence names what it speaks of; further on the project is where something is put."""
+"""A sentence is about what its first characters name; further on the project is only where something is put."""
 
 
 def _of_prompt(
     file: Recovered, turns: Mapping[str, tuple[SessionFacts, int]], prompts: dict[str, list[str]]
 ) -> Purpose | None:
-    """The sentence that names the file, of the prompt under which a session wrote it first, or of one before that."""
-    made = maker(file)
-    if made is None or made.message_id not in turns:
+    """The sentence that names the file, from the prompt under which a session created it, or from an earlier one."""
+    revision = creation(file)
+    if revision is None or revision.message_id not in turns:
         return None
-    session, number = turns[made.message_id]
-    is_shown_only = made.appeared and not any(call.command for call in session.turns[number].calls)
-    if is_shown_only or session.turns[number].prompt.startswith("!"):
-        return None  # somebody else made it meanwhile, or a command line of the user's own did
+    session, number = turns[revision.message_id]
+    is_only_seen = revision.appeared and not any(call.command for call in session.turns[number].calls)
+    if is_only_seen or session.turns[number].prompt.startswith("!"):
+        return None  # another session created it meanwhile, or the user did with a command
     name = file.relative.rpartition("/")[2]
     for turn in session.turns[number::-1]:
-        told = [one for one in _sentences(turn, prompts) if _names(one, name) and _says_more(one, name)]
-        own = [one for one in told if not _is_of_more(whole(one))]
+        naming = [text for text in _sentences(turn, prompts) if _names(text, name) and _says_more(text, name)]
+        own = [text for text in naming if not _is_about_project(whole(text))]
         for sentence in own:
-            if name in sentence or own == told:  # beside a sentence on more a mere word is that one's, too
-                said = cut(sentence, _MOST)
-                return Purpose(said, "prompt", Citation(session.id, turn.prompt_id, turn.time, said))
+            if name in sentence or own == naming:  # a mere word may belong to the sentence about the project
+                quote = cut(sentence, _MOST)
+                return Purpose(quote, "prompt", Citation(session.id, turn.prompt_id, turn.time, quote))
     return None
 
 
 def _sentences(turn: Turn, prompts: dict[str, list[str]]) -> list[str]:
     if turn.prompt_id not in prompts:
-        read = [] if turn.is_compaction else split(asked(turn))
-        prompts[turn.prompt_id] = [redact(strip_invisible(one.text)) for one in read]
+        pieces = [] if turn.is_compaction else split(prompt_line(turn))
+        prompts[turn.prompt_id] = [redact(strip_invisible(piece.text)) for piece in pieces]
     return prompts[turn.prompt_id]
 
 
 def _names(sentence: str, name: str) -> bool:
-    """Whether a sentence has the file's name, or that without its ending as a word."""
+    """Whether a sentence has the file's name, or as a word the name without its ending."""
     stem = name.rpartition(".")[0]
     if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", sentence, re.ASCII):
         return True
-    is_word = weight(stem) == 1 and len(stem) >= _SHORTEST_STEM
+    is_word = word_count(stem) == 1 and len(stem) >= _SHORTEST_STEM
     return is_word and re.search(rf"(?<![\w./-]){re.escape(stem)}(?![\w/-]|\.\w)", sentence, re.IGNORECASE) is not None
 
 
 def _says_more(sentence: str, name: str) -> bool:
-    return weight(sentence.replace(name, " ")) >= 3
+    return word_count(sentence.replace(name, " ")) >= 3
 
 
-_WHOLE = re.compile(
+_WHOLE_PROJECT = re.compile(
     r"\b(?:this|the (?:whole|entire)|our|my)"
     r" (?:\w+ )?(?:repo|repository|project|folder|directory|codebase|workspace)\b|"
     r"\b(?:dies\w*|(?:das|der|die) (?:ganze|gesamte)|unser\w*|mein\w*)"
@@ -195,10 +200,10 @@ _WHOLE = re.compile(
 )
 
 
-def _is_of_more(sentence: Sentence) -> bool:
-    """Whether a sentence speaks of the whole project, or states a rule, and so is no purpose of one file."""
-    begins = _WHOLE.search(sentence.bare[:_BEGINNING])
-    return begins is not None or any(
-        one.find("rule", sentence.bare) or (one.find("norm", sentence.bare) and not one.find("task", sentence.bare))
-        for one in cues.of(sentence.bare)
+def _is_about_project(sentence: Sentence) -> bool:
+    """Whether a sentence is about the whole project, or states a rule, and so is not the purpose of one file."""
+    bare = sentence.bare
+    return _WHOLE_PROJECT.search(bare[:_BEGINNING]) is not None or any(
+        language.find("rule", bare) or (language.find("norm", bare) and not language.find("task", bare))
+        for language in cues.of(bare)
     )

@@ -1,7 +1,7 @@
-"""The commits that were made in each session, and those that a later git command undid again, also in a later session.
+"""The commits made in each session, and those that a later git command undid, perhaps in a later session.
 
-They are told by the commands and what these printed. Where it is not certain whether a commit stands, it is not told:
-between two sessions somebody may have committed, so ``HEAD~1`` alone does not say whose commit a later session undid.
+They are known from the commands and their output. A commit is left out if it may have been undone: somebody may commit
+between two sessions, so ``HEAD~1`` alone does not say whose commit a later session undid.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from daemon.reconstitute.facts.session_values import Call, CallStatus, Turn
 from daemon.reconstitute.facts.shell import runs
-from daemon.reconstitute.facts.shell.outcomes import plain
+from daemon.reconstitute.facts.shell.groups import arguments
 from daemon.redact import redact
 from daemon.transcript.shell.known_programs.wrappers import Program
 from daemon.transcript.shell.names import words as names
@@ -25,70 +25,72 @@ _GIT_VALUES = names("-C -c --git-dir --work-tree --exec-path --namespace")
 _MESSAGE = re.compile(r"-[a-zA-Z]*m|--message")
 _MAY_COUNT = re.compile(r"commit|reset|revert|\b(?:merge|pull|rebase|cherry-pick|am|checkout|switch)\b")
 _ELSEWHERE = names("merge pull rebase cherry-pick am checkout switch")
-"""After these the commits before the last one may be others than those that were made here."""
+"""After these, the earlier commits may be others than those made here."""
 _BACK = re.compile(r"(?:HEAD|@)(?:~(\d*)|(\^+))?")
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 
 
 @dataclass(slots=True, eq=False)
 class _Commit:
-    """`standing` is None where it may have been undone; `undoes` is what a ``git revert`` undid by it."""
+    """`is_valid` is None if it may have been undone; `undoes` is the commit that this ``git revert`` undid."""
 
     subject: str
     hash: str = ""
-    standing: bool | None = True
+    is_valid: bool | None = True
     undoes: _Commit | None = None
     session: str = ""
 
 
 @dataclass(slots=True)
 class _Branch:
-    """What was committed in one place; `tip` are those that the newest one follows without anything between.
+    """What was committed in one folder; `tip` are the newest commits that surely follow each other.
 
     `session` is the one that runs git now.
     """
 
-    made: list[_Commit] = field(default_factory=list)
+    commits: list[_Commit] = field(default_factory=list)
     tip: list[_Commit] = field(default_factory=list)
     session: str = ""
 
     def add(self, commit: _Commit) -> None:
         commit.session = self.session
-        self.made.append(commit)
+        self.commits.append(commit)
         self.tip.append(commit)
 
     def amend(self, commit: _Commit) -> None:
         if self.tip:
-            self.made.remove(self.tip.pop())
+            self.commits.remove(self.tip.pop())
         self.add(commit)
 
     def back(self, steps: int | None, *, is_good: bool | None, is_sure: bool) -> None:
-        """The newest `steps` commits were taken away; None: nobody knows how many. `is_sure`: git named where to."""
+        """Remove the newest `steps` commits; None: an unknown number. `is_sure`: git named the commit it went to."""
         if steps is None or steps > len(self.tip):
             self.tip.clear()
             return
         for _ in range(steps):
-            gone = self.tip.pop()
-            is_known = is_sure or gone.session == self.session
-            gone.standing = False if is_good and is_known else None
-            if gone.undoes is not None:
-                gone.undoes.standing = True if is_known else None
+            commit = self.tip.pop()
+            is_known = is_sure or commit.session == self.session
+            commit.is_valid = False if is_good and is_known else None
+            if commit.undoes is not None:
+                commit.undoes.is_valid = True if is_known else None
 
     def steps(self, target: str) -> int | None:
-        """How many commits were made after `target`; None where that is not known."""
+        """How many commits were made after `target`; None if that is not known."""
         back = _BACK.fullmatch(target)
         if back is not None:
             return len(back[2]) if back[2] else int(back[1] or 1) if back[1] is not None else 0
         if not _HASH.fullmatch(target):
             return None
-        after = (number for number, one in enumerate(reversed(self.tip)) if one.hash and _is_same(one.hash, target))
+        after = (
+            number for number, commit in enumerate(reversed(self.tip)) if commit.hash and _is_same(commit.hash, target)
+        )
         return next(after, None)
 
 
 def of(sessions: Mapping[str, Iterable[Turn]]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Of each session the subjects of the commits that stand, in order, and of those that were undone.
+    """For each session the subjects of its valid commits, in order, and of those that were undone.
 
-    `sessions` are the turns by the session's id, the oldest first. An amended commit has its last subject.
+    `sessions` are the turns by the session's id, oldest first. An amended commit has its last subject.
     """
     calls = [(session, call) for session, turns in sessions.items() for turn in turns for call in turn.calls]
     branches: dict[tuple[str, ...], _Branch] = {}
@@ -101,21 +103,21 @@ def of(sessions: Mapping[str, Iterable[Turn]]) -> dict[str, tuple[tuple[str, ...
             order += [branch] if branch not in order else []
             branch.session = session
             heads = _NOW_AT.findall(call.output)
-            _take(branch, given, printed, heads[0] if len(heads) == 1 else "", is_good=is_good)
-    made = [one for branch in order for one in branch.made if one.undoes is None]
+            _apply(branch, given, printed, heads[0] if len(heads) == 1 else "", is_good=is_good)
+    commits = [commit for branch in order for commit in branch.commits if commit.undoes is None]
     return {
         session: (
-            tuple(one.subject for one in made if one.session == session and one.standing),
-            tuple(one.subject for one in made if one.session == session and one.standing is False),
+            tuple(one.subject for one in commits if one.session == session and one.is_valid),
+            tuple(one.subject for one in commits if one.session == session and one.is_valid is False),
         )
         for session in sessions
     }
 
 
-def _take(
+def _apply(
     branch: _Branch, given: Sequence[str], printed: list[tuple[str, str]], head: str, *, is_good: bool | None
 ) -> None:
-    """Do what a git command did; `head` is where it said that HEAD is now."""
+    """Apply a git command to the branch; `head` is the commit at which it printed that HEAD is now."""
     verb, options = given[0], given[1:]
     if is_good is False and not printed:
         return
@@ -124,7 +126,7 @@ def _take(
             return
         hash_, subject = printed.pop(0) if printed else ("", _message(options) if is_good else "")
         if not subject:
-            branch.tip.clear()  # there may be a commit of which nothing is known
+            branch.tip.clear()  # there may be an unknown commit
             return
         commit = _Commit(redact(subject.strip())[:_LONGEST], hash_)
         (branch.amend if "--amend" in options else branch.add)(commit)
@@ -132,7 +134,12 @@ def _take(
         operands = [word for word in options if not word.startswith("-")]
         if len(operands) == 1 and "--" not in options:
             named = next(
-                (one for one in (head, operands[0]) if _HASH.fullmatch(one) and branch.steps(one) is not None), ""
+                (
+                    hash_name
+                    for hash_name in (head, operands[0])
+                    if _HASH.fullmatch(hash_name) and branch.steps(hash_name) is not None
+                ),
+                "",
             )
             branch.back(branch.steps(named or operands[0]), is_good=is_good, is_sure=bool(named))
     elif verb == "revert":
@@ -151,12 +158,12 @@ def _revert(branch: _Branch, options: Sequence[str], printed: list[tuple[str, st
     hash_, subject = printed.pop(0) if printed else ("", "")
     is_named = bool(_HASH.fullmatch(operands[0])) or subject == f'Revert "{undone.subject}"'
     is_sure = is_named or undone.session == branch.session
-    undone.standing = False if is_sure and (is_good or subject) else None
+    undone.is_valid = False if is_sure and (is_good or subject) else None
     branch.add(_Commit(subject, hash_, undoes=undone))
 
 
 def _git(call: Call) -> Iterator[tuple[tuple[str, ...], list[str], bool | None, list[tuple[str, str]]]]:
-    """The git commands of a call: where each ran, its words, whether it succeeded, and the commits printed."""
+    """The git commands of a call: where each ran, its words, whether it succeeded, and the commits that it printed."""
     printed = [(match[1], match[2]) for match in _COMMITTED.finditer(call.output)]
     ended = {CallStatus.OK: True, CallStatus.FAILED: False}
     for run in runs.of(call):
@@ -167,8 +174,8 @@ def _git(call: Call) -> Iterator[tuple[tuple[str, ...], list[str], bool | None, 
 
 
 def _words(program: Program) -> tuple[list[str], list[str]]:
-    """What is given to git: the options before its command, and the words from that on."""
-    given = plain(program) if program.name == "git" else []
+    """The arguments of git: the options before its subcommand, and the words from that on."""
+    given = arguments(program) if program.name == "git" else []
     before: list[str] = []
     while given and given[0].startswith("-"):
         count = 2 if given[0] in _GIT_VALUES else 1
@@ -177,7 +184,7 @@ def _words(program: Program) -> tuple[list[str], list[str]]:
 
 
 def _message(given: Sequence[str]) -> str:
-    """The first line of a commit's message as its command gives it."""
+    """The first line of the message that a commit command gives."""
     for option, value in zip(given, [*given[1:], ""], strict=False):
         if _MESSAGE.fullmatch(option):
             return value.strip().partition("\n")[0]
@@ -186,5 +193,5 @@ def _message(given: Sequence[str]) -> str:
     return ""
 
 
-def _is_same(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+def _is_same(hash_: str, other: str) -> bool:
+    return hash_.startswith(other) or other.startswith(hash_)

@@ -1,4 +1,4 @@
-"""What each session did to the files of a folder, all in all: lines added and removed, and what was undone again."""
+"""The net changes of each session to the files of a folder: lines added and removed, and what a revert undid."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
 from daemon.files.line_diffs import counts
 from daemon.model import Operation
-from daemon.reconstitute.facts.session_values import FileChange
+from daemon.reconstitute.facts.session_values import FileChange, Turn
 from daemon.redact import redact
 
+_FEWEST_IN_FOLDER = 3
+"""Files of one folder that become one change."""
 _ENDS = frozenset({Operation.SNAPSHOT, Operation.STATE})
 _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
-"""They keep what they do not name, so that the lines they changed can be told of a text that is in doubt, too."""
+"""They keep the rest of the file, so their lines can be counted even if the text is in doubt."""
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """Changes of one session to a path that nobody else's came between; `before` is the state they began with.
+    """Changes of one session to a path without anybody else's between them; `before` is the state before them.
 
-    `origin` is the path at which the file was then, if it was another. `is_late`: the session had, or may have, made
-    something of the file before `before`, which is the first that is known of it.
+    `origin` is the path of the file at that time, if it was another. `is_late`: the session may have changed the file
+    earlier than `before`, the first known state.
     """
 
     before: Revision | None
@@ -42,38 +44,40 @@ class _Stretch:
 
 
 def by_session(histories: Iterable[FileHistory]) -> dict[str, tuple[FileChange, ...]]:
-    """The changes of each session by its id, sorted by path; a read or an observation is no change."""
+    """The changes of each session by its id, sorted by path. A read or an observation is no change."""
     by_path: dict[str, dict[str, list[_Stretch]]] = {history.path: _stretches(history) for history in histories}
-    found: dict[str, list[FileChange]] = defaultdict(list)
+    changes_by_session: dict[str, list[FileChange]] = defaultdict(list)
     hide = lru_cache(maxsize=None)(redact)
     for path, sessions in sorted(by_path.items()):
         for session_id, stretches in sessions.items():
             change = _change(path, _with_origin(session_id, stretches, by_path, {path}), by_path.keys())
             if change is not None:
-                found[session_id].append(replace(change, path=hide(change.path), moved_from=hide(change.moved_from)))
-    return {session_id: tuple(changes) for session_id, changes in found.items()}
+                changes_by_session[session_id].append(
+                    replace(change, path=hide(change.path), moved_from=hide(change.moved_from))
+                )
+    return {session_id: tuple(changes) for session_id, changes in changes_by_session.items()}
 
 
 def _stretches(history: FileHistory) -> dict[str, list[_Stretch]]:
-    """By session; what was changed outside of OpenCode belongs to none, and parts the changes around it."""
-    found: dict[str, list[_Stretch]] = defaultdict(list)
+    """By session. A change from outside OpenCode belongs to none, and separates the changes around it."""
+    by_maker: dict[str, list[_Stretch]] = defaultdict(list)
     latest = ""
     late = _late(history)
     for change in history.changes:
         maker = change.maker
         if maker and maker == latest:
-            found[maker][-1].changes.append(change)
+            by_maker[maker][-1].changes.append(change)
         elif maker:
-            is_late = not found[maker] and change.before is late.get(maker)
-            found[maker].append(_Stretch(change.before, [change], is_late=change.before is not None and is_late))
+            is_late = not by_maker[maker] and change.before is late.get(maker)
+            by_maker[maker].append(_Stretch(change.before, [change], is_late=change.before is not None and is_late))
         latest = maker
-    return found
+    return by_maker
 
 
 def _late(history: FileHistory) -> dict[str, Revision]:
-    """The first state that is known of the file, by the sessions that may have made something of it before.
+    """The first known state of the file, by the sessions that may have changed it before.
 
-    That is who put the file in doubt, or whose step or turn had ended when the file was first seen.
+    These are the sessions that put the file in doubt, and those whose step or turn had ended when it was first seen.
     """
     makers: set[str] = set()
     for revision in history.revisions:
@@ -89,13 +93,13 @@ def _late(history: FileHistory) -> dict[str, Revision]:
 def _with_origin(
     session_id: str, stretches: list[_Stretch], by_path: dict[str, dict[str, list[_Stretch]]], seen: set[str]
 ) -> list[_Stretch]:
-    """The same, with what the session did to the file where it was before it moved it here; `seen`: where it was."""
+    """The same, with the session's changes to the file before it moved it here; `seen` are the earlier paths."""
     first = stretches[0]
-    source = next((one.revision.moved_from for one in first.changes if one.revision.moved_from), "")
+    source = next((stretch.revision.moved_from for stretch in first.changes if stretch.revision.moved_from), "")
     if not source or source in seen or (first.before is not None and not first.before.deleted):
         return stretches
     earlier = by_path.get(source, {}).get(session_id, [])
-    earlier = [one for one in earlier if one.first.time <= first.first.time]
+    earlier = [stretch for stretch in earlier if stretch.first.time <= first.first.time]
     if not earlier or not earlier[-1].last.moved_to:
         return [replace(first, origin=source), *stretches[1:]]
     earlier = _with_origin(session_id, earlier, by_path, seen | {source})
@@ -105,7 +109,7 @@ def _with_origin(
 
 
 def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> FileChange | None:
-    """All of a session's changes to a path as one; None where nothing of them is left, or another path tells it."""
+    """All changes of a session to a path as one; None if nothing of them is left, or another path has them."""
     first, last = stretches[0], stretches[-1].last
     if last.moved_to:
         away = FileChange(last.moved_to, "moved", moved_from=path)
@@ -121,21 +125,23 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
         return None  # made and removed, or changed and changed back
     if last.deleted and not _was_there(first):
         return None
-    what = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
+    kind = "deleted" if last.deleted else "added" if _absent(first) else "moved" if first.origin else "changed"
     added, removed = _lines(stretches)
-    origin = first.origin if what == "moved" else ""
-    return FileChange(path, what, added, removed, origin, undone=is_undone, seen_in=_seen_in(stretches))
+    origin = first.origin if kind == "moved" else ""
+    return FileChange(path, kind, added, removed, origin, undone=is_undone, seen_in=_seen_in(stretches))
 
 
 def _seen_in(stretches: Sequence[_Stretch]) -> str:
-    """The message after whose step the newest of the changes was seen; empty where a call tells of one of them."""
-    made = [change.revision for stretch in stretches for change in stretch.changes]
-    is_seen = all(one.operation in _ENDS and one.tool != "revert" and not one.moved_from for one in made)
-    return made[-1].message_id if is_seen and not made[-1].deleted else ""
+    """The message after whose step the newest change was seen; empty if a call recorded one of the changes."""
+    revisions = [change.revision for stretch in stretches for change in stretch.changes]
+    is_seen = all(
+        revision.operation in _ENDS and revision.tool != "revert" and not revision.moved_from for revision in revisions
+    )
+    return revisions[-1].message_id if is_seen and not revisions[-1].deleted else ""
 
 
 def _absent(stretch: _Stretch) -> bool:
-    """Whether there was no file before. Where nothing is recorded of it, the call's record may tell."""
+    """Whether there was no file before. If no earlier state is recorded, the call's record may say so."""
     first = stretch.first
     if stretch.before is not None:
         return stretch.before.deleted
@@ -145,7 +151,7 @@ def _absent(stretch: _Stretch) -> bool:
 
 
 def _was_there(stretch: _Stretch) -> bool:
-    """Whether there surely was a file that the session's changes could begin with: `rm -f` needs none."""
+    """Whether a file surely existed before the session's changes: `rm -f` needs none."""
     return stretch.before is not None or any(_needs_file(change.revision) for change in stretch.changes)
 
 
@@ -154,7 +160,7 @@ def _needs_file(revision: Revision) -> bool:
 
 
 def _is_back(first: _Stretch, after: Revision) -> bool:
-    """Whether the state after all of it is the one before it, as far as both are known."""
+    """Whether the last state is the one before the changes, as far as both are known."""
     before = first.before
     if after.deleted or _absent(first):
         return after.deleted and _absent(first)
@@ -164,14 +170,14 @@ def _is_back(first: _Stretch, after: Revision) -> bool:
 
 
 def _lines(stretches: Sequence[_Stretch]) -> tuple[int | None, int | None]:
-    """Lines added and removed, the stretches added up; None, None where the content of a state is not known."""
+    """Lines added and removed in all stretches; None, None if the content of a state is not known."""
     added = removed = 0
     for stretch in stretches:
         before, after = _before(stretch), b"" if stretch.last.deleted else stretch.last.content
-        told = None if before is None or after is None else counts(before, after)
-        if told is None:
+        counted = None if before is None or after is None else counts(before, after)
+        if counted is None:
             return None, None
-        added, removed = added + told[0], removed + told[1]
+        added, removed = added + counted[0], removed + counted[1]
     return added, removed
 
 
@@ -183,3 +189,30 @@ def _before(stretch: _Stretch) -> bytes | None:
         return None
     is_known = before.proven or before.mark_unknown or before.unconfirmed or first.operation in _ON_TOP
     return before.content if is_known else None
+
+
+def by_folder(changes: Iterable[FileChange], turns: Iterable[Turn], directory: str) -> tuple[FileChange, ...]:
+    """The changes of a session, those last that no call records; if there are many in one folder, as one change.
+
+    A build writes a folder anew. That would hide the few files that somebody worked on. `directory` is the session's.
+    """
+    commands = [call for turn in turns for call in turn.calls if call.command]
+    recorded: list[FileChange] = []
+    seen: list[FileChange] = []
+    folders: dict[str, list[FileChange]] = defaultdict(list)
+    for change in changes:
+        (seen if change.seen_in else recorded).append(change)
+        rest = change.path.removeprefix(f"{directory.rstrip('/')}/")
+        if change.seen_in and rest != change.path and "/" in rest and not change.undone:
+            folders[change.path[: -len(rest)] + rest.partition("/")[0]].append(change)
+    written: list[FileChange] = []
+    for folder, inner in sorted(folders.items()):
+        if len(inner) < _FEWEST_IN_FOLDER:
+            continue
+        messages = {change.seen_in for change in inner}
+        causes = {call.command for call in commands if call.message_id in messages}
+        seen = [change for change in seen if change not in inner]
+        command = causes.pop() if len(causes) == 1 else ""
+        written.append(FileChange(folder, "written", files=len(inner), command=command))
+    recorded.sort(key=lambda change: change.kind not in {"moved", "deleted"})  # these have no count of lines
+    return (*recorded, *seen, *written)

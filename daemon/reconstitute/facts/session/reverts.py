@@ -1,24 +1,32 @@
-"""What a session's reverts took back: prompts, files, and the turns that no longer stand."""
+"""What a session's reverts took back: prompts, files and turns, and which files kept their changes all the same.
+
+OpenCode sets files back from its snapshots. Without git there are none, and a revert from some part on leaves what came
+before it. A file is only named as kept if a certain state after the revert is the one that the turn left.
+"""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from daemon import records
 from daemon.archive import Archive
+from daemon.files import FileHistory
 from daemon.files.events.revert_records import Revert, is_from, reverts
+from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision
 from daemon.model import FileEdit, Message, Operation, Part, Session
-from daemon.reconstitute.facts.session_values import TakenBack, Turn
+from daemon.reconstitute.facts.session_values import SessionFacts, TakenBack, Turn
 from daemon.redact import redact
 from daemon.transcript.evidence import git_diff
 from daemon.transcript.evidence.call_results import listed
 from daemon.transcript.paths import unquoted
 from daemon.transcript.tool_calls import absolute, worktree
 
-_TOLD_BY = frozenset({"tool", "patch"})
-"""The parts that a file's change is told by: one that is gone may have been reverted."""
+_CHANGING_PARTS = frozenset({"tool", "patch"})
+"""The parts that record a file's change: one that is gone may have been reverted."""
+_MOST_NAMES = 3
 
 
 def of(
@@ -30,29 +38,30 @@ def of(
     is_whole: bool,
     until: int | None,
 ) -> tuple[tuple[TakenBack, ...], tuple[Turn, ...]]:
-    """The reverts that took back some of `messages` (of a whole session: all), by time, and the turns as they stand."""
-    left = _left_over(messages, session)
-    if not left and not _may_have_any(archive, session, messages):
+    """The reverts that took back some of `messages` (of a whole session: all), by time, and the turns so marked."""
+    remnants = _remnants(messages, session)
+    if not remnants and not _may_have_any(archive, session, messages):
         return (), tuple(turns)
-    found, standing = [], list(turns)
-    is_here = (archive.session_state(session.id) or {}).get("deleted") is None
-    for revert in sorted(reverts(archive, session.id, _edits(messages)), key=lambda one: (one.time, one.first)):
+    taken_back, marked = [], list(turns)
+    is_deleted = (archive.session_state(session.id) or {}).get("deleted") is not None
+    for revert in sorted(reverts(archive, session.id, _edits(messages)), key=lambda each: (each.time, each.first)):
         covered = [message for message in messages if is_covered(revert, message)]
         if (until is not None and revert.time > until) or not (covered or is_whole):
             continue
         undone = revert.until if revert.undone is None else revert.undone
         undone = None if undone is not None and until is not None and undone > until else undone
-        is_final = any(map(archive.is_deleted, (message.id for message in covered)))
-        is_final = is_final or any(revert.part <= part for part in archive.gone(revert.first) if revert.part)
+        is_pending = (
+            revert.is_recorded and undone is None and not is_deleted and not _is_final(archive, revert, covered)
+        )
         ids = {message.id for message in covered}
         whole = ids - ({revert.first} if revert.part else set())
-        found.append(
+        taken_back.append(
             TakenBack(
                 revert.time,
                 revert.first,
                 revert.part,
                 undone=undone,
-                pending=is_here and revert.is_recorded and undone is None and not is_final,
+                pending=is_pending,
                 prompts=tuple(turn.prompt for turn in turns if turn.prompt and turn.prompt_id in whole),
                 paths=_paths(revert, covered, session),
                 is_certain=revert.is_recorded and revert.until is None,
@@ -60,25 +69,32 @@ def of(
         )
         if undone is None:
             in_doubt = not revert.is_recorded
-            standing = [
+            marked = [
                 _marked(turn, whole, in_doubt=in_doubt) if ids.intersection(turn.message_ids) else turn
-                for turn in standing
+                for turn in marked
             ]
-    for one in left:
-        if (until is None or one.time <= until) and not _is_told(standing, one.message_id):
-            found.append(one)
-            ids = {one.message_id}
-            standing = [_marked(turn, ids, in_doubt=True) if turn.prompt_id in ids else turn for turn in standing]
-    return tuple(sorted(found, key=lambda one: (one.time, one.message_id))), tuple(standing)
+    for remnant in remnants:
+        if (until is None or remnant.time <= until) and not _is_taken_back(marked, remnant.message_id):
+            taken_back.append(remnant)
+            ids = {remnant.message_id}
+            marked = [_marked(turn, ids, in_doubt=True) if turn.prompt_id in ids else turn for turn in marked]
+    return tuple(sorted(taken_back, key=lambda each: (each.time, each.message_id))), tuple(marked)
 
 
-def _left_over(messages: Sequence[Message], session: Session) -> list[TakenBack]:
+def _is_final(archive: Archive, revert: Revert, covered: Sequence[Message]) -> bool:
+    """Whether OpenCode has deleted what a revert took back, so that it cannot be undone."""
+    if any(archive.is_deleted(message.id) for message in covered):
+        return True
+    return any(revert.part <= part for part in archive.gone(revert.first) if revert.part)
+
+
+def _remnants(messages: Sequence[Message], session: Session) -> list[TakenBack]:
     """Reverts of which only a prompt's record is left, without its text, an answer, or a mark in the session.
 
-    OpenCode 1.15 removes what was reverted at the next prompt, and may write the removed prompt's summary after that.
-    Its diff is of the turn that is gone.
+    OpenCode 1.15 removes reverted messages at the next prompt, and may write the removed prompt's summary after that.
+    The diff in the summary is that of the removed turn.
     """
-    found = []
+    remnants = []
     answered = {records.text(message.data.get("parentID")) for message in messages}
     for number, message in enumerate(messages, start=1):
         diffs = listed(records.table(message.data.get("summary")).get("diffs"))
@@ -88,11 +104,11 @@ def _left_over(messages: Sequence[Message], session: Session) -> list[TakenBack]
         root = worktree(message, session)
         named = (absolute(unquoted(records.text(records.table(diff).get("file"))), root) for diff in diffs)
         paths = tuple(sorted({redact(path) for path in named if path}))
-        found.append(TakenBack(max(message.created, time), message.id, paths=paths, is_certain=False))
-    return found
+        remnants.append(TakenBack(max(message.created, time), message.id, paths=paths, is_certain=False))
+    return remnants
 
 
-def _is_told(turns: Iterable[Turn], message_id: str) -> bool:
+def _is_taken_back(turns: Iterable[Turn], message_id: str) -> bool:
     return any(turn.taken_back and message_id in turn.message_ids for turn in turns)
 
 
@@ -102,8 +118,9 @@ def is_covered(revert: Revert, message: Message) -> bool:
 
 
 def _marked(turn: Turn, whole: AbstractSet[str], *, in_doubt: bool) -> Turn:
-    """`turn` as taken back; what one revert surely took back (all of it, if all its messages are among those that are
-    taken back `whole`) is in no doubt because of another.
+    """`turn` as taken back; `whole` are the messages of which every part was.
+
+    Another revert in doubt does not make one doubtful that is certain, nor does a partial one make a whole one partial.
     """
     in_doubt = in_doubt and (turn.in_doubt or not turn.taken_back)
     in_part = not whole >= set(turn.message_ids) and (turn.in_part or not turn.taken_back)
@@ -111,7 +128,7 @@ def _marked(turn: Turn, whole: AbstractSet[str], *, in_doubt: bool) -> Turn:
 
 
 def _may_have_any(archive: Archive, session: Session, messages: Sequence[Message]) -> bool:
-    """Whether there is any sign of one: nearly no session has, and telling its reverts reads each message's state."""
+    """Whether there is any sign of a revert. Few sessions have one, and finding them reads every message's state."""
     if b'"revert"' in session.raw or archive.files.session_extra(session.id).get("reverts"):
         return True
     states = (archive.state(message.id) or {} for message in messages)
@@ -119,12 +136,12 @@ def _may_have_any(archive: Archive, session: Session, messages: Sequence[Message
 
 
 def _edits(messages: Iterable[Message]) -> list[FileEdit]:
-    """One event for each part that may have changed files: all that the reverts of a session are told by."""
+    """One event for each part that may have changed files: the reverts of a session are found by these."""
     return [
         FileEdit("", _time(part, message), part.session_id, message.id, part.id, "", Operation.UNCLEAR)
         for message in messages
         for part in message.parts
-        if part.type in _TOLD_BY
+        if part.type in _CHANGING_PARTS
     ]
 
 
@@ -134,7 +151,7 @@ def _time(part: Part, message: Message) -> int:
 
 
 def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tuple[str, ...]:
-    """The files that it set back or removed: those of the recorded diff, else of the steps that it took back."""
+    """The files that a revert set back or removed: those of the recorded diff, else of the steps that it took back."""
     if not revert.is_recorded or not covered:
         return ()
     changes = git_diff.changes(revert.diff) if revert.diff else None
@@ -150,3 +167,63 @@ def _paths(revert: Revert, covered: Sequence[Message], session: Session) -> tupl
             for name in listed(part.data.get("files"))
         ]
     return tuple(sorted({redact(path) for path in named if path}))
+
+
+# -- files that kept their changes -------------------------------------------------------------------------------
+
+
+def with_kept(facts: SessionFacts, histories: Sequence[FileHistory]) -> SessionFacts:
+    """The session with the files of `histories` in which its taken-back turns left their changes."""
+    if not any(turn.taken_back for turn in facts.turns):
+        return facts
+    after = max(revert.time for revert in facts.reverts)
+    turns = (_with_kept_files(turn, histories, after) if turn.taken_back else turn for turn in facts.turns)
+    return replace(facts, turns=tuple(turns))
+
+
+def _with_kept_files(turn: Turn, histories: Iterable[FileHistory], after: int) -> Turn:
+    kept = sorted(redact(history.path) for history in histories if _has_kept(history, turn, after))
+    return replace(turn, kept=tuple(kept))
+
+
+def _has_kept(history: FileHistory, turn: Turn, after: int) -> bool:
+    """Whether the file surely still was as the turn left it when the revert was over, at `after` (epoch ms)."""
+    own = [change for change in history.changes if _is_made_by(change, turn)]
+    if not own or not own[-1].revision.proven or own[-1].revision.deleted:
+        return False
+    result, before = own[-1].revision, own[0].before
+    if before is not None and _is_same(before, result):
+        return False
+    last = result
+    for revision in history.revisions[history.revisions.index(result) + 1 :]:
+        if revision.operation not in DOUBTS | OBSERVATIONS:
+            break  # something changed it again
+        if not _is_same(revision, result):
+            return False
+        last = revision
+    return last.proven and not last.is_fleeting and (last is history.latest or last.time >= after)
+
+
+def _is_made_by(change: Change, turn: Turn) -> bool:
+    is_edit = change.revision.operation not in OBSERVATIONS and not change.is_revert
+    return is_edit and change.revision.message_id in turn.message_ids
+
+
+def _is_same(revision: Revision, other: Revision) -> bool:
+    return revision.whole is not None and other.whole is not None and revision.whole.is_same(other.whole)
+
+
+def kept_words(turns: Iterable[Turn]) -> str:
+    """The files that surely kept the changes of those `turns` that were taken back, in words; empty if none did."""
+    turns = [turn for turn in turns if turn.taken_back]
+    is_kept: dict[str, bool] = {}
+    for turn in turns:  # of a file that several turns changed, the last one counts
+        is_kept |= {path: path in turn.kept for call in turn.calls for path in call.changed}
+        is_kept |= dict.fromkeys(turn.kept, True)
+    names = [posixpath.basename(path) for path, stays in sorted(is_kept.items()) if stays]
+    may_do_more = any(call.command or call.child for turn in turns for call in turn.calls)
+    if names and len(names) == len(is_kept) and not may_do_more:
+        return "its files were left as they were"
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    kept = "kept its change" if len(names) == 1 else "kept their changes"
+    return f"{', '.join(names[:_MOST_NAMES])}{more} {kept}" if names else ""

@@ -18,13 +18,13 @@ from daemon.transcript.tool_calls import valid_text
 LONGEST_PROMPT = 4000
 """Characters of a prompt, and of a reply."""
 SILENCE_MS = 600_000
-"""An answer without an end was cut off when another session was written to so long after it: no call may take longer.
+"""An answer without an end was cut off if another session was written to so long after it: no call may take longer.
 
-No clock decides it, so that the same records always say the same.
+No clock decides it, so that the same records always give the same result.
 """
 
 _MARGIN = 8192
-"""Characters behind it that are looked at for secrets, too."""
+"""Characters behind it that are searched for secrets, too."""
 _MOST_TEXTS = 1024
 _RAN_BY_USER = "The following tool was executed by the user"
 _INIT = re.compile(r"Please analyze this codebase and create an AGENTS\.md file|Create or update `AGENTS\.md` for this")
@@ -33,16 +33,16 @@ _ABORTED = re.compile(r"Abort|Interrupt|Cancel")
 
 
 def divided(messages: Sequence[Message]) -> list[list[Message]]:
-    """The messages of each turn, in order. A prompt begins one, and so do a shell command of the user's and `/compact`.
+    """The messages of each turn, in order. A prompt begins a turn; so do a shell command of the user and `/compact`.
 
-    What OpenCode says to the model on its own in the user's name begins none.
+    What OpenCode tells the model on its own in the user's name does not.
     """
-    found: list[list[Message]] = []
+    groups: list[list[Message]] = []
     for message in messages:
-        if not found or _begins(message):
-            found.append([])
-        found[-1].append(message)
-    return found
+        if not groups or _begins(message):
+            groups.append([])
+        groups[-1].append(message)
+    return groups
 
 
 def of(messages: Sequence[Message], session: Session, newest: int) -> list[Turn]:
@@ -59,11 +59,11 @@ def _turn(group: Sequence[Message], after: Message | None, session: Session, new
     first = group[0] if group[0].role == "user" else None
     latest = max(map(_last_time, group))
     is_over = after is not None or newest - latest > SILENCE_MS
-    made = tuple(_calls(group, session, hide, is_over=is_over))
-    command = _shell_prompt(first, made) if first is not None else ""
+    turn_calls = tuple(_calls(group, session, hide, is_over=is_over))
+    command = _shell_prompt(first, turn_calls) if first is not None else ""
     prompt = _prompt(first) if first is not None else ""
     is_compaction = first is not None and not prompt and _has(first, "compaction")
-    ending, error = _ending(group, after, made, is_over=is_over)
+    ending, error = _ending(group, after, turn_calls, is_over=is_over)
     return Turn(
         prompt_id=first.id if first is not None else "",
         time=group[0].created,
@@ -71,7 +71,7 @@ def _turn(group: Sequence[Message], after: Message | None, session: Session, new
         prompt=command or prompt,
         ending=ending,
         message_ids=tuple(message.id for message in group),
-        calls=made,
+        calls=turn_calls,
         replies=tuple(_replies(group)),
         error=error,
         agent=next(filter(None, (valid_text(records.text(message.data.get("agent"))) for message in group)), ""),
@@ -90,35 +90,39 @@ def _begins(message: Message) -> bool:
 
 
 def _is_of_user(part: Part) -> bool:
-    """Whether the user caused a part, as a text, a file, a command or `/compact`; OpenCode compacts on its own, too."""
+    """Whether the user caused a part: a text, a file, a command or `/compact`. OpenCode also compacts on its own."""
     if part.type == "text":
         return part.data.get("synthetic") is not True
     return part.data.get("auto") is not True if part.type == "compaction" else part.type in {"file", "agent", "subtask"}
 
 
 def _is_shell(message: Message) -> bool:
-    """Whether the user ran a shell command from the prompt: OpenCode 2 keeps it in the message, 1.x in the answer."""
+    """Whether the user ran a shell command from the prompt: OpenCode 2 stores it in the message, 1.x in the answer."""
     return any(
         part.type == "tool" or (part.type == "text" and records.text(part.data.get("text")).startswith(_RAN_BY_USER))
         for part in message.parts
     )
 
 
-def _shell_prompt(first: Message, made: Sequence[Call]) -> str:
+def _shell_prompt(first: Message, turn_calls: Sequence[Call]) -> str:
     """``!command``, as the user typed it."""
     is_typed = any(_is_of_user(part) for part in first.parts)
-    return f"!{made[0].command}" if made and made[0].command and _is_shell(first) and not is_typed else ""
+    return (
+        f"!{turn_calls[0].command}"
+        if turn_calls and turn_calls[0].command and _is_shell(first) and not is_typed
+        else ""
+    )
 
 
 def _prompt(message: Message) -> str:
-    """What the person wrote: no attachments, nothing that OpenCode added."""
+    """What the person wrote, without attachments and what OpenCode added."""
     texts = [records.text(part.data.get("text")) for part in message.parts if part.type == "text" and _is_of_user(part)]
     tasks = [records.text(part.data.get("prompt")) for part in message.parts if part.type == "subtask"]
     return _bounded(_unquoted("\n\n".join(filter(str.strip, [*texts, *tasks]))))
 
 
 def _bounded(text: str) -> str:
-    """A text without what it quotes of our own answers, redacted; of a long one the beginning."""
+    """A text without quotations of our own answers, redacted and cut to LONGEST_PROMPT."""
     clean = without_recall(valid_text(text), Kind.PROMPT).strip()
     short = redacted_end(clean, LONGEST_PROMPT, 1, _MARGIN)
     return f"{short.rstrip()} …" if len(clean) > LONGEST_PROMPT else short
@@ -153,19 +157,19 @@ def _replies(group: Sequence[Message]) -> Iterator[Reply]:
     for message in group:
         if message.role != "assistant" or _is_summary(message):
             continue
-        said = [
+        texts = [
             records.text(part.data.get("text"))
             for part in message.parts
             if part.type == "text" and part.data.get("synthetic") is not True and part.data.get("ignored") is not True
         ]
-        text = _bounded("\n\n".join(one.strip() for one in said if one.strip()))
+        text = _bounded("\n\n".join(text.strip() for text in texts if text.strip()))
         if text:
             yield Reply(message.id, message.created, text)
 
 
 def _calls(group: Sequence[Message], session: Session, hide: calls.Hide, *, is_over: bool) -> Iterator[Call]:
-    for number, message in enumerate(group):
-        is_past = is_over or number + 1 < len(group) or message.is_complete
+    for place, message in enumerate(group):
+        is_past = is_over or place + 1 < len(group) or message.is_complete
         for part in message.parts:
             if part.type == "tool":
                 yield calls.of(part, message, session, hide, is_over=is_past)
@@ -181,39 +185,39 @@ def _last_time(message: Message) -> int:
 
 
 def _ending(
-    group: Sequence[Message], after: Message | None, made: Sequence[Call], *, is_over: bool
+    group: Sequence[Message], after: Message | None, turn_calls: Sequence[Call], *, is_over: bool
 ) -> tuple[Ending, str]:
-    """How a turn ended, and the error of one that failed."""
+    """How a turn ended, and its error if it failed."""
     answers = [message for message in group if message.role == "assistant"]
     if not answers:
-        is_done = any(call.status is not CallStatus.UNKNOWN for call in made)  # a shell command in OpenCode 2
+        is_done = any(call.status is not CallStatus.UNKNOWN for call in turn_calls)  # a shell command in OpenCode 2
         return (Ending.ANSWERED if is_done else Ending.OPEN), ""
     last = answers[-1]
-    name, said = _error(last)
-    if name or said:
+    name, error_text = _error(last)
+    if name or error_text:
         if _ABORTED.search(name):
             return Ending.STOPPED, ""
-        return Ending.FAILED, redact(": ".join(filter(None, (name, said))))[:LONGEST_PROMPT]
+        return Ending.FAILED, redact(": ".join(filter(None, (name, error_text))))[:LONGEST_PROMPT]
     if last.is_complete and not _goes_on(last):
         return Ending.ANSWERED, ""
     if last.is_complete and after is not None and after.created <= (last.completed or last.created):
         return Ending.ANSWERED, ""  # the user wrote meanwhile, and the next step answers both
-    was_refused = any(call.status is CallStatus.REFUSED for call in made if call.message_id == last.id)
+    was_refused = any(call.status is CallStatus.REFUSED for call in turn_calls if call.message_id == last.id)
     return (Ending.REFUSED if was_refused else Ending.STOPPED if is_over else Ending.OPEN), ""
 
 
 def _goes_on(last: Message) -> bool:
-    """Whether the model was waiting for what its calls answered, and another step had to follow."""
+    """Whether the model waited for the results of its calls, so that another step had to follow."""
     finish = records.text(last.data.get("finish"))
     reasons = (records.text(part.data.get("reason")) for part in last.parts if part.type == "step-finish")
     return (finish or next(reversed(list(chain([""], reasons))))) == "tool-calls"
 
 
 def _error(message: Message) -> tuple[str, str]:
-    """The name and the words of a message's error; some versions keep a text alone."""
+    """The name and the text of a message's error; some versions store only a text."""
     error = message.data.get("error")
     table = records.table(error)
-    said = records.text(error) or records.text(records.table(table.get("data")).get("message"))
+    text = records.text(error) or records.text(records.table(table.get("data")).get("message"))
     return valid_text(records.text(table.get("name")) or records.text(table.get("type"))), valid_text(
-        said or records.text(table.get("message"))
+        text or records.text(table.get("message"))
     )

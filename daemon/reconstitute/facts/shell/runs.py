@@ -1,9 +1,9 @@
-"""What a shell call ran: its simple commands in the order in which they are run, each with how it ended.
+"""What a shell call ran: its simple commands in the order in which they run, each with how it ended.
 
-An exit status is that of one command: of a list only the last one's, of a chain of ``&&`` everybody's where it is 0, of
-a pipeline the last one's or that of the one that the script asks for (``${PIPESTATUS[0]}``). Where it is not 0, a chain
-failed at its last command if all before it only prepare (``cd x``, ``sed -i``, ``mv``), unless the output says that one
-of these failed. Where the status does not tell, nothing is said. Pure, never raises.
+The exit status belongs to one command: in a list to the last one, in a pipeline to the last one or to the one that the
+script asks for (``${PIPESTATUS[0]}``). Status 0 of a chain of ``&&`` belongs to all its commands. Another status
+belongs to the last one if those before it only prepare (``cd x``, ``sed -i``, ``mv``) and the output reports no failure
+of theirs. Any other command's end is unknown. Pure, never raises.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _QUIET = word_set(
 """They hardly ever fail, and nobody asks whether they did."""
 _PREPARES = word_set("sed cp mv rm ln chmod chown tee perl awk install patch rmdir unzip tar git")
 _GIT_PREPARES = word_set("add mv rm")
-"""They get ready what the command behind them is for; if one fails it says so under its own name."""
+"""They prepare for the command behind them; if one fails, it says so under its own name."""
 _DROPPED = word_set("timeout time nohup nice ionice stdbuf setsid unbuffer caffeinate exec command builtin")
-"""Wrappers that say how somebody watched a command, not how one runs it."""
+"""Wrappers that only watch a command."""
 _PIPED = word_set("tail head cat tee grep less sed awk sort uniq wc cut tr more jq")
 """Behind a pipe they only show or filter what came before."""
 _SHELLS = word_set("sh bash zsh dash ksh")
@@ -41,18 +41,18 @@ _CUT_OFF = frozenset({124, 130, 137, 143})
 """Exit statuses of a command that a time limit or a signal ended."""
 _STATUS = re.compile(r"\$\?|\$\{PIPESTATUS\[(\d)\]\}|\$PIPESTATUS")
 _SAYS = re.compile(r"^(?:[\w/.-]+: line \d+: )?([\w.+-]+|fatal): ", re.MULTILINE)
-"""A program that says that something went wrong, under its own name; git's word is ``fatal``."""
+"""A program that reports an error under its own name; git writes ``fatal``."""
 
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One simple command of a call. `text` is as written, without wrappers that only watch it and its assignments.
+    """One simple command of a call. `text` is as written, without assignments and wrappers that only watch it.
 
-    `folder` is absolute and empty where it is not known. `key` is the same for what is the same command: not its
-    options, not how it is wrapped; `words` are those of the key as they are written. `is_started`: it surely was run.
-    `link` is its chain of ``&&``, its place in it and 1 where it is a link by itself; empty in none.
+    `folder` is absolute, and empty if it is not known. `key` is the same for the same command, whatever its options and
+    wrappers; `words` are those of the key as written. `is_started`: it surely ran. `link` is its chain of ``&&``, its
+    place in it, and 1 if it is a link by itself; empty outside of a chain.
     """
 
     text: str
@@ -74,45 +74,45 @@ class Run:
 
 
 def of(call: Call, base: str = "") -> tuple[Run, ...]:
-    """The commands of a shell call; of one that was not run at all, or cannot be read, none. `base` is its folder where
-    it has none.
-    """
+    """The commands of a shell call; none if it did not run or cannot be parsed. `base` is the default folder."""
     was_run = call.status is not CallStatus.REFUSED and not (call.status is CallStatus.FAILED and call.exit is None)
     return _read(call, base, call.exit, call.status) if was_run else ()
 
 
 def of_text(command: str, folder: str = "/") -> tuple[Run, ...]:
-    """The commands of a line that is not run here, as if all of it had succeeded."""
+    """The commands of a line as if it had run and succeeded."""
     return _read(Call("bash", "", CallStatus.OK, "", "", 0, 0, command, folder, 0), "", 0, CallStatus.OK)
 
 
 def names(command: str) -> frozenset[str]:
-    """The programs that a script names anywhere, also in conditions and loops; empty where it cannot be read."""
+    """The programs that a script names anywhere, also in conditions and loops; empty if it cannot be parsed."""
     try:
         body = parse(command[:_LONGEST]).body
     except (NotUnderstood, RecursionError):
         return frozenset()
-    left: list[Statement] = [statement for statement, _ in body.items]
-    found = set()
-    while left:
-        statement = left.pop()
+    statements: list[Statement] = [statement for statement, _ in body.items]
+    programs = set()
+    while statements:
+        statement = statements.pop()
         if isinstance(statement, Simple):
-            found.add(_name(statement))
+            programs.add(_name(statement))
         elif isinstance(statement, Chain):
-            left += _links(statement)
+            statements += _links(statement)
         elif isinstance(statement, Pipeline):
-            left += statement.parts
+            statements += statement.parts
         else:
-            left += [one for one, _ in statement.body.items] if isinstance(statement, Block) else statement.inner
-    return frozenset(found)
+            statements += (
+                [inner for inner, _ in statement.body.items] if isinstance(statement, Block) else statement.inner
+            )
+    return frozenset(programs)
 
 
-def culprits(call: Call, ran: Sequence[Run]) -> tuple[Run, ...]:
-    """Those of the commands that `call` `ran` that failed, or where that is not known may have done so."""
-    asked = ran or _read(call, "", None, CallStatus.UNKNOWN)
-    failed = tuple(run for run in asked if run.status is CallStatus.FAILED)
-    loud = tuple(run for run in asked if not run.is_quiet and run.status is not CallStatus.OK)
-    return failed or loud or tuple(asked)
+def culprits(call: Call, commands: Sequence[Run]) -> tuple[Run, ...]:
+    """The `commands` of a call that failed; if that is not known, those that may have."""
+    candidates = commands or _read(call, "", None, CallStatus.UNKNOWN)
+    failed = tuple(run for run in candidates if run.status is CallStatus.FAILED)
+    loud = tuple(run for run in candidates if not run.is_quiet and run.status is not CallStatus.OK)
+    return failed or loud or tuple(candidates)
 
 
 def _read(call: Call, base: str, code: int | None, status: CallStatus) -> tuple[Run, ...]:
@@ -126,14 +126,15 @@ def _read(call: Call, base: str, code: int | None, status: CallStatus) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How a call ended: `last` is the last line that it printed, `said` the programs that spoke there of those that
-    hardly ever fail.
+    """How a call ended: `last` is the last line of its output.
+
+    `reporting` are the programs that reported an error in it, of those that hardly ever fail.
     """
 
     status: CallStatus
     code: int | None
     last: str
-    said: frozenset[str]
+    reporting: frozenset[str]
 
 
 @lru_cache(maxsize=8192)
@@ -142,29 +143,29 @@ def _walked(command: str, folder: str, ended: _Ended) -> tuple[Run, ...]:
         body = parse(command).body
     except (NotUnderstood, RecursionError):
         return ()
-    body, code, part = _with_told_status(body, ended)
-    reader = _Reader(folder, ended.said, part)
+    body, code, part = _with_reported_status(body, ended)
+    reader = _Reader(folder, ended.reporting, part)
     reader.steps(body, _end(ended.status, code))
     return tuple(replace(run, exit=code or None) if run.status is CallStatus.FAILED else run for run in reader.runs)
 
 
-def _with_told_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None, int | None]:
-    """The steps whose exit status is known, that status, and of a pipeline at their end the part whose status it is.
+def _with_reported_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None, int | None]:
+    """The steps whose exit status is known, the status, and the part of a pipeline at their end that it belongs to.
 
-    Of ``run; echo exit $?`` the first and the number printed, of ``run | tail; exit ${PIPESTATUS[0]}`` the first.
+    In ``run; echo exit $?`` the first step and the number printed, in ``run | tail; exit ${PIPESTATUS[0]}`` the first.
     """
-    step = body.items[-1][0] if len(body.items) > 1 else None
-    if not isinstance(step, Simple) or step.redirects or not step.words:
+    last = body.items[-1][0] if len(body.items) > 1 else None
+    if not isinstance(last, Simple) or last.redirects or not last.words:
         return body, ended.code, None
-    said = " ".join(word.strip('"') for word in step.words[1:])
-    found = _STATUS.search(said)
-    if found is None:
+    argument = " ".join(word.strip('"') for word in last.words[1:])
+    match = _STATUS.search(argument)
+    if match is None:
         return body, ended.code, None
     before = Steps(body.items[:-1])
-    part = None if found[0] == "$?" else int(found[1] or 0)
-    is_exit = step.words[0] == "exit" and found[0] == said
-    pattern = re.escape(said).replace(re.escape(found[0]), r"(\d{1,3})", 1)
-    is_printed = step.words[0] == "echo" and said.count("$") == 1 and ended.status is CallStatus.OK
+    part = None if match[0] == "$?" else int(match[1] or 0)
+    is_exit = last.words[0] == "exit" and match[0] == argument
+    pattern = re.escape(argument).replace(re.escape(match[0]), r"(\d{1,3})", 1)
+    is_printed = last.words[0] == "echo" and argument.count("$") == 1 and ended.status is CallStatus.OK
     printed = re.fullmatch(pattern, ended.last) if is_printed else None
     if not is_exit and printed is None:
         return body, ended.code, None
@@ -174,10 +175,10 @@ def _with_told_status(body: Steps, ended: _Ended) -> tuple[Steps, int | None, in
 
 
 def _is_one_pipeline(statement: Statement) -> bool:
-    """Whether it is a pipeline, or a chain of ``&&`` with one at its end and none before."""
+    """Whether it is a pipeline, or a chain of ``&&`` whose only pipeline is its last link."""
     links = _links(statement) if isinstance(statement, Chain) else [statement]
     is_and = not isinstance(statement, Chain) or all(operator == "&&" for operator, _ in statement.rest)
-    return is_and and [one for one in links if isinstance(one, Pipeline)] == links[-1:]
+    return is_and and [link for link in links if isinstance(link, Pipeline)] == links[-1:]
 
 
 def _end(status: CallStatus, code: int | None) -> CallStatus:
@@ -190,30 +191,30 @@ def _end(status: CallStatus, code: int | None) -> CallStatus:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks a script in the order in which it is run; `folder` follows ``cd`` and is empty where it is not known.
+    """Walks a script in the order in which it runs; `folder` follows ``cd`` and is empty if it is not known.
 
-    `said` are the programs that say something went wrong, `asked` the part of the last pipeline whose status
-    is known in place of its last one's.
+    `reporting` are the programs that report an error. `status_part` is the part of the last pipeline whose status is
+    known, if it is not the last part.
     """
 
     folder: str
-    said: frozenset[str]
-    asked: int | None = None
+    reporting: frozenset[str]
+    status_part: int | None = None
     fails_in_pipes: bool = False
     is_started: bool = True
     runs: list[Run] = field(default_factory=list)
 
     def steps(self, steps: Steps, end: CallStatus) -> None:
-        """Statements one after another: the status is the last one's; a call that was cut off may be at any of them."""
+        """Statements one after another: the status is the last one's. A call that was cut off may have been at any."""
         for number, (statement, is_background) in enumerate(steps.items):
             is_last = number == len(steps.items) - 1
             others = [s for s, _ in steps.items if s is not statement]
             is_alone = all(_is_quiet(other) for other in others)
-            told = end if is_last or end is CallStatus.STOPPED else CallStatus.UNKNOWN
+            status = end if is_last or end is CallStatus.STOPPED else CallStatus.UNKNOWN
             if end is CallStatus.STOPPED and not is_alone:
-                told = CallStatus.UNKNOWN
-                self.is_started = self.is_started and not is_last  # it may not have come to this one
-            self.statement(statement, CallStatus.UNKNOWN if is_background else told)
+                status = CallStatus.UNKNOWN
+                self.is_started = self.is_started and not is_last  # it may not have been reached
+            self.statement(statement, CallStatus.UNKNOWN if is_background else status)
 
     def statement(self, statement: Statement, end: CallStatus) -> None:
         if isinstance(statement, Simple):
@@ -231,13 +232,13 @@ class _Reader:
         """Its status is the last one's, or with ``pipefail`` that of whatever failed; a signal ends all of them."""
         parts = pipeline.parts
         shows = all(isinstance(part, Simple) and _name(part) in _PIPED for part in parts[1:])
-        at = len(parts) - 1 if self.asked is None else self.asked
+        at = len(parts) - 1 if self.status_part is None else self.status_part
         if self.fails_in_pipes and shows and end is CallStatus.FAILED:
             at = 0
         for number, part in enumerate(parts):
-            is_told = number == at or (end is CallStatus.OK and self.fails_in_pipes)
+            is_known = number == at or (end is CallStatus.OK and self.fails_in_pipes)
             is_cut = end is CallStatus.STOPPED and number == 0 and shows
-            self.inside(part, end if is_told or is_cut else CallStatus.UNKNOWN)
+            self.inside(part, end if is_known or is_cut else CallStatus.UNKNOWN)
 
     def inside(self, part: Statement, end: CallStatus) -> None:
         """A part of a pipeline: it runs in a shell of its own."""
@@ -246,42 +247,42 @@ class _Reader:
         self.folder = folder
 
     def chain(self, chain: Chain, end: CallStatus) -> None:
-        """``a && b``: with status 0 all of them succeeded; else only those up to the first that matters began."""
+        """``a && b``: with status 0 all succeeded; else only those up to the first important one surely began."""
         parts = _links(chain)
         is_and = all(operator == "&&" for operator, _ in chain.rest)
         is_good = is_and and end is CallStatus.OK
-        loud = [part for part in parts if not _is_quiet(part) or self.speaks(part)] if is_and else []
-        main = [part for part in loud if self.matters(part)]
-        is_prepared = end is CallStatus.FAILED and main == loud[-1:]
-        to_blame = main if is_prepared else loud
+        loud = [part for part in parts if not _is_quiet(part) or self.reports_error(part)] if is_and else []
+        important = [part for part in loud if self.is_important(part)]
+        is_prepared = end is CallStatus.FAILED and important == loud[-1:]
+        to_blame = important if is_prepared else loud
         was_started = self.is_started
         number = len(self.runs)
         for place, part in enumerate(parts):
             first = len(self.runs)
-            came_through = is_good or (is_prepared and part in loud and part not in main)
-            told = CallStatus.OK if came_through else end if to_blame == [part] else CallStatus.UNKNOWN
-            self.statement(part, told)
+            came_through = is_good or (is_prepared and part in loud and part not in important)
+            status = CallStatus.OK if came_through else end if to_blame == [part] else CallStatus.UNKNOWN
+            self.statement(part, status)
             is_alone = isinstance(part, Simple) and len(self.runs) == first + 1
             link = (number, place, int(is_alone)) if is_and else ()
             self.runs[first:] = [replace(run, link=link or run.link) for run in self.runs[first:]]
             self.is_started = self.is_started and is_and and (came_through or part not in loud)
         self.is_started = was_started
 
-    def matters(self, part: Statement) -> bool:
-        """Whether it is more than a preparation, or one that says that it failed."""
+    def is_important(self, part: Statement) -> bool:
+        """Whether it is more than a preparation, or a preparation that reports an error."""
         if not isinstance(part, Simple):
             return True
         is_other_git = part.words[:1] == ("git",) and not _GIT_PREPARES & set(part.words[1:2])
-        return is_other_git or _name(part) not in _PREPARES or self.speaks(part)
+        return is_other_git or _name(part) not in _PREPARES or self.reports_error(part)
 
-    def speaks(self, part: Statement) -> bool:
-        """Whether it says that something went wrong, though it hardly ever fails."""
-        return isinstance(part, Simple) and _name(part) in self.said
+    def reports_error(self, part: Statement) -> bool:
+        """Whether it reports an error although it hardly ever fails."""
+        return isinstance(part, Simple) and _name(part) in self.reporting
 
-    def simple(self, one: Simple, end: CallStatus) -> None:
+    def simple(self, command: Simple, end: CallStatus) -> None:
         scope = words.Scope(None, self.folder or None)
-        fields = [words.fields(raw, scope) for raw in one.words]
-        program = unwrapped([found for group in fields for found in group])
+        fields = [words.fields(raw, scope) for raw in command.words]
+        program = unwrapped([each for group in fields for each in group])
         if program is None:
             return
         if program.name in _SHELLS and (inner := _given_code(program)) is not None:
@@ -289,27 +290,27 @@ class _Reader:
             return
         if program.name in ("cd", "pushd"):
             self.folder = _moved(self.folder, program)
-        if program.name == "set" and "pipefail" in one.words:
+        if program.name == "set" and "pipefail" in command.words:
             self.fails_in_pipes = True
-        is_inline = any(MARK in raw or STRING_MARK in raw for raw in one.words)
-        text = " ".join(" ".join(_shown(one, fields)).split())
-        is_exact = all(found.exact for group in fields for found in group)
-        given = (program.field.text, *(one.text for one in program.arguments)) if is_exact else one.words
+        is_inline = any(MARK in raw or STRING_MARK in raw for raw in command.words)
+        text = " ".join(" ".join(_written(command, fields)).split())
+        is_exact = all(each.exact for group in fields for each in group)
+        given = (program.field.text, *(command.text for command in program.arguments)) if is_exact else command.words
         key = spellings.of_words(given, self.folder) or (self.folder, *given)
         self.runs.append(
-            Run(text, one.assigned, program, self.folder, end, _plain(key), _plain(given),
+            Run(text, command.assigned, program, self.folder, end, _plain(key), _plain(given),
                 is_started=self.is_started, is_inline=is_inline)
         )  # fmt: skip
 
 
 ASKS = word_set("--version -V --help -h version --dry-run")
-"""Words that ask a program about itself, or what it would do: no run of it."""
+"""Words that ask a program about itself, or what it would do: it does not do its work."""
 
 
 def _given_code(program: Program) -> Steps | None:
     """The commands in ``bash -c '...'``."""
     given = program.arguments
-    at = next((number for number, one in enumerate(given) if re.fullmatch(r"-[a-z]*c", one.text)), len(given))
+    at = next((number for number, argument in enumerate(given) if re.fullmatch(r"-[a-z]*c", argument.text)), len(given))
     if at + 1 >= len(given) or not given[at + 1].exact:
         return None
     try:
@@ -318,14 +319,14 @@ def _given_code(program: Program) -> Steps | None:
         return None
 
 
-def _plain(said: Sequence[str]) -> Key:
+def _plain(given: Sequence[str]) -> Key:
     """Without options: ``pytest -x`` and ``pytest -q`` are the same."""
-    return tuple(word for word in said if not word.startswith("-") or word in ASKS)
+    return tuple(word for word in given if not word.startswith("-") or word in ASKS)
 
 
-def _shown(one: Simple, fields: Sequence[Sequence[words.Field]]) -> list[str]:
-    """The words as written, without wrappers in front that only watch."""
-    raws = list(one.words)
+def _written(command: Simple, fields: Sequence[Sequence[words.Field]]) -> list[str]:
+    """The words of a command as written, without wrappers that only watch it."""
+    raws = list(command.words)
     if any(len(group) != 1 for group in fields):
         return raws
     flat = [group[0] for group in fields]
@@ -344,9 +345,9 @@ def _shown(one: Simple, fields: Sequence[Sequence[words.Field]]) -> list[str]:
     return raws
 
 
-def _name(one: Simple) -> str:
-    found = [field for raw in one.words for field in words.fields(raw, words.Scope(None, None))]
-    program = unwrapped(found)
+def _name(command: Simple) -> str:
+    fields = [field for raw in command.words for field in words.fields(raw, words.Scope(None, None))]
+    program = unwrapped(fields)
     return "" if program is None else program.name
 
 
@@ -363,8 +364,8 @@ def _links(chain: Chain) -> list[Statement]:
 
 
 def _moved(folder: str, program: Program) -> str:
-    plain = [one for one in program.arguments if not one.text.startswith("-") or one.text == "-"]
-    if len(plain) != 1 or not plain[0].exact or plain[0].has_home or plain[0].text == "-":
+    operands = [argument for argument in program.arguments if not argument.text.startswith("-") or argument.text == "-"]
+    if len(operands) != 1 or not operands[0].exact or operands[0].has_home or operands[0].text == "-":
         return ""
-    path = posixpath.normpath(posixpath.join(folder, plain[0].text)) if folder or plain[0].text[:1] == "/" else ""
+    path = posixpath.normpath(posixpath.join(folder, operands[0].text)) if folder or operands[0].text[:1] == "/" else ""
     return path if path.startswith("/") else ""

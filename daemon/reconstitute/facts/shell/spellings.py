@@ -1,6 +1,6 @@
-"""The ways to write one command: ``npm test`` is ``npm run test``, ``./bin/x`` is ``sh bin/x``.
+"""The different ways to write one command: ``npm test`` is ``npm run test``, ``./bin/x`` is ``sh bin/x``.
 
-Only what surely is the same is told to be. Pure, never raises.
+Two spellings are equal only if they surely mean the same. Pure, never raises.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Spelling = tuple[str, ...]
 
 
 def of(command: str, folder: str = "") -> Spelling:
-    """The folder and words of a simple command, the same for all ways to write it; empty where it is none.
+    """The folder and words of a simple command, the same for all ways to write it; empty if it is no simple command.
 
-    `folder` is relative, as is one that the command itself names (``cd x && ...``, ``make -C x``).
+    `folder` is relative, and so is one that the command itself names (``cd x && ...``, ``make -C x``).
     """
     moved = _FOLDER.fullmatch(command.strip()[:_LONGEST])
     if moved is not None:
@@ -49,7 +49,7 @@ def of(command: str, folder: str = "") -> Spelling:
 
 
 def of_words(given: Sequence[str], folder: str) -> Spelling:
-    """The same for the words of a simple command, without assignments."""
+    """The spelling of a simple command given as words, without assignments."""
     if not given:
         return ()
     name, rest = given[0].removeprefix("./") or ".", list(given[1:])
@@ -71,7 +71,7 @@ def _of_program(name: str, rest: list[str]) -> Spelling:
 
 
 def _of_package(name: str, rest: list[str], folder: str) -> Spelling:
-    """The script of package.json, whatever runs it."""
+    """The script of package.json, whichever package manager runs it."""
     script = packages.script_of(name, [Field(word) for word in rest])
     if script is None or not script[0] or script[0] in packages.HOOKED:
         return posixpath.normpath(folder), name, *rest
@@ -93,9 +93,9 @@ def _of_make(rest: list[str], folder: str) -> Spelling:
 
 
 def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bool:
-    """Whether whoever ran `ran` ran what `named` says, perhaps with more behind it.
+    """Whether the command `ran` also runs `named`, perhaps with more arguments.
 
-    `is_default`: it is what its tool runs if it is told nothing.
+    `is_default`: `named` is what its tool runs without arguments.
     """
     if not named or not ran:
         return False
@@ -107,27 +107,29 @@ def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bo
 
 
 def in_text(text: str) -> frozenset[Spelling]:
-    """The commands that a README names, as code or on lines of their own; single words only as code."""
+    """The commands that a README names, as code or on lines of their own; a single word only as code."""
     lines = (_PROMPT.sub("", raw, count=1).strip() for raw in text.split("\n") if len(raw) <= _LONGEST_LINE)
-    told = [*in_code(text), *(line for line in lines if " " in line)]
-    return frozenset(filter(None, map(of, told)))
+    commands = [*in_code(text), *(line for line in lines if " " in line)]
+    return frozenset(filter(None, map(of, commands)))
 
 
 def in_code(text: str) -> tuple[str, ...]:
-    """What a README shows as code: in the text, in blocks, or behind a shell's prompt, in order."""
-    found: list[str] = []
+    """The commands that a README shows as code, in order: in the text, in blocks, or behind a shell's prompt."""
+    commands: list[str] = []
     is_block = False
     for raw in text.split("\n"):
         if raw.lstrip().startswith(("```", "~~~")):
             is_block = not is_block
         elif len(raw) <= _LONGEST_LINE:
             is_line = is_block or raw.startswith(("    ", "\t", "$ "))
-            found += [_PROMPT.sub("", raw, count=1).strip()] if is_line else [one[1] for one in _CODE.finditer(raw)]
-    return tuple(dict.fromkeys(filter(None, found)))
+            commands += (
+                [_PROMPT.sub("", raw, count=1).strip()] if is_line else [match[1] for match in _CODE.finditer(raw)]
+            )
+    return tuple(dict.fromkeys(filter(None, commands)))
 
 
 def mentions(named: Spelling, commands: Iterable[str], *, is_default: bool = False) -> bool:
-    """Whether one of the `commands`, however it is written, has the words of `named`: it may have run it."""
-    told = named[1:-1] if is_default else named[1:]
-    wanted = {one for word in told if word != "package.json" for one in re.findall(r"\w+", word)}
+    """Whether one of the `commands` has the words of `named`, in whatever spelling: it may have run it."""
+    spelled = named[1:-1] if is_default else named[1:]
+    wanted = {piece for word in spelled if word != "package.json" for piece in re.findall(r"\w+", word)}
     return any(wanted <= set(re.findall(r"\w+", command)) for command in commands)

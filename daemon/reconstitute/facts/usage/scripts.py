@@ -1,6 +1,6 @@
-"""The scripts and targets that a project's manifests and Makefiles name, in their last certain content.
+"""The scripts and targets that a project's files name, and what the project needs: versions and pinned dependencies.
 
-And what the project says it needs: versions of its language, and the few dependencies that it pins.
+Only the last certain content of a file counts.
 """
 
 from __future__ import annotations
@@ -8,26 +8,26 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TypeAlias
 
 from daemon import records
 from daemon.display import strip_invisible
 from daemon.files.history import REVERTED
-from daemon.reconstitute.facts.content import manifests
-from daemon.reconstitute.facts.content.text import cut, last_text
-from daemon.reconstitute.facts.shell import groups as command_groups
-from daemon.reconstitute.facts.shell import read_only, spellings
+from daemon.reconstitute.facts import usage
+from daemon.reconstitute.facts.content import cut, last_text, manifests
+from daemon.reconstitute.facts.shell import failures, groups, spellings
 from daemon.reconstitute.facts.shell.runs import names as programs_of
-from daemon.reconstitute.facts.usage import commands, runnable
+from daemon.reconstitute.facts.usage import ScriptGroups
 from daemon.reconstitute.facts.values import Need, Script
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 
 _MOST_PER_FILE = 40
 _DEEPEST = 2
-"""Folders beneath the target in which manifests still belong to it, such as ``packages/api``."""
+"""So deep beneath the target a manifest still belongs to it, such as ``packages/api``."""
 _MOST_RUNS = 160
 _MOST_STARTS = 3
 _IS_PROGRAM = re.compile(r"(?:\./|(?:vendor/|node_modules/\.)?bin/)\S")
@@ -39,7 +39,7 @@ _RULE = re.compile(
     re.MULTILINE,
 )
 _FIRST = re.compile(r"^@?([^\s.#:=@$%][^\s:=]*)(?:[ \t]+[^\n:=]*)?::?(?!=)", re.MULTILINE)
-"""A makefile's first target; one that begins with a dot, or is a pattern, is no goal."""
+"""A makefile's first target. One that begins with a dot, or is a pattern, is no goal."""
 _PHONY = re.compile(r"^\.PHONY[ \t]*:[ \t]*((?:[^\n\\]|\\\n|\\.)*)", re.MULTILINE)
 _RECIPE = re.compile(
     r"^@?([A-Za-z_][\w-]*)((?:[ \t]+[^:\n]*)?):(?!=)[ \t]*([^\n]*)((?:\n(?:[ \t]+[^\n]*|[ \t]*(?=\n[ \t])))*)",
@@ -57,90 +57,93 @@ _EXITS = re.compile(
     r"(?:sys\.exit|exit|quit|process\.exit|os\.exit|Deno\.exit|raise SystemExit)\s*\(?\s*(?:int\()?"
     r"(?!rc\b|ret|code|status|result|exit)([a-z_]\w*|[01] if [^()]*|[\w.]+ (?:[<>!=]+ \S+ )?\? [01] : [01])\)*;?"
 )
-"""The end of a script whose result is its status, other than that of a program that it ran."""
-Found = Iterator[tuple[str, str, str]]
+"""The last line of a script that exits with a status of its own, not with that of a program that it ran."""
+Named: TypeAlias = Iterator[tuple[str, str, str]]
 """(name, how it is called, what it runs)."""
 
 
-def find(target: str, files: Sequence[Recovered]) -> tuple[Script, ...]:
-    """The scripts of the files whose last certain content names some."""
-    del target  # files know where they stand beneath it
+def find(files: Sequence[Recovered]) -> tuple[Script, ...]:
+    """The scripts that the files name."""
     manager = _manager(files)
-    told = kinds(files)
-    found: list[Script] = []
+    script_groups = groups_by_content(files)
+    scripts: list[Script] = []
     for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
-        read = _READERS.get(file.relative.rpartition("/")[2].lower())
-        text = _certain(file) if read is not None else None
-        if read is None or text is None:
+        reader = _READERS.get(file.relative.rpartition("/")[2].lower())
+        text = _certain(file) if reader is not None else None
+        if reader is None or text is None:
             continue
-        default = _goal(text) if read is _makefile else _recipe(text) if read is _justfile else ""
-        for name, invocation, runs in islice(read(text, manager), _MOST_PER_FILE):
-            found.append(replace(_script(file, name, invocation, runs, told), is_default=name == default))
-    return tuple(found)
+        default = _goal(text) if reader is _makefile else _recipe(text) if reader is _justfile else ""
+        for name, invocation, runs in islice(reader(text, manager), _MOST_PER_FILE):
+            scripts.append(replace(_script(file, name, invocation, runs, script_groups), is_default=name == default))
+    return tuple(scripts)
 
 
-def kinds(files: Sequence[Recovered]) -> dict[str, str]:
-    """What the scripts are for whose names do not tell, by their paths beneath the target, as their contents show it.
+def groups_by_content(files: Sequence[Recovered]) -> dict[str, str]:
+    """What the scripts are for whose names do not say it, by their paths beneath the target, from their contents.
 
-    A shell script is for what its only command of weight is for. One that only looks and exits by what it found, or
-    any script that ends with a status of its own making, is a check.
+    A shell script is for what its only important command is for. A shell script that only looks and exits, and any
+    script that exits with a status of its own, is a check.
     """
-    found: dict[str, str] = {}
+    script_groups: dict[str, str] = {}
     for file in files:
         name = posixpath.basename(file.relative)
         is_shell = name.endswith((".sh", ".bash")) or "." not in name
-        if not (is_shell or command_groups.is_script(name)) or command_groups.by_name(name.partition(".")[0]):
+        if not (is_shell or groups.is_script(name)) or groups.by_name(name.partition(".")[0]):
             continue
         text = _certain(file)
         is_own = text is not None and (name.partition(".")[2] != "" or text.startswith("#!"))
         group = _kind(text, is_shell=is_shell) if text is not None and is_own else ""
         if group:
-            found[file.relative] = group
-    return found
+            script_groups[file.relative] = group
+    return script_groups
 
 
 def _kind(text: str, *, is_shell: bool) -> str:
     if not is_shell:
         last = text.rstrip().rpartition("\n")[2].strip()
         return "test" if _EXITS.fullmatch(last) else ""
-    groups = set(commands.groups_of(text)) - {"install", "lint", "other"}
-    if len(groups) == 1:
-        return groups.pop()
+    purposes = set(usage.groups_of(text)) - {"install", "lint", "other"}
+    if len(purposes) == 1:
+        return purposes.pop()
     names = programs_of(text)
-    return "test" if "exit" in names and not groups and all(map(read_only.is_look, names - {"exit", "set"})) else ""
+    return "test" if "exit" in names and not purposes and all(map(failures.is_look, names - {"exit", "set"})) else ""
 
 
 def starts(
     target: str, files: Sequence[Recovered], readmes: Sequence[Recovered], known: Sequence[spellings.Spelling] = ()
 ) -> tuple[Script, ...]:
-    """The commands with which a README, or a language's convention, says to start the project, but `known` ones."""
-    there = {file.relative: file for file in files if file.state is not State.DELETED}
-    gone = runnable.places(target, files)
-    found: dict[spellings.Spelling, Script] = {}
+    """The commands with which a README or a convention of the language starts the project, without `known` ones."""
+    existing = {file.relative: file for file in files if file.state is not State.DELETED}
+    gone = usage.moved_paths(target, files)
+    by_spelling: dict[spellings.Spelling, Script] = {}
     for file in readmes:
         text = last_text(file)
-        for said in spellings.in_code(text.text) if text is not None else ():
-            spelled = spellings.of(said)
-            path = runnable.script_of(said, "")
-            is_script = "/" not in spelled[1] or path in there or _IS_PROGRAM.match(said) if spelled[1:] else False
-            if is_script and path not in gone and list(commands.groups_of(said)) == ["run"]:
-                line = _line(said, 160)
-                found.setdefault(spelled, Script(line, line, "", file.path, "run"))
+        for command in spellings.in_code(text.text) if text is not None else ():
+            spelled = spellings.of(command)
+            path = usage.script_of(command, "")
+            is_script = (
+                "/" not in spelled[1] or path in existing or _IS_PROGRAM.match(command) if spelled[1:] else False
+            )
+            if is_script and path not in gone and list(usage.groups_of(command)) == ["run"]:
+                line = _line(command, 160)
+                by_spelling.setdefault(spelled, Script(line, line, "", file.path, "run"))
     conventions = (("Cargo.toml", "src/main.rs", "cargo run"), ("go.mod", "main.go", "go run ."))
     for manifest, main, command in conventions:
-        if manifest in there and main in there:
-            found.setdefault(spellings.of(command), Script(command, command, main, there[manifest].path, "run"))
-    return tuple(islice((one for spelled, one in found.items() if spelled not in known), _MOST_STARTS))
+        if manifest in existing and main in existing:
+            by_spelling.setdefault(
+                spellings.of(command), Script(command, command, main, existing[manifest].path, "run")
+            )
+    return tuple(islice((one for spelled, one in by_spelling.items() if spelled not in known), _MOST_STARTS))
 
 
 def _recipe(text: str) -> str:
-    """The recipe that ``just`` runs if it is told none: the first."""
+    """The recipe that ``just`` runs by default: the first."""
     first = _RECIPE.search(text)
     return first[1] if first else ""
 
 
 def _goal(text: str) -> str:
-    """The target that ``make`` runs if it is told none: the first, or what the makefile says."""
+    """The target that ``make`` runs by default: the first, or the one that the makefile sets."""
     if re.search(r"^[ \t]*[s-]?include\b", text, re.MULTILINE):
         return ""  # the first target may be in another file
     goal = re.search(r"^\.DEFAULT_GOAL[ \t]*[:?]?=[ \t]*(\S+)", text, re.MULTILINE)
@@ -148,21 +151,19 @@ def _goal(text: str) -> str:
     return goal[1] if goal else first[1] if first else ""
 
 
-def needs(target: str, files: Sequence[Recovered]) -> tuple[Need, ...]:
-    """What the project's own files say must be there: versions first, pinned dependencies after them."""
-    del target
-    found: list[Need] = []
-    for file in sorted(files, key=lambda one: one.relative):
-        read = _NEEDS.get(file.relative.lower())
-        text = _certain(file) if read is not None else None
-        if read is not None and text is not None:
-            told = [_line(one, 80) for one in islice(read(text), _MOST_NEEDS)]
-            found += [Need(one, file.path) for one in dict.fromkeys(told) if one]
-    return tuple(found)
+def needs(files: Sequence[Recovered]) -> tuple[Need, ...]:
+    """What the project's own files require: versions first, then pinned dependencies."""
+    requirements: list[Need] = []
+    for file in sorted(files, key=lambda file: file.relative):
+        text = _certain(file) if manifests.names_requirements(file.relative) else None
+        if text is not None:
+            lines = [_line(each, 80) for each in islice(manifests.requirements(file.relative, text), _MOST_NEEDS)]
+            requirements += [Need(line, file.path) for line in dict.fromkeys(lines) if line]
+    return tuple(requirements)
 
 
 def _certain(file: Recovered) -> str | None:
-    """Its last certain content, whole; None where another one followed, or may have been taken back."""
+    """Its last certain content, whole; None if another content followed it or a revert may have taken it back."""
     is_followed = file.guess is not None and not file.guess.mark_unknown
     if file.relative.count("/") > _DEEPEST or is_followed:
         return None
@@ -172,12 +173,10 @@ def _certain(file: Recovered) -> str | None:
     return read.text if read is not None and read.is_whole else None
 
 
-def _script(file: Recovered, name: str, invocation: str, runs: str, told: Mapping[str, str]) -> Script:
+def _script(file: Recovered, name: str, invocation: str, runs: str, script_groups: ScriptGroups) -> Script:
     folder = posixpath.dirname(file.relative)
     is_entry = _ENTRY.fullmatch(runs) is not None
-    group = command_groups.by_name(name) or (
-        "run" if is_entry else next(commands.groups_of(runs, folder, told), "other")
-    )
+    group = groups.by_name(name) or ("run" if is_entry else next(usage.groups_of(runs, folder, script_groups), "other"))
     called = f"cd {shlex.quote(folder)} && {invocation}" if folder and invocation else invocation
     return Script(_line(name, 80), _line(called, 160), _line(runs, _MOST_RUNS), file.path, group)
 
@@ -187,13 +186,13 @@ def _line(text: str, most: int) -> str:
 
 
 def _manager(files: Sequence[Recovered]) -> str:
-    """The package manager whose lock file stands there."""
+    """The package manager whose lock file exists."""
     names = {file.relative for file in files if file.state is not State.DELETED}
     locks = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
     return next((manager for lock, manager in locks.items() if lock in names), "npm")
 
 
-def _package(text: str, manager: str) -> Found:
+def _package(text: str, manager: str) -> Named:
     for name, runs in records.table(manifests.json_object(text).get("scripts")).items():
         if not isinstance(runs, str) or not runs.strip() or name.startswith("//"):
             continue
@@ -201,7 +200,7 @@ def _package(text: str, manager: str) -> Found:
         yield name, f"{manager} {'' if short else 'run '}{shlex.quote(name)}", runs
 
 
-def _composer(text: str, _: str) -> Found:
+def _composer(text: str, _: str) -> Named:
     for name, runs in records.table(manifests.json_object(text).get("scripts")).items():
         several = runs if isinstance(runs, list) else [runs]
         lines = [one for one in several if isinstance(one, str)]
@@ -209,18 +208,18 @@ def _composer(text: str, _: str) -> Found:
             yield name, f"composer run {shlex.quote(name)}", " && ".join(lines)
 
 
-def _deno(text: str, _: str) -> Found:
+def _deno(text: str, _: str) -> Named:
     for name, task in records.table(manifests.json_object(text).get("tasks")).items():
         runs = task if isinstance(task, str) else records.text(records.table(task).get("command"))
         if runs:
             yield name, f"deno task {shlex.quote(name)}", runs
 
 
-def _pyproject(text: str, _: str) -> Found:
-    found = manifests.toml(text)
-    tools = records.table(found.get("tool"))
+def _pyproject(text: str, _: str) -> Named:
+    document = manifests.toml(text)
+    tools = records.table(document.get("tool"))
     poetry = records.table(tools.get("poetry"))
-    for table in (records.table(found.get("project")).get("scripts"), poetry.get("scripts")):
+    for table in (records.table(document.get("project")).get("scripts"), poetry.get("scripts")):
         for name, runs in records.table(table).items():
             if isinstance(runs, str):
                 yield name, name, runs
@@ -239,65 +238,72 @@ def _pyproject(text: str, _: str) -> Found:
                 yield name, f"{program} {shlex.quote(name)}", runs
 
 
-def _setup_cfg(text: str, _: str) -> Found:
-    said = manifests.ini(text).get("options.entry_points", "console_scripts", fallback="") or ""
-    for line in said.split("\n"):
+def _setup_cfg(text: str, _: str) -> Named:
+    entry_points = manifests.ini(text).get("options.entry_points", "console_scripts", fallback="") or ""
+    for line in entry_points.split("\n"):
         name, sign, runs = line.partition("=")
         if sign and name.strip():
             yield name.strip(), name.strip(), runs.strip()
 
 
-def _cargo(text: str, _: str) -> Found:
-    found = manifests.toml(text)
-    binaries = found.get("bin")
+def _cargo(text: str, _: str) -> Named:
+    document = manifests.toml(text)
+    binaries = document.get("bin")
     for one in binaries if isinstance(binaries, list) else []:
         name = records.text(records.table(one).get("name"))
         if name:
             yield name, f"cargo run --bin {shlex.quote(name)}", records.text(records.table(one).get("path"))
 
 
-def _makefile(text: str, _: str) -> Found:
+def _makefile(text: str, _: str) -> Named:
     joined = text.replace("\\\n", " ")
-    phony = {one for found in _PHONY.finditer(joined) for one in found[1].split()}
+    phony = {one for rule in _PHONY.finditer(joined) for one in rule[1].split()}
     seen: set[str] = set()
-    for found in _RULE.finditer(joined):
-        lines = [line.strip().lstrip("@-+") for line in found[3].split("\n") if line.startswith("\t") and line.strip()]
-        for name in found[1].split():
+    for rule in _RULE.finditer(joined):
+        lines = [line.strip().lstrip("@-+") for line in rule[3].split("\n") if line.startswith("\t") and line.strip()]
+        for name in rule[1].split():
             if name in seen or not (name in phony or (not phony and "." not in name)):
                 continue
-            if not lines and not found[2].partition("#")[0].strip():
+            if not lines and not rule[2].partition("#")[0].strip():
                 continue
             seen.add(name)
-            yield name, f"make {name}", "; ".join(lines) or f"make {found[2].partition('#')[0].strip()}"
+            yield name, f"make {name}", "; ".join(lines) or f"make {rule[2].partition('#')[0].strip()}"
 
 
-def _justfile(text: str, _: str) -> Found:
-    for found in _RECIPE.finditer(text):
-        lines = [line.strip().lstrip("@-") for line in found[4].split("\n") if line.strip()]
-        if (lines or found[3].strip()) and not found[1].startswith("_") and found[1] not in ("set", "alias", "export"):
-            yield found[1], f"just {found[1]}", "; ".join(lines) or f"just {found[3].strip()}"
+def _justfile(text: str, _: str) -> Named:
+    for recipe in _RECIPE.finditer(text):
+        lines = [line.strip().lstrip("@-") for line in recipe[4].split("\n") if line.strip()]
+        if (
+            (lines or recipe[3].strip())
+            and not recipe[1].startswith("_")
+            and recipe[1] not in ("set", "alias", "export")
+        ):
+            yield recipe[1], f"just {recipe[1]}", "; ".join(lines) or f"just {recipe[3].strip()}"
 
 
-def _taskfile(text: str, _: str) -> Found:
+def _taskfile(text: str, _: str) -> Named:
     """The names beneath ``tasks:`` and their first plain command lines."""
-    inside = re.search(r"^tasks:[ \t]*\n((?:[ \t]+[^\n]*\n?|[ \t]*\n)*)", text, re.MULTILINE)
-    if inside is None:
-        return
-    first = re.search(r"^([ \t]+)\S", inside[1], re.MULTILINE)
-    indent = first[1] if first else "  "
-    for found in re.finditer(rf"^{indent}([A-Za-z][\w:-]*):[ \t]*([^\n]*)((?:\n{indent}[ \t]+[^\n]*|\n[ \t]*(?=\n))*)",
-                             inside[1], re.MULTILINE):  # fmt: skip
-        lines = re.findall(r"^[ \t]+-[ \t]+([^\s{&*:][^\n]*)$", found[3], re.MULTILINE)
-        lines += re.findall(r"^[ \t]+cmd:[ \t]*(\S[^\n]*)$", found[3], re.MULTILINE)
-        yield found[1], f"task {found[1]}", "; ".join(lines) or found[2].strip("'\"")
+    inside, indent = _yaml_table(text, "tasks")
+    entry = rf"^{indent}([A-Za-z][\w:-]*):[ \t]*([^\n]*)((?:\n{indent}[ \t]+[^\n]*|\n[ \t]*(?=\n))*)"
+    for task in re.finditer(entry, inside, re.MULTILINE):
+        lines = re.findall(r"^[ \t]+-[ \t]+([^\s{&*:][^\n]*)$", task[3], re.MULTILINE)
+        lines += re.findall(r"^[ \t]+cmd:[ \t]*(\S[^\n]*)$", task[3], re.MULTILINE)
+        yield task[1], f"task {task[1]}", "; ".join(lines) or task[2].strip("'\"")
 
 
-def _procfile(text: str, _: str) -> Found:
-    for found in _PROCESS.finditer(text):
-        yield found[1], "", found[2]
+def _yaml_table(text: str, key: str) -> tuple[str, str]:
+    """What is beneath a top-level key of a YAML document, and how its entries are indented; empty if there is none."""
+    inside = re.search(rf"^{key}:[ \t]*\n((?:[ \t]+[^\n]*\n?|[ \t]*\n)*)", text, re.MULTILINE)
+    first = re.search(r"^([ \t]+)[A-Za-z]", inside[1], re.MULTILINE) if inside else None
+    return (inside[1] if inside else ""), (first[1] if first else "  ")
 
 
-def _tox(text: str, _: str) -> Found:
+def _procfile(text: str, _: str) -> Named:
+    for process in _PROCESS.finditer(text):
+        yield process[1], "", process[2]
+
+
+def _tox(text: str, _: str) -> Named:
     parser = manifests.ini(text)
     for section in parser.sections():
         if section.startswith("testenv:"):
@@ -306,95 +312,30 @@ def _tox(text: str, _: str) -> Found:
             yield name, f"tox -e {shlex.quote(name)}", "; ".join(line.strip() for line in lines if line.strip())
 
 
-def _noxfile(text: str, _: str) -> Found:
-    for found in _SESSION.finditer(text):
-        name = found[1] or found[2]
-        if found[1]:
+def _noxfile(text: str, _: str) -> Named:
+    for task in _SESSION.finditer(text):
+        name = task[1] or task[2]
+        if task[1]:
             yield name, f"nox -s {name}", ""
         else:
             yield name, f"invoke {name.replace('_', '-')}", ""
 
 
-def _compose(text: str, _: str) -> Found:
-    inside = re.search(r"^services:[ \t]*\n((?:[ \t]+[^\n]*\n?|[ \t]*\n)*)", text, re.MULTILINE)
-    if inside is None:
-        return
-    first = re.search(r"^([ \t]+)[A-Za-z]", inside[1], re.MULTILINE)
-    indent = first[1] if first else "  "
-    for found in re.finditer(rf"^{indent}([A-Za-z][\w.-]*):[ \t]*\n((?:{indent}[ \t]+[^\n]*\n?|[ \t]*\n)*)", inside[1],
-                             re.MULTILINE):  # fmt: skip
-        image = re.search(r"^[ \t]+image:[ \t]*(\S+)", found[2], re.MULTILINE)
-        command = re.search(r"^[ \t]+command:[ \t]*([^\[\s>|][^\n]*)", found[2], re.MULTILINE)
+def _compose(text: str, _: str) -> Named:
+    inside, indent = _yaml_table(text, "services")
+    entry = rf"^{indent}([A-Za-z][\w.-]*):[ \t]*\n((?:{indent}[ \t]+[^\n]*\n?|[ \t]*\n)*)"
+    for service in re.finditer(entry, inside, re.MULTILINE):
+        image = re.search(r"^[ \t]+image:[ \t]*(\S+)", service[2], re.MULTILINE)
+        command = re.search(r"^[ \t]+command:[ \t]*([^\[\s>|][^\n]*)", service[2], re.MULTILINE)
         runs = command[1] if command else f"image {image[1]}" if image else ""
-        yield found[1], f"docker compose up {found[1]}", runs
+        yield service[1], f"docker compose up {service[1]}", runs
 
 
-Read = Callable[[str, str], Found]
+Read = Callable[[str, str], Named]
 _READERS: dict[str, Read] = {
     "package.json": _package, "composer.json": _composer, "deno.json": _deno, "deno.jsonc": _deno,
     "pyproject.toml": _pyproject, "setup.cfg": _setup_cfg, "cargo.toml": _cargo, "makefile": _makefile,
     "gnumakefile": _makefile, "justfile": _justfile, ".justfile": _justfile, "taskfile.yml": _taskfile,
     "taskfile.yaml": _taskfile, "procfile": _procfile, "tox.ini": _tox, "noxfile.py": _noxfile, "tasks.py": _noxfile,
     "docker-compose.yml": _compose, "docker-compose.yaml": _compose, "compose.yml": _compose, "compose.yaml": _compose,
-}  # fmt: skip
-
-
-# -- what it needs -------------------------------------------------------------------------------------------------
-
-_PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*(?:\[[\w, .-]*\])?\s*(?:==|~=|>=|<=|===|<|>|!=)[^\s;#]+)", re.MULTILINE)
-
-
-def _requirements(text: str) -> Iterator[str]:
-    for found in _PINNED.finditer(text):
-        yield found[1].replace(" ", "")
-
-
-def _of_pyproject(text: str) -> Iterator[str]:
-    found = manifests.toml(text)
-    project = records.table(found.get("project"))
-    poetry = records.table(records.table(records.table(found.get("tool")).get("poetry")).get("dependencies"))
-    version = project.get("requires-python") or poetry.get("python")
-    if isinstance(version, str):
-        yield f"Python {version}"
-    given = project.get("dependencies")
-    for one in given if isinstance(given, list) else []:
-        if isinstance(one, str):
-            yield one.partition(";")[0].strip()
-
-
-def _of_package(text: str) -> Iterator[str]:
-    for name, version in records.table(manifests.json_object(text).get("engines")).items():
-        if isinstance(version, str):
-            yield f"{'Node' if name == 'node' else name} {version}"
-
-
-def _of_cargo(text: str) -> Iterator[str]:
-    version = records.table(manifests.toml(text).get("package")).get("rust-version")
-    if isinstance(version, str):
-        yield f"Rust {version}"
-
-
-def _of_go(text: str) -> Iterator[str]:
-    yield from (f"Go {found[1]}" for found in re.finditer(r"^go[ \t]+([\d.]+)", text, re.MULTILINE))
-
-
-def _of_composer(text: str) -> Iterator[str]:
-    version = records.table(manifests.json_object(text).get("require")).get("php")
-    if isinstance(version, str):
-        yield f"PHP {version}"
-
-
-def _of_file(language: str) -> Callable[[str], Iterator[str]]:
-    def read(text: str) -> Iterator[str]:
-        first = text.strip().split("\n")[0].strip()
-        if re.fullmatch(r"[\w./-]{1,40}", first) and any(one.isdigit() for one in first):
-            yield f"{language} {first}"
-
-    return read
-
-
-_NEEDS: dict[str, Callable[[str], Iterator[str]]] = {
-    "requirements.txt": _requirements, "pyproject.toml": _of_pyproject, "package.json": _of_package,
-    "cargo.toml": _of_cargo, "go.mod": _of_go, "composer.json": _of_composer, ".python-version": _of_file("Python"),
-    ".nvmrc": _of_file("Node"), ".node-version": _of_file("Node"), ".ruby-version": _of_file("Ruby"),
 }  # fmt: skip

@@ -1,0 +1,283 @@
+"""A file's page: what it is for, how well it is known, its content, which prompt wrote which lines, its history.
+
+Guarantees: a command is only named where it gives what the page says; what is not certain is never shown as certain;
+text of others is redacted and inert. A page is made when it is asked for, and its basis is a digest of all it says.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from functools import partial
+
+import jinja2
+
+from daemon import markdown, moments
+from daemon.display import visible
+from daemon.files import FileHistory, Grade, Revision
+from daemon.files.disk import Disk
+from daemon.model import Page
+from daemon.reconstitute.answer import Source, Statement
+from daemon.reconstitute.facts.session_values import Citation
+from daemon.reconstitute.facts.values import Purpose, key
+from daemon.reconstitute.pages.file.history import Reference, Teller
+from daemon.reconstitute.pages.file.prompts import Prompts, writers
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.layout import between
+from daemon.reconstitute.pages.material import Known, code_version
+from daemon.reconstitute.pages.plan import Plan, references
+from daemon.reconstitute.pages.statements import sentence
+from daemon.reconstitute.recover import MEANING, Recovered, State, shell_word
+from daemon.records import digest
+from daemon.redact import redact
+
+MOST_SHOWN = 256 * 1024
+"""Characters of a file's content on its page."""
+MOST_BESIDE = 8 * 1024 * 1024
+"""Bytes of a file up to which the whole of a text that is cut on its page stands beside it."""
+_UNPRINTED = 0.02
+_IDENTITY = (
+    "time", "grade", "session_id", "message_id", "part_id", "tool", "operation", "evidence", "deleted", "note",
+    "outside_change", "moved_from", "moved_to", "fragments", "mode", "mark_unknown", "blob",
+)  # fmt: skip
+"""The fields of a revision that its page may depend on, beside its content."""
+_MOVED = "it is certain that the file was moved; this page has what it held before, as far as that is known"
+MOST_UNFOLDED = 200
+"""Lines of a content that stands open on its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDisplay:
+    """A file's content as a page shows it; `text` is None where it is not shown, `notes` say what was changed.
+
+    `whole` is all of a `text` that was cut, as a text file that is harmless to print; else None.
+    """
+
+    text: str | None
+    notes: tuple[markdown.Markdown, ...]
+    whole: str | None = None
+
+
+def display_content(content: bytes | None, *, proven: bool = True) -> ContentDisplay:
+    """`content` as a page shows it: text, redacted, cut at 256 kB, with a note for everything that is not as it was.
+
+    How a text ends is only said where it is `proven`: a read of OpenCode does not record a last newline.
+    """
+    if content is None:
+        return ContentDisplay(None, ())
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _hidden(f"The content ({len(content)} bytes) is not UTF-8 text and is not shown.")
+    unprinted = sum(1 for character in text if character < " " and character not in "\t\n\r\f")
+    if "\0" in text or unprinted > _UNPRINTED * len(text):
+        return _hidden(f"The content ({len(content)} bytes) is binary and is not shown.")
+    safe = redact(text)
+    part = safe if len(safe) <= MOST_SHOWN else safe[:MOST_SHOWN].rpartition("\n")[0] + "\n"
+    lines = part.replace("\r\n", "\n")
+    notes = (
+        (safe != text, "Secrets in it were replaced by markers."),
+        (part != safe, f"Only the first {len(part)} of {len(safe)} characters are shown."),
+        (part != lines, "Its lines end in CRLF."),
+        (lines != visible(lines), "Characters that cannot be seen are named."),
+        (proven and text and not text.endswith(("\n", "\r")), "It has no newline at its end."),
+        (not text, "The file is empty."),
+    )
+    whole = visible(safe.replace("\r\n", "\n")) if part != safe else None
+    return ContentDisplay(part, tuple(markdown.Markdown(note) for applies, note in notes if applies), whole)
+
+
+def size_beside(revision: Revision | None) -> int:
+    """The bytes of a content that may have to stand beside its page, for the page cuts it; 0 where it fits or may not.
+
+    Only a proven content does: what is not certain is shown with its marks, on the page.
+    """
+    size = revision.size or 0 if revision is not None and revision.proven else 0
+    return size if MOST_SHOWN < size <= MOST_BESIDE else 0
+
+
+def display_revision(revision: Revision | None) -> ContentDisplay:
+    """What a revision held: its content, or of a partial one the known lines with the gaps marked."""
+    if revision is None:
+        return ContentDisplay(None, ())
+    if revision.whole is None and revision.fragments is not None:
+        return display_content(revision.fragments.marked().encode("utf-8", "replace"), proven=False)
+    if revision.whole is not None and revision.content is None:
+        return _hidden("The content is known by its hash, but it was not kept.")
+    return display_content(revision.content, proven=revision.proven)
+
+
+def _hidden(note: str) -> ContentDisplay:
+    return ContentDisplay(None, (markdown.Markdown(note),))
+
+
+class FilePages:
+    """Makes the pages of a target's files."""
+
+    def __init__(self, known: Known, plan: Plan, environment: jinja2.Environment) -> None:
+        self._known = known
+        self._plan = plan
+        self._template = environment.get_template("file.md.j2")
+        self._prompts = Prompts(known.material.facts.sessions, known.titles, plan.transcripts)
+        self._teller = Teller(self._prompts)
+        self._made_by = code_version(), markdown.zone(), known.material.moment, known.target
+
+    def pages(self, file: Recovered) -> list[Page]:
+        """A file's page, and the whole text of a large one beside it."""
+        page = self._plan.layout.file(file.relative)
+        statements = self._known.statements(file.relative)
+        purpose = self._known.material.facts.file_purposes.get(file.path)
+        beside, shown = self._plan.beside(file.relative), ContentDisplay(None, ())
+        if beside:
+            shown = display_revision(file.shown)
+            beside = beside if shown.whole is not None else ""
+        struck = self._strike(purpose)
+        said = [*statements, *([struck] if struck is not None else [])]
+        origins: list[Source | Citation] = [source for one in said for source in one.sources]
+        origins += [purpose.citation] if purpose is not None and purpose.citation is not None else []
+        sources = {one.message_id for one in (*file.revisions, *origins)}
+        transcripts, cited = self._plan.transcripts, [(one.session_id, one.message_id) for one in origins]
+        led = [(transcripts.href(page, *one), transcripts.place(*one)) for one in cited]
+        basis = self._basis(file, page, beside, purpose, said, led)
+        made = [Page(page, partial(self._text, file, page, beside), tuple(sorted(sources - {""})), basis)]
+        if beside and shown.whole is not None and file.shown is not None:
+            made.append(Page(beside, shown.whole, (file.shown.message_id,) if file.shown.message_id else ()))
+        return made
+
+    def _strike(self, purpose: Purpose | None) -> Statement | None:
+        """Why a model struck out what the file says of itself."""
+        return None if purpose is None else self._known.material.record.struck.get(key(purpose))
+
+    def _basis(self, file: Recovered, page: str, *more: object) -> str:
+        """A digest of everything that the page is made from, with `more`; the contents by their ids."""
+        number = {id(revision): n for n, revision in enumerate(file.revisions)}
+        told = [
+            (
+                [getattr(one, name) for name in _IDENTITY],
+                sorted(one.kinds),
+                "" if one.whole is None else one.whole.id,
+                self._prompts.basis(page, one),
+                [self._href(page, path) for path in (one.moved_from, one.moved_to) if path],
+            )
+            for one in file.revisions
+        ]
+        chosen = [number.get(id(one), -1) for one in (file.shown, file.guess)]
+        up = between(page, self._plan.layout.folder(self._plan.folder_of(file.relative)))
+        state = (file.path, file.state, file.disk, file.reason, chosen, up, more)
+        return digest(*(repr(one).encode("utf-8", "backslashreplace") for one in (self._made_by, state, told)))
+
+    def _text(self, file: Recovered, page: str, beside: str) -> str:
+        moment = self._known.material.moment
+        shown = display_revision(file.shown)
+        is_there = file.disk is Disk.IDENTICAL
+        purpose = self._known.material.facts.file_purposes.get(file.path)
+        notes = Footnotes(page, self._plan.transcripts, self._known.titles, partial(self._href, page))
+        struck = self._strike(purpose)
+        return self._template.render(
+            file=file,
+            name=posixpath.basename(file.path),
+            up=between(page, self._plan.layout.folder(self._plan.folder_of(file.relative))),
+            purpose=purpose,
+            struck=sentence(struck, notes) if struck is not None else "",
+            statements=self._known.statements(file.relative),
+            notes=notes,
+            standing=standing(file, partial(self._refer, page)),
+            meaning=_MOVED if file.moved_to else MEANING[file.state],
+            on_disk=on_disk(file),
+            content=shown,
+            is_folded=is_long(shown),
+            beside=between(page, beside) if beside else "",
+            command="" if is_there else restore_command(file, file.shown, moment),
+            guess=(guess := display_revision(file.guess)),
+            is_guess_folded=is_long(guess),
+            guess_command=restore_command(file, file.guess, moment),
+            fence_info=markdown.language(file.path),
+            writers=writers(file, self._prompts, page),
+            history=self._teller.history(page, file.revisions, partial(self._refer, page)),
+            history_command=history_command(file.path),
+            moment=moment,
+            zone=markdown.zone(),
+        )
+
+    def _href(self, page: str, path: str) -> str:
+        """The link to another file's page; empty where it has none."""
+        relative = self._known.relative(path)
+        return self._plan.href(page, relative) if relative else ""
+
+    def _refer(self, page: str, path: str) -> markdown.Markdown:
+        """A link to another file's page, else its path."""
+        return next(iter(references(self._known, self._plan, page, [path])))
+
+
+def standing(file: Recovered, refer: Reference) -> markdown.Markdown:
+    """How well the file is known, as of when, in a sentence that anybody understands."""
+    last, at = file.last, f"{markdown.moment(file.last.time)} ({markdown.zone()})"
+    if file.state is State.DELETED:
+        gone = file.changed or last
+        at = f"{markdown.moment(gone.time)} ({markdown.zone()})"
+        if file.moved_to:
+            return markdown.Markdown(f"It was moved to {refer(file.moved_to)} on {at}.")
+        how = "taken back, and so removed," if gone.tool == "revert" else "deleted"
+        return markdown.Markdown(f"It was {how} on {at}.")
+    if file.state in {State.VERIFIED, State.PROVEN}:
+        return markdown.Markdown(f"Known exactly, as of {at}.")
+    why = markdown.prose(redact(file.reason))
+    maybe = " It may be deleted." if last.deleted else ""
+    if file.shown is not None:
+        then = f"{markdown.moment(file.shown.time)} ({markdown.zone()})"
+        since = "it may have changed since" if file.guess is None else "what is known of it since is not certain"
+        return markdown.Markdown(f"Known exactly as of {then}; {since}: {why}.{maybe}")
+    known = {
+        State.STALE: "A whole text is known, but it is not certain that it is the file's",
+        State.PARTIAL: "Known in part",
+    }.get(file.state, "What it held is not known")
+    return markdown.Markdown(f"{known}, as of {at}: {why}.{maybe}")
+
+
+def is_long(shown: ContentDisplay) -> bool:
+    """Whether a content is to be folded."""
+    return shown.text is not None and shown.text.count("\n") > MOST_UNFOLDED
+
+
+def history_command(path: str) -> str:
+    """The command that shows every revision; empty for a path that cannot be shown as it is."""
+    quoted = shell_word(path)
+    return f"reconstitute history {quoted}" if quoted else ""
+
+
+def restore_command(file: Recovered, revision: Revision | None, moment: int | None) -> str:
+    """The command that writes what `revision` held into a new folder; empty where none would.
+
+    A path that cannot be shown as it is (a secret, a control character) has none either.
+    """
+    if revision is None or revision.deleted or revision.grade is Grade.LOST:
+        return ""
+    if revision.size is None and (revision.whole is not None or revision.fragments is None):
+        return ""
+    quoted = shell_word(file.path)
+    if not quoted:
+        return ""
+    flags = [] if moment is None else [f"--at {moments.written(moment)}"]
+    if revision is not file.held:
+        at = moments.written(revision.time)
+        if not at or FileHistory(file.path, file.revisions).at(revision.time) is not revision:
+            return ""  # no time that --at takes, or another one of the same millisecond came after it
+        flags = [f"--at {at}"]
+    elif file.last.deleted:
+        flags.append("--deleted")
+    if not revision.proven:
+        flags.append(f"--grade {revision.grade}")
+    return " ".join(["reconstitute restore", quoted, "--to DIR", *flags])
+
+
+def on_disk(file: Recovered) -> str:
+    """How the disk compares, in a sentence; what is shown first is what it was compared with."""
+    is_gone = file.state is State.DELETED
+    return {
+        Disk.IDENTICAL: "The file on this disk is the same.",
+        Disk.DIFFERS: "The file on this disk is another one.",
+        Disk.MISSING: "Nothing stands at its path on this disk." if is_gone else "It is not on this disk.",
+        Disk.PRESENT: "Something stands at its path on this disk"
+        + (" again." if is_gone else ", and nothing certain is known to compare it with."),
+        Disk.UNREADABLE: "What stands at its path on this disk cannot be read.",
+    }[file.disk]

@@ -1,0 +1,210 @@
+"""A folder's page: the front page of a target, made from its facts, and the shorter pages of the folders beneath it.
+
+Guarantees: lists and tables are bounded and say what they leave out; a front page stays below `MOST_BYTES` by telling
+less of everything, not by leaving out a section. It puts the parts together; each part makes its own Markdown.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jinja2
+
+from daemon import markdown
+from daemon.display import counted
+from daemon.model import Page
+from daemon.reconstitute.answer import Source
+from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
+from daemon.reconstitute.pages.folder.fact_lists import Entries
+from daemon.reconstitute.pages.folder.files_table import MOST_ROWS, FilesTable
+from daemon.reconstitute.pages.folder.overview import Overview, known, unlisted
+from daemon.reconstitute.pages.folder.timeline import Bounds, Superseded, Timeline
+from daemon.reconstitute.pages.footnotes import Footnotes
+from daemon.reconstitute.pages.layout import Transcripts, between
+from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.plan import Links, Plan
+from daemon.reconstitute.pages.statements import Said
+from daemon.reconstitute.questions import DEAD_ENDS, DECISIONS, OPEN, PURPOSE, RUN
+
+MOST_BYTES = 56_000
+"""Bytes of a front page, the Notes place apart."""
+_SHARES = 64
+"""Steps in which a front page tells less, until it fits."""
+_UNANSWERED = frozenset({SetbackKind.STOPPED, SetbackKind.FAILED})
+_MOST_SESSIONS = 100
+"""Sessions named on the page of an inner folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the parts of a page share."""
+
+    links: Links
+    notes: Footnotes
+    entries: Entries
+    files: FilesTable
+    bounds: Bounds
+    superseded: Superseded
+
+
+class Folders:
+    """Makes the pages of a target's folders; "" is the target itself."""
+
+    def __init__(self, known: Known, plan: Plan, transcripts: Transcripts, environment: jinja2.Environment) -> None:
+        self._known = known
+        self._plan = plan
+        self._transcripts = transcripts
+        self._environment = environment
+        facts = known.material.facts
+        self._titles = known.titles | {one.id: one.title for one in facts.sessions}
+
+    def page(self, folder: str) -> Page:
+        """The page of one folder."""
+        page = self._plan.layout.folder(folder)
+        text, notes = self._inner(page, folder) if folder else self._front(page)
+        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
+        sources = notes.sources | {file.last.message_id for file in files}
+        return Page(page, text.rstrip("\n") + "\n", tuple(sorted(sources - {""})))
+
+    def _parts(self, page: str, folder: str, share: int = _SHARES) -> Parts:
+        """The parts of a page, which tell `share` of `_SHARES` of all they could tell."""
+
+        def part(full: int, least: int) -> int:
+            return max(least, full * share // _SHARES)
+
+        links = Links(page, folder, self._known, self._plan, self._transcripts)
+        notes = Footnotes(page, self._transcripts, self._titles, links.href, most=part(200, 80))
+        entries = Entries(links, notes, self._known.material.record.struck, part(80, 5))
+        purposes = self._known.material.facts.file_purposes
+        rows = part(MOST_ROWS, 20)
+        over = Superseded(one for one in self._known.material.facts.rules if not entries.is_struck(one))
+        files = FilesTable(
+            self._known, self._plan, links, notes, purposes=purposes, titles=self._titles, most=rows, superseded=over
+        )
+        bounds = Bounds(part(40, 5), min(300, part(900, 60)), part(8, 2), part(160, 80))
+        return Parts(links, notes, entries, files, bounds, over)
+
+    # -- the target --------------------------------------------------------------------------------------------------
+
+    def _front(self, page: str) -> tuple[str, Footnotes]:
+        """The front page that tells as much as fits."""
+        made, low, high = self._try(page, _SHARES), 0, _SHARES
+        if len(made[0].encode()) <= MOST_BYTES:
+            return made
+        made = self._try(page, 0)
+        while high - low > 1:
+            share = (low + high) // 2
+            tried = self._try(page, share)
+            if len(tried[0].encode()) <= MOST_BYTES:
+                made, low = tried, share
+            else:
+                high = share
+        return made
+
+    def _try(self, page: str, share: int) -> tuple[str, Footnotes]:
+        parts = self._parts(page, "", share)
+        return self._render_front(parts), parts.notes
+
+    def _render_front(self, parts: Parts) -> str:
+        material = self._known.material
+        facts = material.facts
+        said = Said(self._known, parts.links, parts.notes)
+        return self._environment.get_template("folder.md.j2").render(
+            title=posixpath.basename(self._known.target) or self._known.target,
+            path=self._known.target,
+            moment=material.moment,
+            warnings=material.warnings,
+            facts=facts,
+            files=material.files,
+            unlisted=lambda: self._unlisted(parts),
+            overview=Overview(facts, self._titles, parts.links, parts.notes, parts.entries),
+            timeline=Timeline(
+                facts.sessions,
+                self._titles,
+                parts.links,
+                parts.notes,
+                bounds=parts.bounds,
+                summaries=material.record.summaries,
+                superseded=parts.superseded,
+                told=[*(one.text for one in facts.open), *(one.text for one in facts.rules)],
+            ),
+            entries=parts.entries,
+            setbacks=_not_open([one for one in facts.open if not parts.entries.is_struck(one)], facts.setbacks),
+            said=said,
+            asked={"run": RUN.id, "dead_ends": DEAD_ENDS.id, "open": OPEN.id, "decisions": DECISIONS.id},
+            purpose=said.sound(PURPOSE.id),
+            model=said.model(PURPOSE.id),
+            files_table=parts.files,
+            left_out=self._plan.left_out,
+            named=lambda: self._named(parts, said),
+            remarks=[one for one in material.record.notes if one.text.strip() and one.sources],
+            notes=parts.notes,
+        )
+
+    def _unlisted(self, parts: Parts) -> list[markdown.Markdown]:
+        """That programs may have left files which are in no list; what came after what is known is told elsewhere."""
+        facts = self._known.material.facts
+        programs = [one for one in self._known.programs("") if one.time < facts.standing.known_at]
+        return unlisted(programs, facts.sessions, parts.notes)
+
+    def _named(self, parts: Parts, said: Said) -> list[markdown.Markdown]:
+        """The paths that a model took up and of which no revision is known."""
+        made = []
+        for path, source in sorted(self._known.material.record.recorded, key=lambda pair: pair[0]):
+            relative = self._known.relative(path)
+            if relative not in self._known.files:
+                quoted = f": {markdown.quoted(markdown.bare(source.quote), 300)}" if source else ""
+                line = f"- {parts.links.name(path)}{quoted}{parts.notes.mark(*_cited(source), shown=_quote(source))}"
+                told = said.statements(self._known.statements(relative) if relative else ())
+                made.append(markdown.Markdown("\n  ".join([line, *told.splitlines()])))
+        return made
+
+    # -- folders beneath it ------------------------------------------------------------------------------------------
+
+    def _inner(self, page: str, folder: str) -> tuple[str, Footnotes]:
+        parts = self._parts(page, folder)
+        files = [self._known.files[relative] for relative in self._plan.beneath(folder)]
+        programs = self._known.programs(folder)
+        sessions = self._known.sessions(files)
+        shown = list(reversed(sessions))[:_MOST_SESSIONS]
+        text = self._environment.get_template("inner.md.j2").render(
+            title=folder,
+            up=between(page, self._plan.layout.folder(self._plan.parent(folder))),
+            moment=self._known.material.moment,
+            known=markdown.Markdown(
+                " ".join([f"{known(files)}.", *unlisted(programs, self._known.material.facts.sessions, parts.notes)])
+            ),
+            purpose=Said(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
+            files_table=parts.files.text(folder),
+            sessions=[(one, parts.links.session(one.session.id, one.title)) for one in shown],
+            more=_more(sessions, shown),
+            notes=parts.notes,
+        )
+        return text, parts.notes
+
+
+def _not_open(points: Sequence[OpenPoint], setbacks: Sequence[Setback]) -> list[Setback]:
+    """The setbacks without those that are told as open: a request that was stopped, a command that last failed."""
+    told = {(one.citation.session_id, one.text) for one in points if one.kind is OpenKind.UNANSWERED}
+    failing = {(one.citation.message_id, one.text) for one in points if one.kind is OpenKind.FAILING}
+    return [
+        one
+        for one in setbacks
+        if not (one.kind in _UNANSWERED and (one.citation.session_id, one.text) in told)
+        and not (one.kind is SetbackKind.COMMAND_FAILED and (one.citation.message_id, one.text) in failing)
+    ]
+
+
+def _cited(source: Source | None) -> tuple[Source, ...]:
+    return (source,) if source is not None else ()
+
+
+def _quote(source: Source | None) -> str:
+    return source.quote if source is not None else ""
+
+
+def _more(all_of: Sequence[object], shown: Sequence[object]) -> str:
+    more = len(all_of) - len(shown)
+    return counted(more, "older session") if more else ""

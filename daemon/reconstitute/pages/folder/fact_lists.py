@@ -27,7 +27,7 @@ from daemon.reconstitute.facts.values import (
     key,
 )
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.pages.statements import sentence
 
 _E = TypeVar("_E", Command, OpenPoint, Rule, Setback)

@@ -13,14 +13,13 @@ from daemon import markdown
 from daemon.display import counted
 from daemon.files import Revision
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts.content import generated
+from daemon.reconstitute.facts.content import is_build_output
 from daemon.reconstitute.facts.values import Purpose, key
-from daemon.reconstitute.pages.asked import Superseded
 from daemon.reconstitute.pages.folder.overview import unknown_folders
+from daemon.reconstitute.pages.folder.timeline import Superseded
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.links import Links
 from daemon.reconstitute.pages.material import Known
-from daemon.reconstitute.pages.plan import Plan
+from daemon.reconstitute.pages.plan import Links, Plan
 from daemon.reconstitute.pages.statements import sentence
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
@@ -111,7 +110,7 @@ class FilesTable:
         return sorted(folders)
 
     def _is_written(self, folder: str) -> bool:
-        return generated.is_written([self._known.files[relative] for relative in self._plan.beneath(folder)])
+        return is_build_output([self._known.files[relative] for relative in self._plan.beneath(folder)])
 
     def _direct(self, folder: str) -> int:
         """How many files beneath a folder are in none of the folders with a page beneath it."""

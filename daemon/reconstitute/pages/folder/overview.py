@@ -14,12 +14,11 @@ from daemon.display import counted
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts
-from daemon.reconstitute.facts.shell import spellings
-from daemon.reconstitute.facts.shell.outcomes import COULD_NOT_RUN
+from daemon.reconstitute.facts.shell import COULD_NOT_RUN, spellings
 from daemon.reconstitute.facts.values import Aftermath, Command, Facts, Purpose, Script, Standing
 from daemon.reconstitute.pages.folder.fact_lists import Entries
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.recover import Recovered, State
 from daemon.redact import redact
 

@@ -6,23 +6,27 @@ is counted. It makes lines of Markdown from facts and reads nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from daemon import markdown
 from daemon.display import counted
 from daemon.reconstitute.answer import Statement
-from daemon.reconstitute.facts import session_result
+from daemon.reconstitute.facts import session_result, shell
+from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
-from daemon.reconstitute.facts.shell import outcomes
-from daemon.reconstitute.pages.asked import Asked, Superseded
+from daemon.reconstitute.facts.values import Rule
 from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.links import Links
+from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.pages.statements import sentence
 
+_ROOM = 3
+"""A session with few prompts, and each long one among short ones, may use this many times the characters of one."""
+_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
 _FEWEST_FOLDED = 12
 """Sessions up to which a history is not folded by month."""
 _FEWEST_DRAWN = 3
@@ -42,6 +46,71 @@ _ENDINGS = {
 }
 
 
+class Superseded:
+    """Which sentences of prompts state a rule or a decision that no longer holds; `rules` are those of all sessions."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._rules: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.standing and rule.who == "user":
+                self._rules.setdefault(rule.citation.message_id, []).append(rule)
+
+    def mark(self, message_id: str, text: str, shown: str) -> str:
+        """`` (**replaced later**)``, what became of the statements of a prompt as far as they are `shown` of `text`."""
+        over = [rule for rule in self._rules.get(message_id, ()) if rule.text in shown]
+        heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
+        is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
+        said = "; ".join(markdown.inline(head) for head in heads)
+        return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
+
+
+class Asked:
+    """At most `prompts` of a session are quoted, with `most` characters of each on average."""
+
+    def __init__(self, superseded: Superseded, prompts: int, most: int) -> None:
+        self._superseded = superseded
+        self._prompts = prompts
+        self._most = most
+
+    def text(self, turns: Sequence[Turn], *, is_task: bool = False) -> str:
+        """The prompts of the turns; empty where there are none. The `is_task` of a sub-agent gets no more room."""
+        prompts = [(turn, markdown.cut(turn.prompt, 0)) for turn in turns if turn.prompt.strip()]
+        shown = prompts[: self._prompts]
+        most = (1 if is_task else _ROOM) * self._most
+        lengths = _shares([len(text) for _, text in shown], max(most, len(shown) * self._most), most)
+        said = [self._quoted(turn, text, length) for (turn, text), length in zip(shown, lengths, strict=True)]
+        more = len(prompts) - len(shown)
+        return "; ".join(said) + (f" and {more} more" if more else "")
+
+    def _quoted(self, turn: Turn, text: str, most: int) -> str:
+        shown = clipped(text, most)
+        mark = _taken_back(turn) if turn.taken_back else self._superseded.mark(turn.prompt_id, text, shown)
+        return f"{markdown.quoted(shown)}{mark}"
+
+
+def clipped(text: str, most: int) -> str:
+    """A text on one line, cut to about `most` characters after a sentence, else between words."""
+    if len(text) <= most:
+        return text
+    ends = [end.end() for end in _END.finditer(text, 0, most - 1) if end.end() >= most // 2]
+    return f"{text[: ends[-1]]} …" if ends else markdown.cut(text, most)
+
+
+def _shares(lengths: Sequence[int], room: int, most: int) -> list[int]:
+    """How many characters each may have: what short ones leave goes to long ones, which get at most `most`."""
+    made = [0] * len(lengths)
+    ordered = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for left, place in zip(range(len(lengths), 0, -1), ordered, strict=True):
+        made[place] = min(lengths[place], room // left, most)
+        room -= made[place]
+    return made
+
+
+def _taken_back(turn: Turn) -> str:
+    kept = kept_words([turn])
+    return f" (**taken back{' in part' if turn.in_part else ''}**{f'; {markdown.inline(kept)}' if kept else ''})"
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """How much is told: `full` sessions with all they did, `listed` in all, `prompts` of each, `text` characters."""
@@ -54,12 +123,12 @@ class Bounds:
 
 def own_turns(one: SessionFacts) -> list[Turn]:
     """The turns in which something was asked: without those copied from the session that it was forked from."""
-    return [turn for turn in one.turns[one.copied :] if not turn.is_compaction]
+    return [turn for turn in one.own_turns if not turn.is_compaction]
 
 
 def begun(one: SessionFacts) -> int:
     """When its own first turn was asked, epoch ms."""
-    return next((turn.time for turn in one.turns[one.copied :] if turn.time), one.session.created)
+    return next((turn.time for turn in one.own_turns if turn.time), one.session.created)
 
 
 def ending(one: SessionFacts) -> str:
@@ -212,7 +281,7 @@ class Timeline:
             how = "passed" if run.passed else "**failed**"
             summary = f" ({markdown.inside(run.summary, 60)})" if run.summary.strip() else ""
             command = markdown.code(markdown.cut(run.command, 80))
-            where = outcomes.where(run, one.session.directory)
+            where = shell.where(run, one.session.directory)
             where = f" in {markdown.code(markdown.cut(where, 80))}" if where else ""
             yield f"tests {how}: {command}{where}{summary}{self._notes.mark(run.citation)}"
         for how, subjects in (("committed", one.commits), ("committed, and undone again by git:", one.undone_commits)):

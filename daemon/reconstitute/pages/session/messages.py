@@ -6,26 +6,177 @@ shows all of it; the place of a message is there even where the page has no room
 
 from __future__ import annotations
 
+import difflib
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from daemon import markdown, records
 from daemon.display import counted
-from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall
-from daemon.exports.form import pretty
-from daemon.markdown import Markdown, code, inline
+from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall, pretty
+from daemon.markdown import Markdown, code, fence, inline
 from daemon.markdown.blocks import blocks, quote
-from daemon.reconstitute.facts.session.sizes import MOST_TEXT
-from daemon.reconstitute.facts.session_values import Call
-from daemon.reconstitute.pages.session import calls
-from daemon.reconstitute.pages.transcripts import anchor
+from daemon.model import Json
+from daemon.reconstitute.facts.session import MOST_FOLDED, MOST_TEXT
+from daemon.reconstitute.facts.session_values import Call, CallStatus
+from daemon.reconstitute.pages.layout import anchor
+from daemon.transcript.tool_calls import PATH_KEYS, first_text, partial_output, patches
 
+_MOST_TITLE = 160
+_MOST_NAME = 60
+_WORDS = {CallStatus.OK: "ok", CallStatus.UNKNOWN: "how it ended is not recorded"}
+_STATUS = {"completed": "ok", "error": "failed"}
+_EDITS = frozenset({"edit", "multiedit", "apply_patch", "patch"})
+_NOISE = ("Index: ", "=====")
+_SECOND, _MINUTE = 1000, 60_000
 ROOM = 300_000
 """Bytes of a page after which calls are no longer shown in full, and texts are cut short."""
 _MOST = 400_000
 """Bytes of a page after which messages have nothing but their places."""
 _MOST_SHORT = 2_000
 _NAMES = {"user": "User", "assistant": "Agent", "system": "System"}
+
+
+def _call_line(item: ToolCall, call: Call | None) -> str:
+    """What was called, how it ended and how long it took: ``bash`` ``pytest -q`` · failed, exit 1 · 2.1 s."""
+    tool, about = code(markdown.cut(item.tool, _MOST_NAME)), _call_title(item, call)
+    ended = [_ending(item, call), duration(item.end - item.start if item.end else 0)]
+    return " · ".join([f"{tool} {code(about)}" if about else str(tool), *filter(None, ended)])
+
+
+def _call_title(item: ToolCall, call: Call | None) -> str:
+    """What a call was about, on one line, cut."""
+    told = (call.title if call is not None else "") or item.summary
+    return markdown.cut(told, _MOST_TITLE).removeprefix(f"{markdown.cut(item.tool, _MOST_NAME)} ")
+
+
+def duration(milliseconds: int) -> str:
+    """``0.4 s``, ``12 s``, ``3 min 20 s``; empty where it is not known."""
+    if milliseconds <= 0:
+        return ""
+    if milliseconds < 10 * _SECOND:
+        return f"{max(0.1, milliseconds / _SECOND):.1f} s"
+    minutes, rest = divmod(milliseconds, _MINUTE)
+    return f"{minutes} min {rest // _SECOND} s" if minutes else f"{rest // _SECOND} s"
+
+
+def _call_details(item: ToolCall, call: Call | None, message_id: str) -> str:
+    """What went in and came out, as one fold; empty where there is nothing that the line does not say."""
+    state = item.state or {}
+    given, parts = _input(item, state, _call_title(item, call), message_id), _results(item, state, message_id)
+    if not given and not parts:
+        return ""
+    output = state.get("output")
+    lines = f", {counted(len(output.splitlines()), 'line')}" if parts and isinstance(output, str) and output else ""
+    kind = "Change" if item.tool in {*_EDITS, "write"} and given else "Input" if given else ""
+    named = " and ".join(filter(None, [kind, f"{'output' if kind else 'Output'}{lines}" if parts else ""]))
+    return _folded(named, "\n\n".join([*given, *parts]))
+
+
+def _folded(summary: str, body: str) -> str:
+    """`body` beneath a line of ours that opens it."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def _shortened(text: str, most: int, message_id: str) -> tuple[str, str]:
+    """The beginning and the end of a text that is too long, and a note with the command that shows all of it."""
+    if len(text) <= most:
+        return text, ""
+    head, tail = text[: most * 3 // 4], text[-(most // 4) :]
+    head, tail = head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail
+    left = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {left} characters …]\n{tail}", f"{left} characters are left out. {_how_to_read_all(message_id)}"
+
+
+def _how_to_read_all(message_id: str) -> str:
+    """Where to read a message that is cut."""
+    return f"All of it: {code(f'reconstitute recall-get {shlex.quote(message_id)}')}"
+
+
+def _fenced(text: str, info: str, message_id: str, most: int = MOST_FOLDED) -> str:
+    """A text in a fence, cut."""
+    shown, note = _shortened(text, most, message_id)
+    return f"{fence(shown, info)}\n\n{note}" if note else str(fence(shown, info))
+
+
+def _ending(item: ToolCall, call: Call | None) -> str:
+    metadata = records.table((item.state or {}).get("metadata"))
+    exit_ = call.exit if call is not None else metadata.get("exit")
+    word = _STATUS.get(item.status, "did not end") if call is None else _WORDS.get(call.status, call.status.value)
+    return f"{word}, exit {exit_}" if isinstance(exit_, int) and exit_ else word
+
+
+def _input(item: ToolCall, state: Json, about: str, message_id: str) -> list[str]:
+    given = records.table(state.get("input"))
+    if item.tool in _EDITS and (change := _change(state, given)):
+        return [_fenced(change, "diff", message_id)]
+    if item.tool == "write" and isinstance(given.get("content"), str):
+        return [_fenced(given["content"], markdown.language(first_text(given, PATH_KEYS)), message_id)]
+    if item.tool in {"bash", "shell"}:
+        command = records.text(given.get("command"))
+        return [_fenced(command, "sh", message_id)] if "\n" in command.strip() or len(command) > _MOST_TITLE else []
+    if item.tool == "task" and isinstance(given.get("prompt"), str):
+        text, note = _shortened(given["prompt"], MOST_FOLDED, message_id)
+        return [*filter(None, [str(blocks(text)), note])]
+    if item.tool == "todowrite":
+        return [str(fence(_todos(given.get("todos"))))]
+    is_said = given.keys() <= set(PATH_KEYS) or all(isinstance(one, str) and one in about for one in given.values())
+    return [_fenced(pretty(given), "json", message_id)] if given and not is_said else []
+
+
+def _change(state: Json, given: Json) -> str:
+    """A diff of what an edit did, as far as it is recorded."""
+    metadata = records.table(state.get("metadata"))
+    recorded = records.text(metadata.get("diff")) or "\n".join(patch for _, patch in patches(state))
+    if recorded:
+        is_of_one = sum(line.startswith("@@") for line in recorded.splitlines()) and recorded.count("\n+++ ") < 2
+        noise = (_NOISE, "--- ", "+++ ") if is_of_one else (_NOISE,)
+        return "\n".join(_without_head(recorded.splitlines(), noise))
+    old, new = records.text(given.get("oldString")), records.text(given.get("newString"))
+    if old or new:
+        before, after = old[:MOST_FOLDED].splitlines(), new[:MOST_FOLDED].splitlines()
+        return "\n".join(list(difflib.unified_diff(before, after, lineterm="", n=3))[2:])
+    return records.text(given.get("patchText"))
+
+
+def _without_head(lines: Sequence[str], noise: tuple[str | tuple[str, ...], ...]) -> Iterator[str]:
+    """A diff without the lines before its hunks that say nothing a reader does not know."""
+    is_head = True
+    for one in lines:
+        is_head = one.startswith("Index: ") or (is_head and not one.startswith("@@"))
+        if not (is_head and any(one.startswith(mark) for mark in noise)):
+            yield one
+
+
+def _todos(items: object) -> str:
+    entries = [records.table(item) for item in items] if isinstance(items, list) else []
+    return "\n".join(f"{first_text(one, ('status',)) or '?'}: {first_text(one, ('content',))}" for one in entries)
+
+
+def _results(item: ToolCall, state: Json, message_id: str) -> list[str]:
+    """What a call printed or answered; what only confirms an edit or repeats a todo list says nothing."""
+    made = []
+    output = state.get("output")
+    is_echo = item.status == "completed" and item.tool in {*_EDITS, "write", "todowrite"}
+    if output and not is_echo:
+        text, info = (output, "text") if isinstance(output, str) else (pretty(output), "json")
+        made.append(_fenced(text, info, message_id))
+    if state.get("error"):
+        error = state["error"]
+        made.append(_fenced(error if isinstance(error, str) else pretty(error), "text", message_id))
+    if partial := partial_output(state):
+        made.append(f"Printed until then:\n\n{_fenced(partial, 'text', message_id)}")
+    attached = state.get("attachments")
+    made += [_attachment(records.table(one)) for one in (attached if isinstance(attached, list) else [])]
+    return made
+
+
+def _attachment(data: Json) -> str:
+    """A file that a message has with it, by name and kind; its content is not shown."""
+    source = records.text(records.table(data.get("source")).get("path"))
+    name = source or records.text(data.get("filename")) or "without a name"
+    kind = records.text(data.get("mime"))
+    return f"Attached: {code(markdown.cut(name, _MOST_TITLE))}{f' ({markdown.inline(kind, 60)})' if kind else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +207,7 @@ class Messages:
         for piece in self._pieces(said, is_quoted=is_quoted, is_taken_back=is_taken_back):
             if self._size >= _MOST:
                 if not self._is_full:
-                    pieces.append(f"What follows is not shown, for this page is too long. {calls.whole(said.id)}")
+                    pieces.append(f"What follows is not shown, for this page is too long. {_how_to_read_all(said.id)}")
                 self._is_full = True
                 break
             if piece:
@@ -95,7 +246,7 @@ class Messages:
             return self._text(said, item, is_quoted=is_quoted, is_short=is_short)
         if isinstance(item, Thought):
             is_told = not is_short and bool(item.text.strip())
-            return calls.fold("Reasoning", quote(_blocks(item.text, said.id, MOST_TEXT // 4))) if is_told else ""
+            return _folded("Reasoning", quote(_blocks(item.text, said.id, MOST_TEXT // 4))) if is_told else ""
         if isinstance(item, ToolCall):
             return self._call(said, item, is_short=is_short)
         return _other(item, said.id)
@@ -105,7 +256,7 @@ class Messages:
         if not text.strip():
             return ""
         if item.is_synthetic:
-            return "" if is_short else calls.fold("Added by OpenCode", calls.boxed(text, "text", said.id))
+            return "" if is_short else _folded("Added by OpenCode", _fenced(text, "text", said.id))
         bare = text.strip()
         if is_quoted and len(bare) > 2 and bare[0] == bare[-1] == '"':
             text = bare[1:-1]
@@ -116,24 +267,24 @@ class Messages:
 
     def _call(self, said: Said, item: ToolCall, *, is_short: bool) -> str:
         call = self._calls.get(item.part_id)
-        line = calls.line(item, call)
+        line = _call_line(item, call)
         if call is not None and call.changed and (files := self._links.files(call.changed)):
             line += f" · {', '.join(files)}"
         if call is not None and call.child and (child := self._links.session(call.child)):
             line += f" · {child}"
-        folded = "" if is_short else calls.folded(item, call, said.id)
-        return f"{line}\n\n{folded}" if folded else line
+        details = "" if is_short else _call_details(item, call, said.id)
+        return f"{line}\n\n{details}" if details else line
 
 
 def _blocks(text: str, message_id: str, most: int) -> str:
-    shown, note = calls.cut(text, most, message_id)
+    shown, note = _shortened(text, most, message_id)
     return f"{blocks(shown)}\n\n{note}" if note else blocks(shown)
 
 
 def _other(item: Other, message_id: str) -> str:
     data = item.data
     if item.type == "file":
-        return calls.attachment(data)
+        return _attachment(data)
     if item.type == "agent":
         return f"Agent: {code(records.text(data.get('name')) or 'without a name')}"
     if item.type == "compaction":
@@ -147,7 +298,7 @@ def _other(item: Other, message_id: str) -> str:
     if item.type == "subtask":
         about = code(records.text(data.get("description")) or records.text(data.get("command")) or "task")
         return f"For a sub-agent: {about}\n\n{quote(_blocks(records.text(data.get('prompt')), message_id, MOST_TEXT))}"
-    return calls.fold("Another record", f"{code(item.type)}\n\n{calls.boxed(pretty(data), 'json', message_id)}")
+    return _folded("Another record", f"{code(item.type)}\n\n{_fenced(pretty(data), 'json', message_id)}")
 
 
 def _error(error: object, message_id: str) -> str:
@@ -161,5 +312,5 @@ def _error(error: object, message_id: str) -> str:
         or records.text(records.table(table.get("data")).get("message"))
         or records.text(table.get("message"))
     )
-    shown = calls.boxed(words, "text", message_id) if words else calls.boxed(pretty(error), "json", message_id)
+    shown = _fenced(words, "text", message_id) if words else _fenced(pretty(error), "json", message_id)
     return f"**Failed**{f': {code(name)}' if name else ''}\n\n{shown}"

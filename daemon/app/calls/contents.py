@@ -1,0 +1,190 @@
+"""The calls that hand out what recorded files held: one content, or all beneath a folder.
+
+Guarantees: contents are redacted unless they are restored or asked for raw; a content that something has followed is
+not handed out as the last. Nothing is written here: whoever asks for a restore does that.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import posixpath
+import stat
+
+from daemon.app.calls.files import STEP, FileCalls, absolute
+from daemon.control import answers, calls
+from daemon.control.answers import from_json, to_json
+from daemon.control.calls import FileContent, Progress, Take
+from daemon.errors import BadRequest
+from daemon.files import FileHistory, Revision
+from daemon.files.history import Grade
+from daemon.moments import parse_moment
+from daemon.redact import redact, redact_value
+
+PARTIAL = ".partial"
+"""What the name of a file of which only some lines are known ends in when it is restored."""
+
+
+class ContentCalls(FileCalls):
+    """A part of the engine, as FileCalls."""
+
+    def content(self, request: calls.Content, progress: Progress) -> answers.Content:
+        """See calls.Content.
+
+        Raises:
+            BadRequest: the path is not absolute, `at` is no time.
+        """
+        file, until = absolute(request.path), parse_moment(request.at)
+        warnings = self.current(progress)
+        history = self.recorded.history(file).until(until)
+        latest = history.latest
+        warnings += [] if latest is not None else [self.nothing_known(file, is_file=True)]
+        data = None if latest is None else _data(latest)
+        shown = data if data is None or request.raw else _redacted(data)
+        answer = answers.Content(
+            path=file,
+            at=until,
+            known=latest is not None,
+            grade=str(history.grade),
+            proven=latest is not None and latest.proven and data is not None,
+            deleted=history.deleted,
+            partial=latest is not None and _is_partial(latest),
+            sha256=(latest.sha256 or None) if latest is not None else None,
+            size=latest.size if latest is not None else None,
+            redacted=shown != data,
+            last=_last(history) if data is None else None,
+            warnings=warnings,
+        )
+        if latest is not None:
+            answer.time, answer.session_id = latest.time, latest.session_id
+            answer.message_id, answer.tool = latest.message_id, latest.tool
+            answer.evidence, answer.note = list(latest.evidence), latest.note
+        answer = from_json(redact_value(to_json(answer)), answers.Content)
+        answer.content_base64 = None if shown is None else base64.b64encode(shown).decode()
+        return answer
+
+    def restore(self, request: calls.Restore, progress: Progress, take: Take) -> answers.Restore:
+        """See calls.Restore.
+
+        Raises:
+            BadRequest: the path is not absolute, `at` is no time, `grade` is none.
+        """
+        prefix, until, least = absolute(request.path), parse_moment(request.at), _grade(request.grade)
+        warnings = self.current(progress)
+        progress({"phase": "reading histories", "done": 0, "total": None})
+        chosen: list[tuple[FileHistory, Revision]] = []
+        skipped: list[answers.SkippedFile] = []
+        only_deleted = 0
+        for history in (history.until(until) for history in self.recorded.histories(prefix, until)):
+            if not history.revisions:
+                continue
+            choice = _choice(history, least, deleted=request.deleted)
+            if isinstance(choice, Revision):
+                chosen.append((history, choice))
+            else:
+                skipped.append(answers.SkippedFile(history.path, choice))
+                only_deleted += history.deleted and not request.deleted
+        if not chosen and not skipped:
+            warnings.append(self.nothing_known(prefix))
+        # Where names clash, what is there now comes before what was deleted, and all of those before mere parts.
+        chosen.sort(key=lambda pair: (_is_partial(pair[1]), pair[0].deleted, pair[0].path))
+        for number, (history, revision) in enumerate(chosen, start=1):
+            take(_content(history, revision, prefix))
+            if number % STEP == 0 or number == len(chosen):
+                progress({"phase": "restoring", "done": number, "total": len(chosen)})
+        return answers.Restore(
+            path=prefix,
+            files=len(chosen),
+            deleted=only_deleted,
+            skipped=skipped,
+            warnings=[redact(warning) for warning in warnings],
+        )
+
+
+def _grade(text: str) -> Grade:
+    known = [grade for grade in Grade if grade is not Grade.LOST]
+    if text not in known:
+        raise BadRequest(f"grade {text!r}: unknown; use {', '.join(known)}")
+    return Grade(text)
+
+
+def _is_partial(revision: Revision) -> bool:
+    return revision.whole is None and revision.fragments is not None and not revision.deleted
+
+
+def _has_gaps(revision: Revision) -> bool:
+    """Whether lines are missing; without, the file goes by its own name, and its grade says what is not certain."""
+    return _is_partial(revision) and revision.fragments is not None and revision.fragments.has_gaps
+
+
+def _data(revision: Revision) -> bytes | None:
+    """What can be shown of a revision: its content, or the known lines with the gaps marked."""
+    if _is_partial(revision) and revision.fragments is not None:
+        return revision.fragments.marked().encode("utf-8", "surrogatepass")
+    return None if revision.deleted else revision.content
+
+
+def _redacted(data: bytes) -> bytes:
+    text = data.decode("utf-8", "surrogateescape")
+    clean = redact(text)
+    return data if clean == text else clean.encode("utf-8", "surrogateescape")
+
+
+def _last(history: FileHistory) -> answers.LastContent | None:
+    """The newest revision with anything to show."""
+    last = next((revision for revision in reversed(history.revisions) if _data(revision) is not None), None)
+    if last is None:
+        return None
+    return answers.LastContent(
+        last.time, last.session_id, last.message_id, last.tool, str(last.grade), last.size, last.sha256
+    )
+
+
+def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | str:
+    """What to restore of a path: the revision, or why none."""
+    latest = history.revisions[-1]
+    if latest.deleted:
+        if not deleted:
+            return "deleted; --deleted restores what it held before"
+        before = history.last_state
+        if before is None:
+            return "deleted, and nothing is known of what it held before"
+        latest = before
+    if posixpath.dirname(history.path) == history.path:
+        return "not a file's path"
+    if stat.S_ISLNK(latest.mode):
+        return "a symbolic link; links are not restored, `show --raw` prints where it led"
+    if _needed(latest).rank > least.rank or _data(latest) is None:
+        return _why_not(history, latest)
+    return latest
+
+
+def _needed(revision: Revision) -> Grade:
+    """The least grade that takes it: with gaps it is only for who asks for parts, also where they may have changed."""
+    return Grade.PARTIAL if _has_gaps(revision) and revision.grade is Grade.STALE else revision.grade
+
+
+def _why_not(history: FileHistory, revision: Revision) -> str:
+    """Why a revision is not certain enough, and what there is instead."""
+    reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
+    if _data(revision) is not None and revision.grade is not Grade.LOST:
+        return f"{reason}; --grade {_needed(revision)} writes it"
+    earlier = next((r for r in reversed(history.revisions) if r.proven and r.content is not None), None)
+    return reason if earlier is None else f"{reason}; an earlier state is proven: --at {earlier.time}"
+
+
+def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:
+    data = _data(revision) or b""
+    is_partial = _is_partial(revision)
+    name = posixpath.basename(history.path)
+    relative = name if history.path == prefix else history.path[len(prefix.rstrip("/")) + 1 :]
+    return FileContent(
+        path=history.path,
+        relative=relative + PARTIAL if _has_gaps(revision) else relative,
+        grade=str(revision.grade),
+        sha256=hashlib.sha256(data).hexdigest() if is_partial else revision.sha256,
+        data=data,
+        partial=is_partial,
+        deleted=history.deleted,
+        executable=bool(revision.mode & 0o111) and not is_partial,
+    )

@@ -1,0 +1,361 @@
+"""The daemon's feeding loops: from the sources into the archive, and on into the semantic index and the file views.
+
+Each is one thread that can be stopped between two batches, reports every failure, backs off and goes on. A corrupt
+archive is the one failure that ends the daemon.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from daemon import log
+from daemon.app.engine import Engine
+from daemon.app.indexing import NEWEST, Interrupted
+from daemon.errors import IndexBroken, Retry, Skip, Stop
+from daemon.filesystem.disk_space import is_full
+from daemon.index import LexicalIndex
+from daemon.redact import known
+
+_LOG = log.get("loops")
+_TICK_S = 0.55
+_SETTLE_S = 0.005
+"""One look for the events of one write: a folder and the file in it, a file and its end."""
+
+_SPACING_S = 0.05
+"""From one look to the next while events come in a stream: a text that is being written changes at every word."""
+
+_LOOK_SHARE, _LONGEST_REST_S = 2.0, 0.2
+"""The least rest after a look, as a multiple of the processor time it took: a long session is costly to list."""
+
+_POLL_S = 30.0
+"""How often everything is looked at when there are no file events (docs/reliability.md, W3)."""
+
+_COMMITS_S = 0.25
+"""From one commit of the lexical index to the next, while little waits."""
+
+_IDLE_S = 2.0
+
+_QUIET_S = 3.0
+_REST_SHARE = 20.0
+"""The rest after a piece of work that may wait, as a multiple of the time it took."""
+
+_BACKOFF_S = (1.0, 5.0, 15.0, 60.0, 300.0)
+_FULL_S = (1.0, 2.0, 5.0)
+"""From one look whether there is room on the disk to the next."""
+
+MODEL_S = 900.0
+"""A call of the model has a deadline of its own, 300 s a request, and one batch may take several (D2)."""
+
+
+class Beat:
+    """One loop's sign of life. Idle is healthy; busy is healthy until the time it asked for is over."""
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._deadline: float | None = None
+
+    def busy(self, allowed_s: float = 120.0) -> None:
+        """Progress: the next sign comes within `allowed_s` seconds."""
+        with self._lock:
+            self._deadline = self._clock() + allowed_s
+
+    def idle(self) -> None:
+        """Nothing to do."""
+        with self._lock:
+            self._deadline = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the promised sign is not overdue."""
+        with self._lock:
+            return self._deadline is None or self._clock() <= self._deadline
+
+
+class Loop(ABC):
+    """A thread that calls `turn` until stopped; `turn` answers how long to rest before the next one."""
+
+    def __init__(
+        self, name: str, engine: Engine, fatal: Callable[[BaseException], None], *, allowed_s: float = 120.0
+    ) -> None:
+        """`allowed_s`: how long one step between two signs of life may take."""
+        self._engine = engine
+        self.beat = Beat(name)
+        self._allowed_s = allowed_s
+        self._fatal = fatal
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._failures = 0
+        self._woken = False  # whether this turn was asked for, or is due anyway
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There is something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Ask it to end; see `join`."""
+        self._stop.set()
+        self._wake.set()
+
+    def join(self, timeout_s: float) -> bool:
+        """Whether it has ended within the time."""
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def sign(self) -> None:
+        """Progress was made."""
+        self.beat.busy(self._allowed_s)
+
+    @abstractmethod
+    def turn(self) -> float:
+        """One piece of work; the answer is the rest in seconds, 0 for none."""
+
+    @abstractmethod
+    def failed(self, error: Exception) -> None:
+        """A turn raised; it is tried again after a while."""
+
+    def paused(self) -> None:
+        """A turn found no room on the disk; it is tried again when there is some."""
+        self.beat.idle()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._woken = self._wake.is_set()
+            self._wake.clear()
+            self.sign()
+            try:
+                self._engine.see_to_room()
+                with known.only({}):  # a thread that lives on keeps no session's secrets for the next one
+                    rest = self.turn()
+                self._engine.space.go_on(self.beat.name)
+                self._failures = 0
+            except Stop as error:
+                self._fatal(error)
+                return
+            except Exception as error:  # noqa: BLE001 - a loop that dies silently is the worst failure of a daemon
+                self._after(error)
+                continue
+            self.beat.idle()
+            if rest and not self._stop.is_set():
+                self._wake.wait(rest)
+
+    def _after(self, error: Exception) -> None:
+        """Rest after a turn that failed; for want of room only until there is some."""
+        waits = _FULL_S if is_full(error) else _BACKOFF_S
+        if is_full(error):
+            self._engine.space.pause(self.beat.name, error)
+            self.paused()
+        else:
+            self.failed(error)
+        rest = waits[min(self._failures, len(waits) - 1)]
+        self._failures += 1
+        self.beat.idle()
+        self._stop.wait(rest)
+
+
+class IntakeLoop(Loop):
+    """Follows the sources: a full scan at the start, now and then, and when in doubt; else what hints name."""
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("intake", engine, fatal)
+        self._everything = threading.Event()
+        self._everything.set()
+        self._last_full = 0.0
+        self._period = engine.config.watch.scan_minutes * 60
+        self._clock_gap = time.time() - time.monotonic()
+        self._next_look = 0.0
+        self.first_scan_done = threading.Event()
+        self.calm = threading.Event()
+        """Not set while something may have come in that cannot be searched yet: what can wait gives way to it."""
+        self.on_looked: Callable[[], None] = lambda: None
+        """Told after every look, when what it found is archived."""
+
+    def hint(self, path: str | None) -> None:
+        """From the watch: this path changed, or (None) anything may have. Returns at once."""
+        if path is None:
+            self._everything.set()
+        else:
+            for source in self._engine.sources.current():
+                source.hint(path)
+        self.calm.clear()
+        self.wake()
+
+    def poll(self) -> None:
+        """There will be no hints: look at everything more often."""
+        self._period = min(self._period, _POLL_S)
+
+    def turn(self) -> float:
+        if self._woken:
+            self._stop.wait(max(_SETTLE_S, self._next_look - time.monotonic()))
+        # Before the look, so that a hint during it leads to another; what came until now needs no second one.
+        self._wake.clear()
+        everything = self._everything.is_set() or self._is_due()
+        self._everything.clear()
+        begun, used = time.monotonic(), time.thread_time()
+        if everything:
+            self._last_full = begun
+        taken = self._engine.scan(everything=everything, hurry=True, words=False, progress=lambda _: self._sign())
+        if taken.changed or taken.removed or everything:
+            _LOG.info(
+                "intake", scan="full" if everything else "touched", changed=taken.changed, removed=taken.removed,
+                quarantined=taken.quarantined, postponed=len(taken.postponed),
+            )  # fmt: skip
+        self.first_scan_done.set()
+        rest = min(_LONGEST_REST_S, _LOOK_SHARE * (time.thread_time() - used))
+        self._next_look = max(begun + _SPACING_S, time.monotonic() + rest)
+        self.settled()
+        self.on_looked()
+        return 0.1 if self._engine.is_waiting else _TICK_S
+
+    def settled(self) -> None:
+        """Nothing waits for the lexical index, as far as this caller knows."""
+        if not self._engine.archive.waiting("lexical") and not self._wake.is_set():
+            self.calm.set()
+
+    def _sign(self) -> None:
+        self.sign()
+        if self._stop.is_set():
+            raise Interrupted("stopping between two sessions; the rest is read at the next start")
+
+    def _is_due(self) -> bool:
+        """A period has passed, or the clock has jumped: the machine slept, events may be lost."""
+        gap = time.time() - time.monotonic()
+        jumped = abs(gap - self._clock_gap) > 5
+        self._clock_gap = gap
+        period = self._period * random.uniform(0.9, 1.1)  # noqa: S311 - jitter, not a secret
+        return jumped or time.monotonic() - self._last_full > period
+
+    def paused(self) -> None:
+        super().paused()
+        self._everything.set()
+        self.calm.set()
+        self.first_scan_done.set()  # requests are answered from what there is
+
+    def failed(self, error: Exception) -> None:
+        self.paused()
+        if not isinstance(error, Interrupted):
+            self._engine.report("intake", error)
+
+
+class WordsLoop(Loop):
+    """Feeds the lexical index. Its commits take their time, so they come after each other with a rest between: what
+    they do not have yet is searched over them (app.indexing).
+    """
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("words", engine, fatal)
+        self._last_indexed = time.monotonic()
+        self._read: LexicalIndex | None = None  # the index whose words are in memory
+        self.on_indexed: Callable[[], None] = lambda: None
+        """Told after every commit."""
+
+    def turn(self) -> float:
+        done = self._engine.drain_lexical(lambda _: self.sign(), within_s=_COMMITS_S)
+        if done:
+            self._last_indexed = time.monotonic()
+            self.on_indexed()
+        waiting = self._engine.archive.waiting("lexical")
+        if waiting > NEWEST:
+            return 0.0
+        if not waiting and time.monotonic() - self._last_indexed >= _QUIET_S:
+            self._read_words()
+        self._stop.wait(_COMMITS_S if done else 0.0)
+        return _IDLE_S
+
+    def _read_words(self) -> None:
+        """Have the index read all its words, among which near spellings are looked for, before somebody waits for it.
+
+        It takes two seconds for 60,000 words and 13 MB from then on. What comes in meanwhile is found all the same: it
+        is searched over the index.
+        """
+        index = self._engine.upkeep.lexical
+        if index is self._read:
+            return
+        self._read = index  # what fails now is read when somebody asks
+        try:
+            index.spellings("", 1)  # nothing is spelt like it, but the words are there
+        except (Retry, Skip) as error:
+            self._engine.index_failed("lexical", error)
+        # By now most of what lives long is there. Looking through all of it held up questions by 57 ms now and then.
+        gc.collect()
+        gc.freeze()
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, Interrupted | IndexBroken):  # the engine has reported that one
+            self._engine.report("lexical index", error)
+
+
+class ViewLoop(Loop):
+    """Keeps the end states of files up to date, so that listing ten thousand of them takes a moment.
+
+    It works when nothing has come in for a while, and rests the longer the longer it took.
+    """
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("views", engine, fatal, allowed_s=MODEL_S)
+        self._last_taken = 0.0
+
+    def taken(self) -> None:
+        """Something has come in."""
+        self._last_taken = time.monotonic()
+
+    def turn(self) -> float:
+        if time.monotonic() - self._last_taken < _QUIET_S:
+            return _QUIET_S
+        begun = time.monotonic()
+        self._engine.recorded.refresh(self._sign)
+        return max(_QUIET_S, _REST_SHARE * (time.monotonic() - begun))
+
+    def _sign(self) -> None:
+        self.sign()
+        if self._stop.is_set():
+            raise Interrupted("stopping; the end states are made when they are next asked for")
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, Interrupted):
+            self._engine.report("file histories", error)
+
+
+_READS_S = 0.5
+"""Of what the semantic index has, between two steps of embedding, until all is in memory."""
+
+
+class EmbedLoop(Loop):
+    """Empties the semantic outbox; waits longer and longer for a model server that is down."""
+
+    def __init__(self, engine: Engine, fatal: Callable[[BaseException], None]) -> None:
+        super().__init__("embed", engine, fatal, allowed_s=MODEL_S)
+        self._is_loaded = False
+
+    def turn(self) -> float:
+        done = self._engine.drain_semantic(stop=self._asked)
+        if done.refused:
+            _LOG.warning("embedding", refused=done.refused)
+        is_more = self._engine.prepare_semantic(_READS_S)
+        if not is_more and not self._is_loaded and self._engine.upkeep.semantic is not None:
+            self._load()
+        return 0.0 if done.messages or is_more else 2.0
+
+    def _load(self) -> None:
+        """Have model and index in memory before a question waits for them."""
+        self._is_loaded = True
+        self._engine.upkeep.load()
+
+    def _asked(self) -> bool:
+        self.sign()
+        return self._stop.is_set()
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, IndexBroken):  # the engine has reported that one
+            self._engine.report("embedding", error)

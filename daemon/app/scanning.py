@@ -1,0 +1,226 @@
+"""From the sources into the archive: scans, and the capture of snapshots. A source that fails stops no other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from daemon.app.indexing import SEVERAL_FAILURES, Indexing
+from daemon.archive import Archive
+from daemon.config import Config
+from daemon.control import answers, calls
+from daemon.control.calls import Progress
+from daemon.errors import DiskFull, IndexBroken, ModelUnavailable, Retry, SourceBusy
+from daemon.files import Files
+from daemon.filesystem.disk_space import is_full
+from daemon.ingest import Capture, Captured, Evidence, Intake, ScanResult
+from daemon.opencode import Source
+from daemon.opencode.discover import Sources
+from daemon.opencode.snapshots import Snapshots
+
+_LONG_S = 3600.0
+MOMENT_S = 0.5
+"""A message that was finished a moment ago waits no longer than about this for a long scan or a long queue."""
+
+_LOCKED_S = 5.0
+"""A database that is locked for longer than this is reported."""
+
+
+class Recovery:
+    """Built once by the engine, over its archive; close it before that."""
+
+    def __init__(self, archive: Archive, config: Config) -> None:
+        first, *further = config.opencode_dirs
+        self._snapshots = Snapshots(first, *further)
+        self._capture = Capture(
+            archive,
+            self._snapshots,
+            data_dir=first,
+            further=further,
+            capture_mb=config.archive.capture_mb,
+            capture_gb=config.archive.capture_gb,
+            free_mb=config.limits.free_mb,
+        )
+        self.evidence = Evidence(archive, self._capture, first, config.limits.record_mb, further)
+        self.files = Files(archive)
+        self.captured = 0
+        """Objects captured so far."""
+
+    def capture(self, within_s: float, progress: Callable[[int, int], None]) -> Captured:
+        """Bring older archives up to what this version draws from records, then capture what is queued.
+
+        Raises:
+            DiskFull: the disk is nearly full.
+        """
+        self.evidence.renew(progress)
+        done = self._capture.run(within_s, progress)
+        self.captured += done.trees + done.files
+        return done
+
+    def close(self) -> None:
+        """Let go of OpenCode's snapshot files."""
+        self._snapshots.close()
+
+
+class Scanning(Indexing):
+    """A part of the engine: it has the archive, the sources, intake and recovery."""
+
+    sources: Sources
+    intake: Intake
+    recovery: Recovery
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scanning = threading.RLock()
+        self._unread: dict[str, str] = {}
+        self._locked: dict[str, float] = {}
+        """Since when a source could not be read, by its name; monotonic seconds."""
+        self._postponed: dict[str, set[str]] = {}
+        self._doubted: set[str] = set()
+        """Sources whose file events may have missed something."""
+        self.on_scanned: Callable[[ScanResult], None] = lambda _: None
+        """Called after every scan, whoever asked for it: a continuous target may be concerned."""
+
+    def scan(
+        self,
+        *,
+        everything: bool,
+        patient: bool = True,
+        hurry: bool = False,
+        words: bool = True,
+        progress: Progress | None = None,
+    ) -> ScanResult:
+        """What the sources have: all of it, or what was touched or still being written. Then the lexical index.
+
+        A source that fails is reported and the others go on; the next look takes all of it. In a `hurry` snapshots are
+        captured for a moment only, so that the next look is not kept waiting; without `words` the lexical index, whose
+        commits take their time, is left to another thread.
+
+        Raises:
+            DiskFull: there is no room; what was read until then is kept, the rest is read by the next look.
+        """
+        with self._scanning:
+            total = ScanResult()
+            full: DiskFull | None = None
+            for source in self.sources.refresh(anew=everything):
+                whole = everything or source.name in self._unread or source.name in self._doubted
+                self._doubted.discard(source.name)
+                try:
+                    taken = self._scan_source(source, everything=whole, patient=patient, words=words, progress=progress)
+                except DiskFull as error:
+                    self._unread[source.name] = str(error)
+                    full = error
+                    continue
+                except (Retry, OSError) as error:
+                    self._unread[source.name] = str(error)
+                    since = self._locked.setdefault(source.name, time.monotonic())
+                    # OpenCode locks its database for a moment now and then: the state says so, and nothing is wrong.
+                    if not isinstance(error, SourceBusy) or time.monotonic() - since > _LOCKED_S:
+                        self.report(source.name, error)
+                    continue
+                self._locked.pop(source.name, None)
+                self._unread.pop(source.name, None)
+                self._postponed[source.name] = taken.postponed
+                total += taken
+            self.on_scanned(total)
+            if full is not None:
+                raise full
+            if words:
+                self.drain_lexical(progress)
+            self._capture(progress, within_s=MOMENT_S if hurry else _LONG_S)
+            if everything:
+                self.archive.sweep_cache()  # replies and searches that have expired
+            return total
+
+    def _capture(self, progress: Progress | None, *, within_s: float) -> None:
+        """What OpenCode will prune goes into the archive; what does not fit into the time waits for the next look."""
+
+        def step(done: int, of: int) -> None:
+            self.go_on()
+            if progress is not None:
+                progress({"phase": "capturing snapshots", "done": done, "total": of})
+
+        try:
+            self.recovery.capture(within_s, step)
+        except (Retry, OSError) as error:
+            if is_full(error):
+                raise
+            self.report("snapshots", error)
+
+    def _scan_source(
+        self, source: Source, *, everything: bool, patient: bool, words: bool, progress: Progress | None
+    ) -> ScanResult:
+        last = time.monotonic()
+
+        def step(done: int, of: int) -> None:
+            nonlocal last
+            self.go_on()
+            if progress is not None:
+                progress({"phase": f"reading {source.kind}", "done": done, "total": of})
+            if done < of and time.monotonic() - last > MOMENT_S:
+                self._keep_up(source, patient=patient, words=words)
+                last = time.monotonic()
+
+        touched = source.touched()
+        if everything or touched is None:
+            return self.intake.scan(source, None, patient=patient, progress=step)
+        return self.intake.scan(
+            source, {*touched, *self._postponed.get(source.name, ())}, patient=patient, progress=step
+        )
+
+    def _keep_up(self, source: Source, *, patient: bool, words: bool) -> None:
+        """In the middle of a long scan: what is new is not kept waiting, and what was read can be searched."""
+        touched = source.touched()
+        if touched is None:
+            self._doubted.add(source.name)
+        elif touched:
+            self.on_scanned(self.intake.scan(source, touched, patient=patient))
+        if words:
+            self.drain_lexical(within_s=MOMENT_S)
+
+    @property
+    def unread(self) -> list[str]:
+        """Why sources could not be read at the last look; empty when all were."""
+        return [*self._unread.values(), *self.sources.troubles.values()]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was still being written at the last look."""
+        return any(self._postponed.values())
+
+    def index(self, _request: calls.Index, progress: Progress) -> answers.Index:
+        """See calls.Index."""
+        taken = self.scan(everything=True, patient=False, progress=progress)
+        embedded, refused = 0, 0
+        warnings: list[str] = []
+        total = self.archive.waiting("semantic")
+        failures = 0
+        while True:  # at least once: opening the index is what finds it missing, and fills the outbox
+            self.go_on()
+            try:
+                done = self.drain_semantic(self._stopping.is_set)
+                if not done.messages and not self.archive.waiting("semantic"):
+                    break
+            except ModelUnavailable as error:
+                warnings.append(str(error))
+                break
+            except IndexBroken as error:
+                failures += 1
+                if failures >= SEVERAL_FAILURES:
+                    warnings.append(str(error))
+                    break
+                continue
+            embedded, refused = embedded + done.embedded, refused + done.refused
+            waiting = self.archive.waiting("semantic")
+            total = max(total, waiting)
+            progress({"phase": "embedding", "done": total - waiting, "total": total})
+        return answers.Index(
+            changed=taken.changed,
+            removed=taken.removed,
+            quarantined=taken.quarantined,
+            embedded=embedded,
+            refused=refused,
+            waiting=self.archive.waiting("semantic"),
+            warnings=warnings + self.unread,
+        )

@@ -1,0 +1,399 @@
+"""What the calls of the service answer: one structure each (docs/json.md).
+
+Names in JSON are those of OpenCode's recall plugin, which agents know: camel case, ``sessionID``. Times are epoch
+milliseconds. The answers of recall are those of the recall room.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from daemon.model import Json
+from daemon.records import built
+
+T = TypeVar("T")
+
+
+def json_name(field: str) -> str:
+    """A field's name in JSON.
+
+    >>> json_name("session_id"), json_name("last_change"), json_name("sha256")
+    ('sessionID', 'lastChange', 'sha256')
+    """
+    first, *more = field.split("_")
+    return first + "".join("ID" if word == "id" else word.capitalize() for word in more)
+
+
+def to_json(value: Any) -> Any:
+    """An answer, or a part of one, as JSON data."""
+    return msgspec.to_builtins(value)
+
+
+def as_object(answer: Answer) -> Json:
+    """An answer as a JSON object."""
+    value: Json = to_json(answer)
+    return value
+
+
+def from_json(value: Any, kind: type[T]) -> T:
+    """JSON data as an answer; fields of a newer version are ignored.
+
+    Raises:
+        msgspec.MsgspecError: it is none.
+    """
+    return msgspec.convert(value, built(kind))
+
+
+def named(value: Any) -> Any:
+    """JSON data of a room that has no structures, with its keys as they are in JSON."""
+    if isinstance(value, dict):
+        return {json_name(key): named(item) for key, item in value.items()}
+    return [named(item) for item in value] if isinstance(value, list) else value
+
+
+class Answer(Struct, rename=json_name):
+    """What a client gets. Every field has a default, so that answers of other versions are understood."""
+
+
+# -- the archive -----------------------------------------------------------------------------------------------------
+
+
+class LargeRecords(Answer):
+    """The records that are kept whole as files, the largest of them listed."""
+
+    count: int = 0
+    bytes: int = 0
+    records: list[Json] = []
+
+
+class ArchiveStatus(Answer):
+    """Where the archive is and what it holds; `bytes` is its size on the disk."""
+
+    dir: str = ""
+    sessions: int | UnsetType = UNSET
+    messages: int | UnsetType = UNSET
+    parts: int | UnsetType = UNSET
+    bytes: int | UnsetType = UNSET
+    large: LargeRecords = msgspec.field(default_factory=LargeRecords)
+
+
+class SourceStatus(Answer):
+    """A database or folder of OpenCode's; the counts are there when it has been read."""
+
+    name: str = "?"
+    kind: str = "?"
+    state: str = "?"
+    last_scan: int | None = None
+    seen: int | UnsetType = UNSET
+    kept: int | UnsetType = UNSET
+    skipped: int | UnsetType = UNSET
+    quarantined: int | UnsetType = UNSET
+    unknown: dict[str, int] | UnsetType = UNSET
+    set_aside: list[Json] | UnsetType = UNSET
+
+
+class TargetStatus(Answer):
+    """A folder or file that is kept up to date, and how its last run went."""
+
+    path: str = "?"
+    refresh: str = ""
+    schedule: str = ""
+    last_run: int | None = None
+    state: str = ""
+    warnings: list[str] = []
+    unanswered: int = 0
+
+
+class JobsStatus(Answer):
+    """What is being made now, and how much waits."""
+
+    running: str | int | None = None
+    queued: int = 0
+
+
+class DiskStatus(Answer):
+    """That the disk is full, and which work waits for room."""
+
+    since: int = 0
+    reason: str = ""
+    paused: list[str] = []
+
+
+class ErrorStatus(Answer):
+    """Something that failed."""
+
+    time: int = 0
+    where: str = ""
+    message: str = ""
+    type: str = ""
+
+
+class Status(Answer):
+    """`running`: a daemon answers. `differs`: the settings in which it differs from the caller's."""
+
+    version: str = "?"
+    pid: int | None = None
+    running: bool = False
+    started: int | None = None
+    archive: ArchiveStatus = msgspec.field(default_factory=ArchiveStatus)
+    sources: list[SourceStatus] = []
+    outbox: dict[str, int] = {}
+    index: dict[str, Json] = {}
+    answers: str = ""
+    targets: list[TargetStatus] = []
+    jobs: JobsStatus | None = None
+    watch: str = ""
+    disk: DiskStatus | None = None
+    errors: list[ErrorStatus] = []
+    differs: list[str] | UnsetType = UNSET
+
+
+class Index(Answer):
+    """Counts of records and messages; `waiting` are to be embedded still."""
+
+    changed: int = 0
+    removed: int = 0
+    quarantined: int = 0
+    embedded: int = 0
+    refused: int = 0
+    waiting: int = 0
+    warnings: list[str] = []
+
+
+class Export(Answer):
+    """How much was exported."""
+
+    sessions: int = 0
+    messages: int = 0
+    warnings: list[str] = []
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------
+
+
+class FileCounts(Answer):
+    """How many of a target's files are proven."""
+
+    proven: int = 0
+    unproven: int = 0
+
+
+class Run(Answer):
+    """What became of the pages, in counts, and of the questions (reconstitute.Reconstitution.run)."""
+
+    target: str = ""
+    output: str = ""
+    pages: int = 0
+    written: int = 0
+    unchanged: int = 0
+    kept: int = 0
+    edited: list[str] = []
+    retired: list[str] = []
+    files: FileCounts = msgspec.field(default_factory=FileCounts)
+    model: str = ""
+    who: str = ""
+    questions: int = 0
+    answered: int = 0
+    answers: list[Json] = []
+    model_calls: int = 0
+    unanswered: int = 0
+    later_seconds: float = 0
+    warnings: list[str] = []
+
+
+class Cost(Answer):
+    """What questions of one kind would take: `calls` and `tokens` usually, `most_…` by the limits."""
+
+    asked: int = 0
+    kept: int = 0
+    calls: int = 0
+    tokens: int = 0
+    most_calls: int = 0
+    most_tokens: int = 0
+
+
+class Estimate(Answer):
+    """What a run would ask; `later` counts files and sessions that wait for a later one."""
+
+    target: str = ""
+    model: str = ""
+    who: str = ""
+    questions: Cost = msgspec.field(default_factory=Cost)
+    files: Cost = msgspec.field(default_factory=Cost)
+    sessions: Cost = msgspec.field(default_factory=Cost)
+    later: int = 0
+    calls: int = 0
+    tokens: int = 0
+    most_calls: int = 0
+    most_tokens: int = 0
+    warnings: list[str] = []
+
+
+class AskedQuestion(Answer):
+    """A question that was put to a model."""
+
+    id: str = ""
+    ask: str = ""
+
+
+class Trajectory(Answer):
+    """How a model came to an answer; `messages` are in Ollama's form."""
+
+    target: str = ""
+    question: AskedQuestion = msgspec.field(default_factory=AskedQuestion)
+    model: str = ""
+    started: int = 0
+    resumed: int = 0
+    state: str = ""
+    steps: int = 0
+    tokens: int = 0
+    seconds: float = 0
+    ended: int | UnsetType = UNSET
+    messages: list[Json] | UnsetType = UNSET
+
+
+class Trajectories(Answer):
+    """Oldest first."""
+
+    trajectories: list[Trajectory] = []
+
+
+# -- recorded files --------------------------------------------------------------------------------------------------
+
+
+class Change(Answer):
+    """When a file was changed, and by which message and tool."""
+
+    time: int = 0
+    session_id: str = ""
+    message_id: str = ""
+    tool: str = ""
+
+
+class RecordedFile(Answer):
+    """A file's last state. Of a deleted one `sha256` and `size` are those of what it held before, `grade` is how well
+    that is known, and `disk` is ``identical`` where nothing stands.
+    """
+
+    path: str = ""
+    grade: str = ""
+    evidence: list[str] = []
+    sha256: str | None = None
+    size: int | None = None
+    deleted: bool = False
+    disk: str = ""
+    last_change: Change | None = None
+    note: str = ""
+
+
+class Files(Answer):
+    """By path, lost ones the most recoverable first. `known`: something is recorded at or beneath the path."""
+
+    path: str = ""
+    known: bool = False
+    files: list[RecordedFile] = []
+    hints: list[str] = []
+    warnings: list[str] = []
+
+
+class FileRevision(Change):
+    """One state of a file. `diff` is what changed since the last known content; `diff_note` says why it is empty."""
+
+    session_title: str = ""
+    operation: str = ""
+    grade: str = ""
+    evidence: list[str] = []
+    note: str = ""
+    outside_change: bool = False
+    deleted: bool = False
+    size: int | None = None
+    sha256: str | None = None
+    moved_from: str | None = None
+    diff: str | UnsetType = UNSET
+    diff_note: str | UnsetType = UNSET
+
+
+class FileLine(Change):
+    """A line of a file's newest known content, and the message that last wrote it."""
+
+    text: str = ""
+
+
+class History(Answer):
+    """Oldest first; a path that no session touched has no revisions."""
+
+    path: str = ""
+    grade: str = ""
+    deleted: bool = False
+    revisions: list[FileRevision] = []
+    warnings: list[str] = []
+    lines: list[FileLine] | UnsetType = UNSET
+
+
+class LastContent(Change):
+    """The newest revision whose content is known, of a file that is deleted or whose last content is not."""
+
+    grade: str = ""
+    size: int | None = None
+    sha256: str | None = None
+
+
+class Content(Answer):
+    """What a file held. `content_base64` is null where nothing is known or the file was deleted: then see `last`.
+
+    `redacted`: secrets in it are hidden; `sha256` and `size` are always the file's own.
+    """
+
+    path: str = ""
+    at: int | None = None
+    known: bool = False
+    grade: str = ""
+    proven: bool = False
+    deleted: bool = False
+    partial: bool = False
+    sha256: str | None = None
+    size: int | None = None
+    redacted: bool = False
+    last: LastContent | None = None
+    warnings: list[str] = []
+    time: int | UnsetType = UNSET
+    session_id: str | UnsetType = UNSET
+    message_id: str | UnsetType = UNSET
+    tool: str | UnsetType = UNSET
+    evidence: list[str] | UnsetType = UNSET
+    note: str | UnsetType = UNSET
+    content_base64: str | None = None
+
+
+class SkippedFile(Answer):
+    """A file that is not restored, and why."""
+
+    path: str = ""
+    reason: str = ""
+
+
+class Restore(Answer):
+    """`files` is how many were handed out, `deleted` how many of the skipped ones had only been deleted."""
+
+    path: str = ""
+    files: int = 0
+    deleted: int = 0
+    skipped: list[SkippedFile] = []
+    warnings: list[str] = []
+
+
+class FolderAlias(Answer):
+    """The folder `old` is `new` now."""
+
+    old: str = ""
+    new: str = ""
+
+
+class Alias(Answer):
+    """All there are."""
+
+    aliases: list[FolderAlias] = []
+    warnings: list[str] = []

@@ -1,0 +1,351 @@
+"""One session of one source, scanned into the archive: what is new, altered or gone since the cursor.
+
+Every commit holds records, replay, file edits, outbox entries and the cursor of the same messages. The listing says
+what to read, the content what changed. A record that cannot be read is quarantined with the reason; one that is being
+written is left for the next scan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from daemon import log, records
+from daemon.archive import STAGES, Archive
+from daemon.errors import BadRecord, ReconstituteError, SourceBusy
+from daemon.ingest.evidence import Evidence
+from daemon.ingest.versions import Origin, combine, is_own
+from daemon.model import Json, Message, Parts, Session
+from daemon.opencode import Problem, Reading, Source, Unit
+from daemon.transcript.replay import replay, unknown_types
+
+_LOG = log.get("intake")
+_BATCH_BYTES = 4 << 20
+_BATCH_MESSAGES = 200
+_DOUBT_MS = 2000
+"""A message that changed this recently may change again within the resolution of its stamp: read it again (S2)."""
+
+_PATIENCE_S = 5.0
+"""A message that never comes to rest is archived this often, as far as it has got."""
+
+
+@dataclass(slots=True)
+class ScanResult:
+    """What one scan of a source did."""
+
+    changed: int = 0
+    removed: int = 0
+    quarantined: int = 0
+    postponed: set[str] = field(default_factory=set)
+    """Sessions with something still being written."""
+    places: set[str] = field(default_factory=set)
+    """Directories of changed sessions and paths of changed files."""
+
+    def __iadd__(self, other: ScanResult) -> Self:
+        self.changed += other.changed
+        self.removed += other.removed
+        self.quarantined += other.quarantined
+        self.postponed |= other.postponed
+        self.places |= other.places
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ScanContext:
+    """What every session's scan works with."""
+
+    archive: Archive
+    evidence: Evidence
+    quiet_s: float
+    record_mb: int
+    clock: Callable[[], float] = time.time
+    begun: dict[str, float] = field(default_factory=dict)
+    """Message id -> when it was first seen unfinished."""
+
+    def now(self) -> int:
+        """The time in epoch milliseconds."""
+        return int(self.clock() * 1000)
+
+
+class SessionScan:
+    """Made for one session and thrown away; `result` says what it did."""
+
+    def __init__(self, context: ScanContext, source: Source, session_id: str, *, patient: bool) -> None:
+        """`patient`: a message that is being written is left for the next scan."""
+        self._context = context
+        self._archive = context.archive
+        self._source = source
+        self._name = source.name
+        self._id = session_id
+        self._patient = patient
+        self._batch = self._archive.batch()
+        self._session: Session | None = None
+        self._units: Mapping[str, Unit] = {}
+        self.result = ScanResult()
+
+    def run(self, pulse: Callable[[], None]) -> tuple[int, int] | None:
+        """Scan it; how many of its messages (were seen, are kept), None where it could not be listed.
+
+        `pulse` is called after each commit of a long one.
+        """
+        try:
+            self._units = self._source.messages(self._id)
+        except BadRecord as error:
+            self._quarantine(f"session {self._id}", {"reason": str(error)})
+            self._archive.commit(self._batch)
+            return None
+        session = self._read_session()
+        if self._session is None and self._is_left_out(session):
+            self.result = ScanResult()
+            return len(self._units), 0
+        if session is not None:
+            self._record_session(session)
+        marks = self._archive.marks(self._name, self._id)
+        kept = self._scan_messages(marks, pulse)
+        self._forget(marks.keys() - self._units.keys() - {""})
+        session = self._archive.session(self._id) or self._session
+        if session is not None:
+            self._beside_messages(session)
+        if len(self._batch):
+            self._archive.commit(self._batch)
+        return len(self._units), kept
+
+    def forget(self) -> int:
+        """The source no longer has the session; how many records lost their last source."""
+        self._batch.release(self._name, f"session {self._id}")
+        self._forget(self._archive.marks(self._name, self._id))
+        self.result.removed += self._batch.forget_session_source(self._id, self._name, self._context.now())
+        self._archive.commit(self._batch)
+        return self.result.removed
+
+    def _forget(self, message_ids: Iterable[str]) -> None:
+        for message_id in message_ids:
+            self._batch.mark(self._name, self._id, message_id, None)
+            if message_id:
+                self._batch.release(self._name, f"message {message_id}")
+                self.result.removed += self._batch.forget_message_source(message_id, self._name, self._context.now())
+
+    def _beside_messages(self, session: Session) -> None:
+        is_new = self._context.evidence.of_session(self._batch, self._source, session, self._stored_and_new)
+        try:
+            is_new |= self._context.evidence.of_todos(self._batch, self._source, self._id, self._context.now())
+        except SourceBusy:
+            self.result.postponed.add(self._id)
+        if is_new:
+            self._concerns(session)
+
+    def _concerns(self, session: Session) -> None:
+        """A change beside the messages concerns the session's directory and every path it touched."""
+        self.result.places |= self._batch.places(self._id) | ({session.directory} - {""})
+
+    def _is_left_out(self, session: Session | None) -> bool:
+        """Whether a session that is not archived is one of ours, or has nothing but events."""
+        if session is not None and session.raw == b"{}" and all(unit.is_event for unit in self._units.values()):
+            return True
+        return is_own(session, self._read_messages())
+
+    def _read_session(self) -> Session | None:
+        """The record as the source has it now; None, and noted in the result, when it cannot be read."""
+        self._session = self._archive.session(self._id)
+        try:
+            return self._source.read_session(self._id)
+        except SourceBusy:
+            self.result.postponed.add(self._id)
+        except BadRecord as error:
+            self._quarantine(f"session {self._id}", {"reason": str(error)})
+        return None
+
+    def _record_session(self, session: Session) -> None:
+        before = self._session
+        self._batch.release(self._name, f"session {self._id}")
+        if session.raw == b"{}" and before is not None:
+            # No record at the source: made up from the messages, or a session that is just being made or deleted. What
+            # the archive has says more, and the source has deleted it.
+            self._batch.forget_session_source(self._id, self._name, self._context.now())
+            return
+        self._session = session
+        if self._batch.session(session, self._name, self._source.generation):
+            self.result.changed += 1
+            if before is not None and _has_changed(before, session):
+                self._concerns(session)
+            if before is not None and before.title != session.title:
+                self._reindex_title()
+        self._batch.mark(self._name, self._id, "", "seen")
+
+    def _reindex_title(self) -> None:
+        """Index again what is searched by the title: the first message, and by words every message."""
+        for number, message_id in enumerate(self._archive.message_ids(self._id)):
+            state = self._archive.state(message_id)
+            if state is None:
+                continue
+            for stage in STAGES if number == 0 else ("lexical",):
+                self._batch.enqueue_in(stage, message_id, state["created"], state["hash"])
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def _scan_messages(self, marks: Mapping[str, str], pulse: Callable[[], None]) -> int:
+        """Archive what is new or altered since `marks`; how many messages are kept now."""
+        kept = waiting = 0
+        for message_id, unit in self._units.items():
+            mark = marks.get(message_id, "")
+            if mark in (unit.stamp, self._failed(unit), self._failed(unit, partly=True)):
+                kept += not mark.startswith("!")
+                continue
+            if self._scan_message(message_id, unit):
+                kept += 1
+                waiting += 1
+            if self._batch.size > _BATCH_BYTES or waiting >= _BATCH_MESSAGES:
+                self._archive.commit(self._batch)
+                self._batch, waiting = self._archive.batch(), 0
+                pulse()
+        return kept
+
+    def _scan_message(self, message_id: str, unit: Unit) -> bool:
+        """Archive one message; False when it has to wait or cannot be read."""
+        try:
+            reading = self._source.read_message(self._id, message_id)
+        except SourceBusy:
+            self.result.postponed.add(self._id)
+            return False
+        except ReconstituteError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a record of a shape nobody foresaw must not stop all the others
+            reading = _unforeseen(message_id, error)
+        if reading.event:
+            self._archive.beside.put_event(self._batch, self._id, message_id, reading.event)
+            self._batch.release(self._name, f"message {message_id}")
+            self._batch.mark(self._name, self._id, message_id, unit.stamp)
+            return True
+        if self._patient and reading.message is not None and self._is_moving(reading.message, unit):
+            self.result.postponed.add(self._id)
+            return False
+        self._context.begun.pop(message_id, None)
+        self._set_aside(message_id, unit, reading)
+        waits = "?" if any(problem.waits for problem in reading.problems) else ""
+        if reading.message is None:
+            self._batch.mark(self._name, self._id, message_id, self._failed(unit) + waits)
+            return False
+        self.result.changed += self._store(reading.message, unit, orphan=reading.orphan)
+        doubt = waits or ("?" if self._context.now() - unit.changed < _DOUBT_MS else "")
+        mark = self._failed(unit, partly=True) if reading.problems else unit.stamp
+        self._batch.mark(self._name, self._id, message_id, mark + doubt)
+        return True
+
+    def _stored_and_new(self) -> Iterator[Message]:
+        """The session's messages as its source has them now, then as the archive has them."""
+        yield from self._read_messages()
+        yield from self._archive.messages(self._id)
+
+    def _read_messages(self) -> Iterator[Message]:
+        """The session's messages as its source has them now, those that can be read."""
+        for message_id in self._units:
+            try:
+                message = self._source.read_message(self._id, message_id).message
+            except (SourceBusy, BadRecord):
+                continue  # reported when its own turn comes
+            except ReconstituteError:
+                raise
+            except Exception:  # noqa: BLE001 - as above: a shape nobody foresaw
+                _LOG.debug("passed over", source=self._name, message=message_id)
+                continue
+            if message is not None:
+                yield message
+
+    def _failed(self, unit: Unit, *, partly: bool = False) -> str:
+        """The cursor of a message that was not, or not wholly, read: a larger limit reads it again."""
+        return f"{'~' if partly else '!'}{self._context.record_mb}!{unit.stamp}"
+
+    def _is_moving(self, message: Message, unit: Unit) -> bool:
+        """Whether it is unfinished and changed a moment ago: OpenCode rewrites a text part for every token."""
+        if message.is_complete or (self._context.now() - unit.changed) / 1000 >= self._context.quiet_s:
+            return False
+        first = self._context.begun.setdefault(message.id, self._context.clock())
+        if self._context.clock() - first < _PATIENCE_S:
+            return True
+        self._context.begun[message.id] = self._context.clock()
+        return False
+
+    def _set_aside(self, message_id: str, unit: Unit, reading: Reading) -> None:
+        place = f"message {message_id}"
+        if not reading.problems:
+            self._batch.release(self._name, place)
+            return
+        entry: Json = {
+            "reason": "; ".join(problem.reason for problem in reading.problems[:5]),
+            "records": [
+                {"place": p.place, "reason": p.reason, "size": p.size, "sha256": p.sha256} for p in reading.problems
+            ],
+        }
+        self._quarantine(place, entry)
+        for problem in reading.problems:
+            if problem.is_kept:
+                self._name_large(message_id, unit, problem)
+
+    def _name_large(self, message_id: str, unit: Unit, problem: Problem) -> None:
+        """Note which record the file holds; of several sources the newest version counts, as for smaller records."""
+        origin = self._origin(unit)
+        named = self._batch.large(message_id, problem.part_id)
+        if named is None or origin.follows(Origin(*named["origin"])):
+            kept = {"sha256": problem.sha256, "bytes": problem.size, "place": problem.place, "origin": list(origin)}
+            self._batch.put_large(message_id, problem.part_id, kept)
+
+    def _quarantine(self, place: str, entry: Json) -> None:
+        """Note that something there cannot be read, and log it once."""
+        if (self._archive.quarantined(self._name).get(place) or {}).get("reason") != entry["reason"]:
+            _LOG.warning("set aside", source=self._name, place=place, reason=entry["reason"])
+        self.result.quarantined += len(entry.get("records", (place,)))
+        self._batch.quarantine(self._name, place, entry | {"time": self._context.now()})
+
+    def _store(self, message: Message, unit: Unit, *, orphan: bool) -> bool:
+        """Put the message into the batch; whether its content was new."""
+        hash_ = records.message_digest(message)
+        state = self._archive.state(message.id)
+        if state is not None and state["hash"] == hash_:
+            self._batch.keep_source(message.id, self._name)
+        else:
+            self._merge(message, unit, hash_, state)
+        if orphan:  # only its parts are left: the source removed the message
+            self._batch.tombstone(message.id, self._context.now())
+        return state is None or state["hash"] != hash_
+
+    def _merge(self, message: Message, unit: Unit, hash_: str, state: Json | None) -> None:
+        stored = self._archive.message(message.id) if state is not None else None
+        made = combine(stored, state, message, self._origin(unit), hash_)
+        whole = made.message
+        is_same = stored is not None and records.same(whole, stored)
+        if is_same and not made.versions and made.gone == (state or {}).get("gone"):
+            self._batch.keep_source(message.id, self._name)
+            return
+        changes = self._context.evidence.of_message(self._batch, whole, self._session, self._stored_and_new)
+        if self._session is not None and self._session.directory:
+            self.result.places.add(self._session.directory)
+        self.result.places |= self._batch.message(
+            whole,
+            source=self._name,
+            generation=made.generation,
+            hash_=made.hash_,
+            replay=None if isinstance(whole.parts, Parts) else replay(whole),
+            edits=changes,
+            versions=made.versions,
+            gone=made.gone,
+            origins=made.origins,
+            unknown=unknown_types(whole),
+        )
+
+    def _origin(self, unit: Unit) -> Origin:
+        return Origin(self._source.generation, unit.changed, self._name)
+
+
+def _has_changed(before: Session, session: Session) -> bool:
+    """Whether pages that name the session have to be made anew, even without another message of it."""
+    if (before.title, before.directory, before.archived) != (session.title, session.directory, session.archived):
+        return True
+    was, now = (records.load_object(record.raw).get("revert") for record in (before, session))
+    return bool(was != now)
+
+
+def _unforeseen(message_id: str, error: Exception) -> Reading:
+    reason = f"message {message_id}: not understood ({type(error).__name__}: {error}); please report it"
+    return Reading(None, (Problem(f"message {message_id}", reason),))

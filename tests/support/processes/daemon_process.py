@@ -1,0 +1,269 @@
+"""Our daemon as a process of its own, asked over its control socket by a plain HTTP client.
+
+Nothing of the daemon's code runs in the tests' process here, so a wrong protocol shows. The runtime directory is a short
+path of its own: a socket's path may have 107 bytes. Waiting is polling with a deadline, `until` for whatever it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def until(ask: Callable[[], T], timeout_s: float = 20, what: str = "") -> T:
+    """What `ask` answers as soon as that is true; AssertionError with the last answer when the time is over."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        answer = ask()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what or 'it'} did not come true within {timeout_s} s; the last answer: {answer!r}")
+        time.sleep(0.05)
+
+
+class Daemon:
+    """`reconstitute run` over one data directory; it may be killed and started again over the same archive.
+
+    `tables` are added to the configuration, table by table and key by key; `targets` become its [[targets]].
+    """
+
+    def __init__(
+        self,
+        opencode_data: Path,
+        root: Path,
+        *,
+        tables: Mapping[str, Mapping[str, Any]] | None = None,
+        targets: Sequence[Mapping[str, Any]] = (),
+        environment: Mapping[str, str] | None = None,
+        make_data_dir: bool = True,
+    ) -> None:
+        self.archive_dir, self.output_dir = root / "archive", root / "output"
+        self.requests_dir = self.archive_dir / "requests"
+        self.log_path = root / "daemon.log"
+        self.runtime_dir = Path(tempfile.mkdtemp(prefix="rc-"))
+        self.socket = self.runtime_dir / "reconstitute" / "control.sock"
+        self.config = root / "reconstitute.toml"
+        (root / "home").mkdir(parents=True)
+        self._tables: dict[str, dict[str, Any]] = {
+            "opencode": {"data_dir": opencode_data},
+            "archive": {"dir": self.archive_dir},
+            "output": {"dir": self.output_dir},
+            "embedding": {"provider": "builtin"},
+            "chat": {"provider": "none"},
+        }
+        self.configure(tables or {}, targets)
+        if make_data_dir:
+            # The watched directory comes before OpenCode's first record, as on a machine where both are new.
+            opencode_data.mkdir(parents=True, exist_ok=True)
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root / "home"),
+            "XDG_RUNTIME_DIR": str(self.runtime_dir),
+            "LANG": "C.UTF-8",
+            **(environment or {}),
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self._groups: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def configure(self, tables: Mapping[str, Mapping[str, Any]], targets: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Write the configuration: what it was, with `tables` over it, and these targets."""
+        for name, table in tables.items():
+            self._tables.setdefault(name, {}).update(table)
+        lines = []
+        for header, table in [
+            *((f"[{name}]", t) for name, t in self._tables.items()),
+            *(("[[targets]]", t) for t in targets),
+        ]:
+            lines += [header, *(f"{key} = {_toml(value)}" for key, value in table.items())]
+        self.config.write_text("\n".join(lines) + "\n")
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "daemon.cli", "--config", str(self.config), *arguments]
+
+    def ask(self, *arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+        """Another `reconstitute` process with the same configuration, to its end."""
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=CHECKOUT, env=self.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start it and return at once."""
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command("run"),
+                cwd=CHECKOUT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._groups.append(self.process.pid)
+
+    def run(self) -> Self:
+        """Start it, and return when it answers."""
+        self.start()
+        self.wait_until_ready()
+        return self
+
+    def wait_until_ready(self, timeout_s: float = 60) -> None:
+        """Return when it answers; AssertionError, with its log's end, when it ended or does not."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            assert self.process is not None
+            assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}:\n{self.log_end()}"
+            if self._listens():
+                self.status()
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"the daemon did not answer within {timeout_s} s:\n{self.log_end()}")
+
+    def _listens(self) -> bool:
+        # Asked with a bare socket: httpx leaves one open for every connection that is refused.
+        with socket.socket(socket.AF_UNIX) as sock:
+            return sock.connect_ex(str(self.socket)) == 0
+
+    def log_end(self) -> str:
+        return self.log_path.read_text(errors="replace")[-4000:] if self.log_path.exists() else ""
+
+    @contextmanager
+    def client(self) -> Iterator[httpx.Client]:
+        with httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(self.socket)), base_url="http://local", timeout=30
+        ) as client:
+            yield client
+
+    def status(self) -> dict[str, Any]:
+        with self.client() as client:
+            answer = client.get("/status")
+        assert answer.status_code == 200, answer.text
+        status: dict[str, Any] = answer.json()
+        return status
+
+    def search(self, query: str, mode: str = "literal", limit: int = 5) -> list[dict[str, Any]]:
+        with self.client() as client:
+            return self.search_with(client, query, mode, limit)
+
+    @staticmethod
+    def search_with(client: httpx.Client, query: str, mode: str = "literal", limit: int = 5) -> list[dict[str, Any]]:
+        """For callers that search often: one connection for many questions."""
+        arguments = {"query": query, "match": mode, "results": limit}
+        answer = client.post("/recall/recall", json={"arguments": arguments})
+        assert answer.status_code == 200, answer.text
+        results: list[dict[str, Any]] = answer.json()["results"]
+        return results
+
+    def wait_until_found(self, wanted: dict[str, str], timeout_s: float) -> dict[str, float]:
+        """Token -> seconds until a search for it found its message; tokens not found in time are left out."""
+        begun = time.monotonic()
+        found: dict[str, float] = {}
+        with self.client() as client:
+            while len(found) < len(wanted) and time.monotonic() - begun < timeout_s:
+                for token in wanted.keys() - found.keys():
+                    if any(hit["messageID"] == wanted[token] for hit in self.search_with(client, token)):
+                        found[token] = time.monotonic() - begun
+                time.sleep(0.05)
+        return found
+
+    def wait_until_drained(self, timeout_s: float = 60) -> dict[str, Any]:
+        """The status once the semantic index is open and nothing waits in the outbox."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            status = self.status()
+            if waiting(status) == 0 and status["index"]["semantic"]["state"] == "ready":
+                return status
+            time.sleep(0.1)
+        raise AssertionError(f"the outbox was not empty after {timeout_s} s: {status}")
+
+    def drop_request(self, name: str, text: str) -> None:
+        """Put a request file where a person would, written in place; the daemon may be running or not."""
+        self.requests_dir.mkdir(parents=True, exist_ok=True)
+        (self.requests_dir / name).write_text(text)
+
+    def wait_for_results(self, number: int, timeout_s: float = 60) -> list[Path]:
+        """The results beside the requests that ended, done or failed: `number` of them, fewer when the time is over."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            results = sorted(self.requests_dir.glob("*/*.result.json"))
+            if len(results) >= number or time.monotonic() > deadline:
+                return results
+            time.sleep(0.1)
+
+    def request_files(self) -> list[str]:
+        """Every file of the request queue, by its path in there."""
+        return sorted(str(p.relative_to(self.requests_dir)) for p in self.requests_dir.rglob("*") if p.is_file())
+
+    def terminate(self, timeout_s: float = 20) -> tuple[int, float]:
+        """SIGTERM, as systemd sends it: (exit code, seconds it took)."""
+        assert self.process is not None
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=timeout_s)
+        return code, time.monotonic() - begun
+
+    def kill(self) -> None:
+        """SIGKILL to the daemon alone; what it may have started is left to notice by itself."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(timeout=10)
+
+    def survivors(self) -> list[int]:
+        """Living processes that any start of the daemon has left behind."""
+        return [pid for pid, group in _living() if group in self._groups]
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever the test did."""
+        for group in self._groups:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if self.process is not None:
+            self.process.wait(timeout=10)
+        shutil.rmtree(self.runtime_dir, ignore_errors=True)
+
+
+def _toml(value: Any) -> str:
+    """A value of the configuration as TOML; JSON's form of texts, numbers, booleans and lists of them will do."""
+    return json.dumps(value, default=str)
+
+
+def waiting(status: dict[str, Any]) -> int:
+    """How many messages wait in the outbox, over all its stages."""
+    return sum(status["outbox"].values())
+
+
+def _living() -> Iterator[tuple[int, int]]:
+    """(pid, process group) of every process that is not a zombie."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields[0] != "Z":
+            yield int(stat.parent.name), int(fields[2])

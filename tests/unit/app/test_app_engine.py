@@ -1,0 +1,100 @@
+"""The engine keeps itself in order: what a search finds broken is mended without waiting for the next message."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from daemon import config
+from daemon.app.engine import Engine
+from tests.support.servers.plain_service import PlainService
+from tests.support.stores.make_opencode import JsonStore, session, text, user
+from tests.unit.ingest.test_ingest_upkeep import Hashed
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> JsonStore:
+    made = JsonStore(tmp_path / "oc")
+    for number in range(30):
+        made.session(session(f"ses_{number:02}"))
+        message = user(f"msg_{number:02}", f"ses_{number:02}")
+        made.message(
+            message,
+            text(f"prt_{number:02}", f"msg_{number:02}", f"ses_{number:02}", f"apples number {number} token{number}x"),
+        )
+    return made
+
+
+@pytest.fixture
+def engine(store: JsonStore, tmp_path: Path) -> Iterator[PlainService]:
+    tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "a")}}
+    model = Hashed()
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (model, "a test"))) as opened:
+        opened.index(lambda _: None)
+        yield opened
+
+
+def semantic_hits(engine: PlainService) -> int:
+    return len(engine.recall("recall", {"query": "apples", "match": "semantic", "results": 50})["results"])
+
+
+def test_a_semantic_index_that_a_search_finds_broken_is_rebuilt_with_nothing_new_to_embed(engine: PlainService) -> None:
+    assert semantic_hits(engine) == 30
+    index = engine.upkeep.semantic
+    assert index is not None
+    index.close()
+    answer = engine.recall("recall", {"query": "apples"})
+    assert any("meaning was not searched" in warning for warning in answer["warnings"])
+    engine.drain_semantic()
+    while engine.archive.waiting("semantic"):
+        engine.drain_semantic()
+    assert semantic_hits(engine) == 30
+
+
+def test_index_fills_an_index_that_was_deleted_while_nothing_waited(engine: PlainService, tmp_path: Path) -> None:
+    engine.close()
+    shutil.rmtree(tmp_path / "a" / "index" / "semantic")
+    model = Hashed()
+    with PlainService(Engine(engine.config, embedder=lambda: (model, "a test"))) as again:
+        result = again.index(lambda _: None)
+        assert (result["waiting"], result["embedded"], model.calls) == (0, 0, [])
+        assert semantic_hits(again) == 30
+
+
+def test_a_message_written_during_a_long_scan_does_not_wait_for_its_end(store: JsonStore, tmp_path: Path) -> None:
+    """The scan is made long by a slow listener; the new message belongs to a session that was passed already."""
+    tables = {"opencode": {"data_dir": str(store.storage.parent)}, "archive": {"dir": str(tmp_path / "b")}}
+    seen: list[bool] = []
+    with PlainService(Engine(msgspec.convert(tables, config.Config), embedder=lambda: (Hashed(), "a test"))) as engine:
+
+        def listen(event: dict[str, object]) -> None:
+            done = event["done"]
+            if not str(event["phase"]).startswith("reading") or not isinstance(done, int):
+                return
+            time.sleep(0.06)
+            if done == 5:
+                store.message(user("msg_new", "ses_00"), text("prt_new", "msg_new", "ses_00", "late zebra"))
+                for source in engine.sources.current():
+                    source.hint(str(store.storage / "message" / "ses_00" / "msg_new.json"))
+            if done == 29:
+                seen.append(bool(engine.recall("recall", {"query": "zebra", "match": "literal"})["results"]))
+
+        engine.scan(everything=True, progress=listen)
+        assert seen == [True]
+
+
+def test_whoever_looks_at_the_sources_continuous_targets_hear_of_what_was_found(
+    store: JsonStore, engine: PlainService
+) -> None:
+    heard: list[set[str]] = []
+    engine.on_scanned = lambda taken: heard.append(taken.places)
+    store.message(user("msg_more", "ses_00"), text("prt_more", "msg_more", "ses_00", "more"))
+    for source in engine.sources.current():
+        source.hint(str(store.storage / "message" / "ses_00" / "msg_more.json"))
+    engine.scan(everything=False, patient=False)
+    assert "/home/dev/p" in set().union(*heard)

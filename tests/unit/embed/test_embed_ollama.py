@@ -1,0 +1,261 @@
+"""The Ollama embedder over the official client against a real HTTP server that fails as Ollama is known to."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from daemon.config import Embedding
+from daemon.embed.builtin import Builtin
+from daemon.embed.choose import choose
+from daemon.embed.ollama import OllamaEmbedder
+from daemon.errors import BadInput, ConfigError, ModelUnavailable
+from tests.support.servers.fake_ollama import FakeOllama, vector
+
+
+@pytest.fixture
+def server():
+    with FakeOllama() as fake:
+        yield fake
+
+
+@pytest.fixture
+def embedder(server):
+    made = OllamaEmbedder(server.url, "embedder", num_ctx=2048, batch=4, timeout_s=5)
+    yield made
+    made.close()
+
+
+def is_for(found, text, dims=64):
+    return not isinstance(found, BadInput) and float(np.dot(found, vector(text, dims))) > 0.999
+
+
+def test_vectors_come_in_order_with_length_one(embedder):
+    texts = ["one two", "three", "one two", "four five six", "seven", "eight nine"]
+    found = embedder.embed(texts)
+    assert all(is_for(v, t) for v, t in zip(found, texts, strict=True))
+    assert all(v.dtype == np.float32 and abs(np.linalg.norm(v) - 1) < 1e-6 for v in found)
+
+
+def test_requests_carry_context_length_and_keep_alive_and_forbid_cutting(server, embedder):
+    embedder.embed(["some text"])
+    body = server.requests[-1][1]
+    assert body["options"] == {"num_ctx": 2048}
+    assert body["truncate"] is False
+    assert re.fullmatch(r"\d+m", body["keep_alive"])
+
+
+def test_equal_texts_are_sent_once_and_batches_keep_to_their_size(server, embedder):
+    embedder.embed(["a"] * 9 + [f"text {n}" for n in range(8)])
+    batches = [body["input"] for path, body in server.requests if path == "/api/embed"]
+    assert max(len(batch) for batch in batches) == 4
+    assert server.embedded().count("a") == 1
+
+
+def test_one_request_at_a_time_from_several_threads(server, embedder):
+    server.delay_s = 0.02
+    threads = [threading.Thread(target=embedder.embed, args=([f"text {n}"],)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.most_in_flight == 1
+
+
+# O1
+
+
+def test_a_text_that_becomes_nan_costs_only_itself(server, embedder):
+    server.nan_mark = "POISON"
+    texts = [f"good {n}" for n in range(6)] + ["POISON pill"]
+    found = embedder.embed(texts)
+    assert all(is_for(v, t) for v, t in zip(found[:6], texts[:6], strict=True))
+    assert isinstance(found[6], BadInput)
+    assert "NaN" in str(found[6])
+
+
+def test_a_trivial_variant_saves_a_text_that_becomes_nan(server, embedder):
+    server.nan_mark, server.nan_unless_suffix = "POISON", "."
+    (found,) = embedder.embed(["POISON pill"])
+    assert not isinstance(found, BadInput)
+
+
+def test_when_even_a_plain_sentence_fails_it_is_the_server_and_no_text_is_condemned(server, embedder):
+    assert embedder.dims == 64
+    server.broken, server.broken_path = 500, "/api/embed"
+    with pytest.raises(ModelUnavailable, match="plain sentence"):
+        embedder.embed(["one", "two"])
+    server.broken = 0
+    assert not any(isinstance(v, BadInput) for v in embedder.embed(["one", "two"]))
+
+
+# O2
+
+
+def test_a_text_too_long_is_halved_and_averaged(server, embedder):
+    server.context_chars = 60
+    long = " ".join(f"word{n}" for n in range(40))
+    short, found = embedder.embed(["short", long])
+    assert is_for(short, "short")
+    assert float(np.dot(found, vector(long, 64))) > 0.8
+
+
+def test_a_text_still_too_long_after_six_halvings_is_refused_with_the_reason(server, embedder):
+    assert embedder.dims
+    server.context_chars = 50
+    ok, found = embedder.embed(["fine", "x" * 10_000])
+    assert is_for(ok, "fine")
+    assert isinstance(found, BadInput)
+    assert "too long" in str(found)
+
+
+# O4
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t "])
+def test_a_blank_text_is_never_sent(server, embedder, text):
+    blank, word = embedder.embed([text, "word"])
+    assert isinstance(blank, BadInput)
+    assert is_for(word, "word")
+    assert all(sent.strip() for sent in server.embedded())
+
+
+@pytest.mark.parametrize("shape", [[], None, "absent", [[]], [[0.0] * 64], {}])
+def test_an_answer_without_vectors_is_never_taken_for_one(server, embedder, shape):
+    assert embedder.dims == 64
+    server.empty_shape = shape
+    with pytest.raises(ModelUnavailable):
+        embedder.embed(["one", "two", "three"])
+
+
+@pytest.mark.parametrize("shape", [[float("nan")] * 64, [float("inf")] * 64, [0.0] * 64, [1.0] * 63, [], None])
+def test_a_vector_that_is_not_finite_zero_or_of_other_length_is_never_taken(server, embedder, shape):
+    assert embedder.dims == 64
+    server.vector_shape = shape
+    with pytest.raises(ModelUnavailable):
+        embedder.embed(["one"])
+
+
+# O6
+
+
+def test_a_missing_model_names_the_address_and_the_command_that_gets_it(server):
+    absent = OllamaEmbedder(server.url, "qwen3-embedding:8b")
+    with pytest.raises(ModelUnavailable, match=rf"{server.url}.*ollama pull qwen3-embedding:8b"):
+        absent.embed(["text"])
+    absent.close()
+
+
+def test_down_and_up_again_without_a_new_embedder(server, embedder):
+    server.down()
+    with pytest.raises(ModelUnavailable, match=rf"{server.url}: nothing answers.*ollama serve"):
+        embedder.embed(["text"])
+    server.up()
+    assert is_for(embedder.embed(["text"])[0], "text")
+    server.down()
+    with pytest.raises(ModelUnavailable):
+        embedder.embed(["text"])
+
+
+def test_a_server_that_is_too_slow_is_unavailable_and_a_cold_start_is_waited_for(server):
+    patient, hasty = (OllamaEmbedder(server.url, "embedder", timeout_s=t) for t in (5, 0.1))
+    server.delay_s = 0.4
+    with pytest.raises(ModelUnavailable, match="in time"):
+        hasty.embed(["text"])
+    assert is_for(patient.embed(["text"])[0], "text")
+    patient.close()
+    hasty.close()
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+def test_a_server_that_refuses_condemns_no_text(server, embedder, status):
+    assert embedder.dims
+    server.broken, server.broken_path = status, "/api/embed"
+    with pytest.raises(ModelUnavailable, match=str(status)):
+        embedder.embed(["one", "two"])
+
+
+# C11
+
+
+def test_the_fingerprint_survives_a_restart_and_changes_with_the_model(server):
+    def fingerprint():
+        made = OllamaEmbedder(server.url, "embedder")
+        try:
+            return made.fingerprint
+        finally:
+            made.close()
+
+    first = fingerprint()
+    assert re.fullmatch(r"[a-z0-9-]{12,36}", first)
+    assert first == fingerprint() == "embedder-ab12cd34-64"
+    server.models["embedder:latest"] = "ff" * 32
+    assert fingerprint() != first
+
+
+def test_a_long_model_name_still_makes_a_short_fingerprint(server):
+    name = "hf.co/Some.One/An-Embedding_Model-With-A-Very-Long-Name:Q4_K_M"
+    server.models[name], server.dims = "0123456789" * 6, 4096
+    made = OllamaEmbedder(server.url, name)
+    assert re.fullmatch(r"[a-z0-9-]{12,36}", made.fingerprint)
+    made.close()
+
+
+def test_a_model_replaced_while_in_use_stops_the_embedder(server, embedder):
+    embedder.embed(["one"])
+    server.models["embedder:latest"] = "ff" * 32
+    with pytest.raises(ModelUnavailable, match="replaced"):
+        embedder.embed(["two"])
+
+
+# choice
+
+
+def test_probe_tells_digest_or_nothing(server):
+    assert OllamaEmbedder.probe(server.url, "embedder") == server.models["embedder:latest"]
+    assert OllamaEmbedder.probe(server.url, "other") is None
+    server.down()
+    assert OllamaEmbedder.probe(server.url, "embedder") is None
+
+
+def test_auto_takes_ollama_when_it_has_the_model(server):
+    chosen, why = choose(Embedding(url=server.url, model="embedder"))
+    assert chosen.name == "embedder (Ollama)"
+    assert server.url in why
+    chosen.close()
+
+
+def test_auto_takes_the_built_in_one_when_the_model_is_missing_and_says_how_to_get_it(server):
+    chosen, why = choose(Embedding(url=server.url, model="other"))
+    assert isinstance(chosen, Builtin)
+    assert "ollama pull other" in why
+
+
+def test_auto_does_not_wait_for_a_server_that_accepts_and_says_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        chosen, why = choose(Embedding(url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        took = time.monotonic() - started
+    assert isinstance(chosen, Builtin)
+    assert "in time" in why
+    assert took < 20  # not the 300 s of an embedding call
+
+
+def test_a_named_provider_is_kept_even_when_it_is_down():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    chosen, _ = choose(Embedding(provider="ollama", url=f"http://127.0.0.1:{port}", model="m"))
+    with pytest.raises(ModelUnavailable):
+        _ = chosen.fingerprint
+    chosen.close()
+    assert isinstance(choose(Embedding(provider="builtin"))[0], Builtin)
+
+
+def test_an_address_that_is_none_is_a_configuration_error():
+    with pytest.raises(ConfigError, match=r"embedding\.url"):
+        OllamaEmbedder("http://[nonsense", "m")

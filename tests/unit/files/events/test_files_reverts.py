@@ -1,0 +1,308 @@
+"""What reverts did to files: set back at a time that may not be known, undone, or never recorded at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon import records
+from daemon.archive import Archive
+from daemon.files import FileHistory, Files
+from daemon.files.events.reverts import PENDING, Reverts
+from daemon.model import FileEdit, Json, Operation, Session
+from tests.support.stores.git_texts import git_diff
+from tests.support.stores.replaying import archived_session, at, event, keep, keep_tree, remove, snapshot, told, write
+
+A = "/w/a"
+GONE = ("gone", None)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "archive") as opened:
+        yield opened
+
+
+def msg(second: float) -> str:
+    """An id whose clock is this second, as OpenCode makes them."""
+    return f"msg_{(at(second) << 12) & ((1 << 48) - 1):012x}ABCDEFGHIJKLMN"
+
+
+def step(second: float, tree: str, path: str = A, **fields: object) -> FileEdit:
+    named = {"message_id": msg(second), "part_id": f"prt_{second}"} | fields
+    return event(second, Operation.STEP, path, "", blob=tree, **named)
+
+
+class Story:
+    """Two writes of /w/a, at 2 and 4, each in a step of its own with its trees."""
+
+    def __init__(self, archive: Archive, *, steps: bool = True, other: bool = False) -> None:
+        self.archive = archive
+        self.states: list[dict[str, bytes]] = [{"b": b"b"}, {"b": b"b", "a": b"1\n"}, {"b": b"b", "a": b"2\n"}]
+        self.trees = [keep_tree(archive, state) for state in self.states]
+        self.edits = [
+            snapshot(1, self.trees[0], "/w", message_id=msg(2)),
+            write(2, A, "1\n", message_id=msg(2)),
+            snapshot(3, self.trees[1], "/w", message_id=msg(2)),
+            write(4, A, "2\n", message_id=msg(4), existed=True),
+            snapshot(5, self.trees[2], "/w", message_id=msg(4)),
+        ]
+        if steps:
+            self.edits += [step(3, self.trees[0], message_id=msg(2)), step(5, self.trees[1], message_id=msg(4))]
+        if other:
+            self.edits.append(write(8, A, "other\n", session_id="ses_2", message_id=msg(8), existed=True))
+        keep(archive, self.edits)
+
+    def diff(self, first: str) -> str:
+        """What a revert to this message records of the files."""
+        return git_diff(self.states[2], self.states[0 if first == msg(2) else 1])
+
+    def pending(self, first: str, *, updated: float = 10, part: str = "", as_text: bool = False) -> Story:
+        revert: Json = {"messageID": first, "snapshot": self.trees[2], "diff": self.diff(first)}
+        revert |= {"partID": part} if part else {}
+        told_as = records.dumps(revert).decode() if as_text else revert
+        self.session(archived_session(updated=at(updated), record={"revert": told_as}))
+        return self
+
+    def session(self, session: Session) -> None:
+        batch = self.archive.batch()
+        batch.session(session, "s", 1)
+        self.archive.commit(batch)
+
+    def marks(
+        self, *marks: tuple[float, str, bool], source: str = "journal", is_exact: bool = True, ended: int = 0
+    ) -> Story:
+        batch = self.archive.batch()
+        told_ = [
+            {
+                "time": at(second), "message_id": first, "part_id": "", "snapshot": self.trees[2],
+                "diff": self.diff(first), "is_undone": undone, "is_exact": is_exact,
+            }
+            | ({"ended": ended, "is_final": False} if ended else {})
+            for second, first, undone in marks
+        ]  # fmt: skip
+        batch.session_extra("ses_1", {"reverts": {source: told_}, "diffs": [], "diff_time": 0}, [])
+        self.archive.commit(batch)
+        return self
+
+    @property
+    def history(self) -> FileHistory:
+        return Files(self.archive).history(A)
+
+    def at(self, second: float) -> tuple[str, bytes | None]:
+        return told(self.history.at(at(second)))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_pending_revert_sets_back_to_the_tree_before_its_first_step(archive: Archive, as_text: bool) -> None:
+    story = Story(archive).pending(msg(4), as_text=as_text)
+    assert story.at(5) == ("verified", b"2\n")
+    assert told(story.history.latest)[1] == b"1\n"
+    assert story.history.latest is not None
+    assert story.history.latest.proven
+    assert Files(archive).history(A).last_content is not None
+
+
+def test_a_pending_revert_of_everything_takes_the_file_away(archive: Archive) -> None:
+    story = Story(archive).pending(msg(2))
+    assert told(story.history.latest) == GONE
+    assert story.history.last_content is not None
+    assert story.history.last_content.content == b"2\n"
+
+
+def test_nothing_is_certain_between_a_reverted_change_and_its_revert(archive: Archive) -> None:
+    story = Story(archive).pending(msg(4), updated=10)
+    assert story.at(7)[0] == "stale"
+    assert story.at(10)[0] in ("proven", "verified")
+
+
+def test_missing_messages_were_reverted_before_the_next_prompt(archive: Archive) -> None:
+    story = Story(archive)
+    keep(archive, [write(20, "/w/b", "b\n", message_id=msg(20))])
+    remove(archive, msg(4), now=at(30))
+    assert story.at(5) == ("verified", b"2\n")
+    assert story.at(10)[0] == "stale"
+    # A person may also have deleted them, and no file with them: what stands there then, the next tree tells.
+    assert told(story.history.latest) == ("stale", b"2\n")
+    assert story.history.latest is not None
+    assert story.history.latest.time < at(20)
+
+
+def test_missing_messages_without_a_prompt_were_reverted_by_the_scan(archive: Archive) -> None:
+    story = Story(archive)
+    remove(archive, msg(2), msg(4), now=at(30))
+    assert told(story.history.latest) == ("stale", b"2\n")
+    assert story.history.latest is not None
+    assert story.history.latest.time == at(30)
+
+
+def test_a_whole_session_that_was_deleted_is_no_revert(archive: Archive) -> None:
+    story = Story(archive)
+    remove(archive, msg(2), msg(4), now=at(30))
+    batch = archive.batch()
+    batch.forget_session_source("ses_1", "s", at(30))
+    archive.commit(batch)
+    assert told(story.history.latest) == ("verified", b"2\n")
+
+
+def test_the_journal_tells_when_and_that_it_was_undone(archive: Archive) -> None:
+    story = Story(archive).marks((8, msg(4), False))
+    assert [story.at(second)[1] for second in (5, 7, 8, 9)] == [b"2\n", b"2\n", b"1\n", b"1\n"]
+    assert story.at(7)[0] == "verified"
+    story.marks((8, msg(4), False), (9, msg(4), True))
+    assert [story.at(second)[1] for second in (7, 8, 9, 10)] == [b"2\n", b"1\n", b"2\n", b"2\n"]
+
+
+def test_a_complete_journal_outweighs_the_records_pending_revert(archive: Archive) -> None:
+    story = Story(archive).pending(msg(4)).marks((8, msg(4), False))
+    assert [r.time for r in story.history.revisions if r.tool == "revert"] == [at(8)]
+
+
+def test_what_another_session_wrote_meanwhile_leaves_the_order_open(archive: Archive) -> None:
+    story = Story(archive, other=True).pending(msg(4), updated=10)
+    assert told(story.history.latest)[0] == "stale"
+    assert story.at(5) == ("verified", b"2\n")
+
+
+def test_what_another_session_wrote_after_the_revert_stands(archive: Archive) -> None:
+    story = Story(archive, other=True).marks((6, msg(4), False))
+    assert story.at(7)[1] == b"1\n"
+    assert told(story.history.latest) == ("proven", b"other\n")
+
+
+def test_the_diff_tells_of_a_file_in_no_patch_part(archive: Archive) -> None:
+    story = Story(archive, steps=False).pending(msg(4))
+    assert told(story.history.latest) == ("proven", b"1\n")
+
+
+def test_a_file_that_the_diff_does_not_name_stays_as_it_was(archive: Archive) -> None:
+    story = Story(archive)
+    story.states[1]["a"] = b"2\n"
+    story.states[1]["b"] = b"other"  # so that there is a diff
+    story.pending(msg(4))
+    assert told(story.history.latest) == ("verified", b"2\n")
+
+
+@pytest.mark.parametrize("diff", ["", "no diff at all", "diff --git x/a y/a\nindex 0000000..1111111\n--- x/a\n+++ y/a"])
+@pytest.mark.parametrize("steps", [True, False])
+def test_without_a_readable_diff_how_far_a_turn_went_back_is_open(archive: Archive, steps: bool, diff: str) -> None:
+    story = Story(archive, steps=steps)
+    revert: Json = {"messageID": msg(4), "snapshot": story.trees[2], "diff": diff}
+    story.session(archived_session(updated=at(10), record={"revert": revert}))
+    assert told(story.history.latest) == ("stale", b"2\n")
+    assert story.history.last_content is not None
+
+
+def test_a_diff_is_applied_where_no_tree_has_its_result(archive: Archive) -> None:
+    story = Story(archive)
+    story.states[1]["a"] = b"made by the revert\n"
+    story.pending(msg(4))
+    assert told(story.history.latest) == ("proven", b"made by the revert\n")
+
+
+def test_a_diff_whose_result_has_another_hash_than_it_says_proves_nothing(archive: Archive) -> None:
+    story = Story(archive)
+    story.states[1]["a"] = b"made by the revert\n"
+    diff = story.diff(msg(4)).replace("+made", "+not made")
+    revert: Json = {"messageID": msg(4), "snapshot": story.trees[2], "diff": diff}
+    story.session(archived_session(updated=at(10), record={"revert": revert}))
+    assert told(story.history.latest) == ("stale", b"2\n")
+
+
+def test_a_revert_that_was_seen_pending_is_known_when_it_has_become_final(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False)
+    remove(archive, msg(4), now=at(30))
+    assert told(story.history.latest) == ("proven", b"1\n")
+
+
+def test_a_revert_that_was_seen_pending_and_is_gone_may_have_been_undone(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False)
+    story.session(archived_session(updated=at(10)))
+    assert told(story.history.latest) == ("stale", b"1\n")
+
+
+def test_a_pending_revert_that_was_undone_brought_its_tree_back(archive: Archive) -> None:
+    story = Story(archive).marks((6, msg(4), False), is_exact=False, ended=at(8))
+    assert [story.at(second)[:2] for second in (6, 7, 8)] == [("proven", b"1\n"), ("stale", b"1\n"), ("proven", b"2\n")]
+
+
+def test_a_message_that_lost_its_last_parts_may_have_been_reverted(archive: Archive) -> None:
+    """1.15 keeps what came before the chosen part of a message, and no record of the revert."""
+    story = Story(archive)
+    cut = [edit for edit in story.edits if edit.message_id == msg(4)]
+    keep(archive, cut, gone=[edit.part_id for edit in cut])
+    assert story.at(4)[1] == b"2\n"
+    assert told(story.history.latest) == ("stale", b"2\n")
+
+
+def test_an_earlier_final_revert_is_not_hidden_by_a_pending_one(archive: Archive) -> None:
+    story = Story(archive)
+    keep(archive, [write(20, "/w/b", "b\n", message_id=msg(20))])
+    remove(archive, msg(4), now=at(30))
+    story.session(archived_session(updated=at(40), record={"revert": {"messageID": msg(20), "diff": ""}}))
+    assert told(story.history.latest)[0] == "stale"
+
+
+def test_without_git_a_revert_changes_nothing(archive: Archive) -> None:
+    keep(archive, [write(2, A, "1\n", message_id=msg(2)), write(4, A, "2\n", message_id=msg(4), existed=True)])
+    remove(archive, msg(4), now=at(30))
+    assert told(Files(archive).history(A).latest) == ("proven", b"2\n")
+
+
+def test_a_tree_that_is_not_archived_leaves_the_file_in_doubt(archive: Archive) -> None:
+    story = Story(archive, steps=False)
+    keep(archive, [*story.edits, step(5, "f" * 40, message_id=msg(4))])
+    story.trees[2] = "e" * 40
+    story.pending(msg(4))
+    assert told(story.history.latest)[0] == "stale"
+    assert story.history.latest is not None
+    assert story.history.latest.note == PENDING
+
+
+def test_a_revert_from_a_part_on_leaves_what_the_message_did_before_it(archive: Archive) -> None:
+    trees = [keep_tree(archive, {"a": content, "c": other}) for content, other in ((b"1\n", b"1\n"), (b"2\n", b"2\n"))]
+    keep(archive, [
+        snapshot(1, trees[0], "/w", message_id=msg(2)),
+        write(2, A, "2\n", message_id=msg(2), part_id="prt_1", existed=True),
+        step(3, trees[0], message_id=msg(2), part_id="prt_2"),
+        write(4, "/w/c", "2\n", message_id=msg(2), part_id="prt_3", existed=True),
+        step(5, trees[0], path="/w/c", message_id=msg(2), part_id="prt_4"),
+        snapshot(6, trees[1], "/w", message_id=msg(2), part_id="prt_5"),
+    ])  # fmt: skip
+    # Without a diff: the patch parts behind the chosen one tell.
+    record = {"revert": {"messageID": msg(2), "partID": "prt_3", "snapshot": trees[1]}}
+    batch = archive.batch()
+    batch.session(archived_session(updated=at(10), record=record), "s", 1)
+    archive.commit(batch)
+    assert told(Files(archive).history(A).latest)[1] == b"2\n"
+    assert told(Files(archive).history("/w/c").latest)[1] == b"1\n"
+
+
+def test_a_session_without_reverts_adds_no_events(archive: Archive) -> None:
+    story = Story(archive)
+    assert Reverts(archive).applied(story.edits) == story.edits
+
+
+def test_ids_are_compared_by_a_clock_that_wraps(archive: Archive) -> None:
+    """The message after the wrap has a smaller id; reverting from the one before takes both."""
+    before, after = "msg_ffffffffffffAAAAAAAAAAAAAA", "msg_000000000001AAAAAAAAAAAAAA"
+    trees = [keep_tree(archive, {"a": content}) for content in (b"0\n", b"1\n", b"2\n")]
+    keep(archive, [
+        snapshot(1, trees[0], "/w", message_id=before),
+        write(2, A, "1\n", message_id=before, existed=True), step(2.5, trees[0], message_id=before),
+        write(4, A, "2\n", message_id=after, existed=True), step(4.5, trees[1], message_id=after),
+    ])  # fmt: skip
+
+    def revert(first: str, left: bytes) -> Json:
+        return {"messageID": first, "diff": git_diff({"a": b"2\n"}, {"a": left})}
+
+    batch = archive.batch()
+    batch.session(archived_session(updated=at(10), record={"revert": revert(after, b"1\n")}), "s", 1)
+    archive.commit(batch)
+    assert told(Files(archive).history(A).latest)[1] == b"1\n"
+    batch = archive.batch()
+    batch.session(archived_session(updated=at(10), record={"revert": revert(before, b"0\n")}), "s", 1)
+    archive.commit(batch)
+    assert told(Files(archive).history(A).latest)[1] == b"0\n"

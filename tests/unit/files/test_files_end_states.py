@@ -1,0 +1,221 @@
+"""The kept end states always say what the histories say, at the cost of what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from daemon.archive import Archive
+from daemon.files import Files, Row
+from daemon.files.replay import World
+from daemon.model import FileEdit
+from tests.support.stores.replaying import (
+    at,
+    copy,
+    delete,
+    edit,
+    keep,
+    keep_tree,
+    lines,
+    move,
+    remove,
+    snapshot,
+    unclear,
+    write,
+)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "archive") as opened:
+        yield opened
+
+
+def expected(archive: Archive) -> dict[str, tuple[object, ...]]:
+    """What rows have to say, by histories made anew."""
+    found: dict[str, tuple[object, ...]] = {}
+    for history in Files(archive).histories("/"):
+        last, shown = history.latest, history.last_content
+        assert last is not None
+        if last.deleted and shown is None and all(r.deleted or not r.evidence for r in history.revisions):
+            continue  # a path that a command took away and of which nothing else is known
+        sha256, size = ("", None) if shown is None else (shown.sha256, shown.size)
+        changed = 0 if history.last_change is None else history.last_change.time
+        found[history.path] = (last.grade.value, last.deleted, last.time, changed, last.evidence, sha256, size)
+    return found
+
+
+def rows(files: Files, prefix: str = "/") -> dict[str, tuple[object, ...]]:
+    return {
+        row.path: (row.grade, row.deleted, row.seen, row.time, row.evidence, row.sha256, row.size)
+        for row in files.rows(prefix)
+    }
+
+
+_FILES = ["/w/a", "/w/b", "/w/d/x", "/w/d/e/y", "/w/n/x"]
+_FOLDERS = ["/w/d", "/w/d/e", "/w/n"]
+_INTO = st.sampled_from([True, None])
+_STEP = st.one_of(
+    st.builds(lambda p, c: write(0, p, c), st.sampled_from(_FILES), st.sampled_from(["1\n", "2\n"])),
+    st.builds(lambda p: edit(0, p, "1", "2"), st.sampled_from(_FILES)),
+    st.builds(lambda p: delete(0, p, recursive=True), st.sampled_from(_FILES + _FOLDERS)),
+    st.builds(lambda p, o: move(0, p, o), st.sampled_from(_FILES), st.sampled_from(_FILES)),
+    st.builds(lambda p, o, i: move(0, p, o, into=i), st.sampled_from(_FILES), st.sampled_from(_FOLDERS), _INTO),
+    st.builds(lambda p, o: move(0, p, o), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/k"])),
+    st.builds(lambda p, o: copy(0, p, o, recursive=True), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/k"])),
+    st.builds(lambda p: unclear(0, p), st.sampled_from(_FILES + _FOLDERS)),
+)
+_ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("keep"), st.lists(st.tuples(st.integers(1, 30), _STEP), min_size=1, max_size=4)),
+        st.tuples(st.just("look")),
+        st.tuples(st.just("remove"), st.integers(1, 30)),
+        st.tuples(st.just("alias"), st.sampled_from(_FOLDERS), st.sampled_from(["/w/m", "/w/new"])),
+        st.tuples(st.just("unalias"), st.sampled_from(_FOLDERS)),
+    ),
+    max_size=8,
+)
+
+
+@pytest.mark.timeout(60)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_ACTIONS)
+def test_after_any_commits_the_rows_say_what_histories_say(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[Any, ...]]
+) -> None:
+    with Archive(tmp_path_factory.mktemp("law")) as archive:
+        files = Files(archive)
+        for number, (kind, *told) in enumerate(actions):
+            if kind == "keep":
+                keep(archive, [
+                    replace(one, time=at(second), message_id=f"msg_{second:03d}", part_id=f"prt_{second:03d}_{number}_{n}")
+                    for n, (second, one) in enumerate(told[0])
+                ])  # fmt: skip
+            elif kind == "remove":
+                remove(archive, f"msg_{told[0]:03d}", now=at(100))
+            elif kind == "alias":
+                files.alias(str(told[0]), str(told[1]))
+            elif kind == "unalias":
+                files.remove_alias(str(told[0]))
+            else:
+                files.refresh()
+        assert rows(files) == expected(archive)
+        assert files.refresh() == 0
+
+
+class _Watching(Files):
+    """Remembers what was replayed."""
+
+    def __init__(self, archive: Archive) -> None:
+        super().__init__(archive)
+        self.asked: list[list[str]] = []
+
+    def _world(self, *prefixes, **named) -> World:
+        self.asked.append(sorted(prefixes[0]))
+        return super()._world(*prefixes, **named)
+
+
+def test_only_what_depends_on_a_change_is_made_anew(archive: Archive) -> None:
+    keep(archive, [write(1, "/w/a", "1\n"), move(2, "/w/a", "/w/b"), write(3, "/w/c", "1\n"), write(4, "/o/x", "1\n")])
+    files = _Watching(archive)
+    assert [row.path for row in files.rows()] == ["/o/x", "/w/a", "/w/b", "/w/c"]
+    files.asked.clear()
+    assert files.refresh() == 0
+    assert files.asked == []
+    keep(archive, [edit(5, "/w/c", "1", "2")])
+    files.refresh()
+    assert files.asked == [["/w/c"]]
+    keep(archive, [edit(1.5, "/w/a", "1", "2")])
+    files.asked.clear()
+    files.refresh()
+    assert files.asked == [["/w/a", "/w/b"]]
+    assert rows(files) == expected(archive)
+
+
+def test_a_change_of_a_folder_reaches_what_was_moved_out_of_it(archive: Archive) -> None:
+    keep(archive, [write(1, "/w/d/x", "1\n"), move(3, "/w/d", "/w/n"), move(4, "/w/n/x", "/o/x")])
+    files = Files(archive)
+    files.refresh()
+    keep(archive, [unclear(2, "/w/d")])
+    assert {row.path: row.grade for row in files.rows()}["/o/x"] == "stale"
+    assert rows(files) == expected(archive)
+
+
+def test_a_tree_reaches_all_that_its_folder_holds(archive: Archive) -> None:
+    files = Files(archive)
+    keep(archive, [write(1, "/w/a", "1\n"), write(1.5, "/w/d/x", "1\n")])
+    files.refresh()
+    keep(archive, [snapshot(2, keep_tree(archive, {"a": b"1\n", "d/x": b"2\n", "new": b"n"}), "/w")])
+    assert {row.path: row.grade for row in files.rows("/w")} == {
+        "/w/a": "verified",
+        "/w/d/x": "proven",
+        "/w/new": "proven",
+    }
+
+
+def test_very_many_changed_paths_rebuild_all_rows_at_once(archive: Archive) -> None:
+    files = _Watching(archive)
+    keep(archive, [write(n, f"/w/f{n}", "1\n") for n in range(1, 202)])
+    assert files.refresh() == 201
+    assert files.asked == [["/"]]
+    assert rows(files) == expected(archive)
+
+
+def test_a_change_during_a_refresh_is_seen_by_the_next(archive: Archive) -> None:
+    class Interrupted(Files):
+        def _world(self, *prefixes, **named) -> World:
+            made = super()._world(*prefixes, **named)
+            keep(archive, pending)
+            pending.clear()
+            return made
+
+    keep(archive, [write(1, "/w/a", "1\n")])
+    pending: list[FileEdit] = [edit(2, "/w/a", "1", "2"), write(3, "/w/b", "b\n")]
+    files = Interrupted(archive)
+    files.refresh()
+    assert set(archive.files.outdated()) == {"/w/a", "/w/b"}
+    assert rows(files) == expected(archive)
+    assert archive.files.outdated() == {}
+
+
+def test_rows_outlive_the_process_and_are_asked_for_by_folder(archive: Archive, tmp_path: Path) -> None:
+    keep(
+        archive,
+        [write(1, "/w/d/x", "1\n"), write(2, "/w/d", "?\n"), write(3, "/w/dd/z", "1\n"), write(4, "/w/d/e/y", "")],
+    )
+    assert [row.path for row in Files(archive).rows("/w/d")] == ["/w/d", "/w/d/e/y", "/w/d/x"]
+    assert Files(archive).paths("/w/dd") == ["/w/dd/z"]
+    archive.close()
+    with Archive(tmp_path / "archive") as opened:
+        assert opened.files.outdated() == {}
+        assert [row.path for row in Files(opened).rows("/")] == ["/w/d", "/w/d/e/y", "/w/d/x", "/w/dd/z"]
+
+
+def test_a_row_of_a_deleted_file_names_its_last_content(archive: Archive) -> None:
+    keep(archive, [write(1, "/w/a", "1\n"), delete(2, "/w/a"), lines(1, "/w/p", 2, "b"), delete(2, "/w/none")])
+    gone, part = Files(archive).rows()
+    assert isinstance(gone, Row)
+    assert (gone.path, gone.deleted, gone.grade, gone.last_grade, gone.size) == ("/w/a", True, "proven", "proven", 2)
+    assert (part.path, part.grade, part.sha256, part.size, part.last_grade) == ("/w/p", "partial", "", None, "")
+
+
+def test_a_row_says_why_it_is_not_certain(archive: Archive) -> None:
+    keep(archive, [write(1, "/w/a", "1\n"), unclear(2, "/w/a")])
+    [row] = Files(archive).rows()
+    assert (row.grade, row.note, row.seen) == ("stale", "it may have changed", at(2))
+    assert (row.time, row.tool) == (at(1), "write"), "that it may have changed is no change"
+
+
+def test_a_name_that_turns_out_to_be_a_folder_has_no_row_any_more(archive: Archive) -> None:
+    files = Files(archive)
+    keep(archive, [move(2, "/w/n", "/w/m")])
+    assert "/w/m" in rows(files)
+    keep(archive, [write(1, "/w/n/x", "1\n")])
+    assert rows(files) == expected(archive)
+    assert set(rows(files)) == {"/w/n/x", "/w/m/x"}

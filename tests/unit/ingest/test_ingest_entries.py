@@ -1,0 +1,147 @@
+"""A message on its way into the indexes: its window and whether it is deleted, and what sends it there again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon.archive import STAGES, Archive
+from daemon.index import Filters
+from daemon.index.lexical import Lexical
+from daemon.ingest.outbox import LexicalDrain, entry_of
+from daemon.ingest.scan import Intake
+from daemon.opencode.connection import Connection
+from daemon.opencode.database import Database as DatabaseSource
+from tests.support.stores.intake import intake_of
+from tests.support.stores.make_opencode import T0, Database, assistant, session, text, tool, user
+
+MINUTE = 60_000
+
+
+class House:
+    """A store of one session, read into an archive that feeds a lexical index."""
+
+    def __init__(self, root: Path) -> None:
+        self.database = Database(root / "opencode.db")
+        self.source = DatabaseSource(Connection(self.database.path))
+        self.archive = Archive(root / "archive")
+        self.index = Lexical(root / "lexical")
+        self.intake: Intake = intake_of(self.archive, quiet_s=0, free_mb=1)
+        self.database.session(session("ses_1", title="Importer"))
+
+    def say(self, number: int, words: str, minute: int | None = None) -> None:
+        mid, created = f"msg_{number}", T0 + (number if minute is None else minute) * MINUTE
+        self.database.message(user(mid, "ses_1", created), text(f"prt_{number}", mid, "ses_1", words))
+
+    def take(self) -> None:
+        self.intake.scan(self.source, patient=False)
+
+    def waiting(self, stage: str) -> list[str]:
+        return sorted(message_id for message_id, _, _ in self.archive.outbox(stage, 100))
+
+    def empty_outboxes(self) -> None:
+        LexicalDrain(self.archive, self.index, 64).step()
+        for stage in STAGES:
+            self.archive.done(self.archive.outbox(stage, 100))
+
+    def window(self, number: int) -> list[str]:
+        entry = entry_of(self.archive, f"msg_{number}", 64)
+        assert entry is not None
+        return entry.window.split("\n")
+
+    def by_window(self, query: str, filters: Filters | None = None) -> list[str]:
+        return sorted(match.message_id for match in self.index.windows(query, filters or Filters(), 20))
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.index.close()
+    made.archive.close()
+    made.source.close()
+    made.database.close()
+
+
+@pytest.fixture
+def told(house: House) -> House:
+    for number, words in enumerate(("apple", "banana", "cherry", "damson", "elder"), start=1):
+        house.say(number, words)
+    house.take()
+    house.empty_outboxes()
+    return house
+
+
+def test_a_window_is_the_message_and_the_two_before_it(told: House) -> None:
+    assert told.window(1)[2:] == ["apple"]
+    assert told.window(4)[2:] == ["banana", "cherry", "damson"]
+    assert told.window(4)[0] == "Importer"
+    assert told.by_window("banana") == ["msg_2", "msg_3", "msg_4"]
+
+
+def test_a_window_leaves_out_what_tools_did_and_keeps_the_task(house: House) -> None:
+    house.database.message(
+        assistant("msg_1", "ses_1", T0),
+        text("prt_1", "msg_1", "ses_1", "I look"),
+        tool("prt_2", "msg_1", "ses_1", "bash", {"status": "completed", "input": {"command": "ls"}, "output": "dump"}),
+        tool("prt_3", "msg_1", "ses_1", "task", {"status": "completed", "input": {"prompt": "find it"}, "output": "x"}),
+    )
+    house.take()
+    assert house.window(1)[2:] == ["I look", "find it"]
+
+
+def test_a_secret_is_redacted_in_a_neighbours_window_too(house: House) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    house.say(1, f"my token is {secret}")
+    house.say(2, "thanks")
+    house.take()
+    assert secret not in "\n".join(house.window(2))
+    assert "REDACTED" in "\n".join(house.window(2))
+
+
+def test_a_changed_message_sends_the_two_behind_it_to_the_lexical_index(told: House) -> None:
+    told.say(2, "blueberry")
+    told.take()
+    assert (told.waiting("lexical"), told.waiting("semantic")) == (["msg_2", "msg_3", "msg_4"], ["msg_2"])
+    told.empty_outboxes()
+    assert (told.by_window("banana"), told.by_window("blueberry")) == ([], ["msg_2", "msg_3", "msg_4"])
+
+
+def test_a_message_put_between_others_sends_the_two_behind_it(told: House) -> None:
+    told.database.message(user("msg_0", "ses_1", T0 + 90_000), text("prt_0", "msg_0", "ses_1", "apricot"))
+    told.take()
+    assert (told.waiting("lexical"), told.waiting("semantic")) == (["msg_0", "msg_2", "msg_3"], ["msg_0"])
+
+
+def test_the_last_message_of_a_session_sends_none_but_itself(told: House) -> None:
+    told.say(5, "elderberry")
+    told.take()
+    told.say(6, "fig")
+    told.take()
+    assert told.waiting("lexical") == ["msg_5", "msg_6"]
+
+
+def test_a_changed_title_sends_every_message_to_the_lexical_index_and_the_first_to_the_other(told: House) -> None:
+    told.database.session(session("ses_1", title="Exporter", time={"created": T0, "updated": T0 + 1}))
+    told.take()
+    assert (len(told.waiting("lexical")), told.waiting("semantic")) == (5, ["msg_1"])
+
+
+def test_a_deleted_message_is_marked_in_the_index_and_unmarked_when_it_comes_back(told: House) -> None:
+    for table, column in (("part", "message_id"), ("message", "id")):
+        told.database.execute(f"DELETE FROM {table} WHERE {column} = 'msg_3'")
+    told.take()
+    assert told.waiting("semantic") == told.waiting("lexical") == ["msg_3"]
+    told.empty_outboxes()
+    deleted, kept = Filters(deleted=True), Filters(deleted=False)
+    assert told.by_window("cherry", deleted) == ["msg_3"]
+    assert [m.message_id for m in told.index.search("cherry", deleted, 5)] == ["msg_3"]
+    assert told.index.search("cherry", kept, 5) == []
+    told.say(3, "cherry")
+    told.take()
+    assert told.waiting("semantic") == told.waiting("lexical") == ["msg_3"]
+    told.empty_outboxes()
+    assert [m.message_id for m in told.index.search("cherry", kept, 5)] == ["msg_3"]
+    assert told.by_window("cherry", deleted) == []

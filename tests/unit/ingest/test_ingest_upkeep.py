@@ -1,0 +1,278 @@
+"""An index is searched only when it is the one this archive filled; whatever else lies there is filled anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from daemon.archive import Archive
+from daemon.embed import Embedder, Vector
+from daemon.errors import BadInput, IndexBroken, ModelUnavailable
+from daemon.index import Filters
+from daemon.ingest import Upkeep, outbox
+from daemon.opencode.json_tree import JsonTree
+from daemon.transcript import chunks
+from tests.e2e.talk import Talk, words
+from tests.support.servers.fake_ollama import vector
+from tests.support.stores.intake import intake_of
+from tests.support.stores.make_opencode import JsonStore
+
+MESSAGES = 12
+
+
+class Hashed:
+    """A model: equal words, equal vectors. `refused` are texts it cannot take; `calls` what it was asked."""
+
+    dims = 256
+    name = "hashed"
+
+    def __init__(self, fingerprint: str = "hashed-00000000-256") -> None:
+        self.fingerprint = fingerprint
+        self.calls: list[str] = []
+        self.refused = ""
+
+    def close(self) -> None:
+        pass
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | BadInput]:
+        self.calls += texts
+        return [
+            BadInput("no vector for this text")
+            if self.refused and self.refused in text
+            else np.asarray(vector(text, self.dims), dtype=np.float32)
+            for text in texts
+        ]
+
+
+class Down(Hashed):
+    @property
+    def fingerprint(self) -> str:
+        raise ModelUnavailable("nothing answers; start it")
+
+    @fingerprint.setter
+    def fingerprint(self, value: str) -> None:
+        pass
+
+
+class House:
+    """An archive with some messages, and the upkeep of its indexes, which may be closed and opened again."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.archive = Archive(root / "archive")
+        self.said: list[str] = []
+        self.upkeep: Upkeep | None = None
+
+    def fill(self) -> None:
+        talk = Talk(JsonStore(self.root / "opencode"))
+        for number in range(MESSAGES):
+            talk.ask(f"About {words(number)}.")
+        intake_of(self.archive, quiet_s=0, free_mb=0).scan(JsonTree(self.root / "opencode" / "storage"), patient=False)
+
+    def open(self, embedder: Embedder | None = None) -> Upkeep:
+        if self.upkeep is not None:
+            self.upkeep.close()
+        self.said.clear()
+        chosen = embedder or Hashed()
+        self.upkeep = Upkeep(
+            self.archive,
+            self.root / "index",
+            chroma="embedded",
+            choose=lambda: (chosen, "chosen"),
+            on_event=lambda what, message: self.said.append(f"{what}: {message}"),
+            indexed_kb=64,
+            embedded_kb=4,
+            batch=4,
+        )
+        return self.upkeep
+
+    def drain(self) -> None:
+        assert self.upkeep is not None
+        while self.archive.waiting("lexical"):
+            self.upkeep.lexical_drain().step()
+        self.upkeep.open_semantic()
+        while self.archive.waiting("semantic"):
+            self.upkeep.semantic_drain().step()
+
+    def missing(self) -> list[int]:
+        """The messages that words, or meaning, do not find."""
+        assert self.upkeep is not None
+        meaning = self.upkeep.open_semantic()
+        lost = []
+        for number in range(MESSAGES):
+            asked = np.asarray(vector(f"About {words(number)}.", Hashed.dims), dtype=np.float32)
+            by_words = self.upkeep.lexical.literal(words(number), Filters(), 1)
+            by_meaning = meaning.query(asked, Filters(), 1)
+            if not by_words or not by_meaning or by_words[0].message_id != by_meaning[0].message_id:
+                lost.append(number)
+        return lost
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    made.fill()
+    made.open()
+    made.drain()
+    assert made.missing() == []
+    yield made
+    if made.upkeep is not None:
+        made.upkeep.close()
+    made.archive.close()
+
+
+def test_an_index_that_is_ours_and_whole_is_opened_as_it_is(house: House) -> None:
+    house.open()
+    assert house.archive.waiting("lexical") == 0
+    house.upkeep.open_semantic()
+    assert house.archive.waiting("semantic") == 0
+    assert house.said == ["embedder: chosen"]
+
+
+def emptied(place: Path) -> None:
+    shutil.rmtree(place)
+    place.mkdir()
+
+
+def unnamed(place: Path) -> None:
+    (place / "belongs-to").unlink()
+
+
+def garbled(place: Path) -> None:
+    for path in place.rglob("*"):
+        if path.is_file() and path.name != "belongs-to":
+            path.write_bytes(b"\0garbage" * 100)
+
+
+@pytest.mark.parametrize("damage", [shutil.rmtree, emptied, unnamed, garbled])
+@pytest.mark.parametrize("stage", ["lexical", "semantic"])
+def test_an_index_that_is_gone_emptied_nameless_or_garbled_is_filled_anew_without_the_model(
+    house: House, stage: str, damage: Callable[[Path], None]
+) -> None:
+    house.upkeep.close()
+    damage(house.root / "index" / stage)
+    model = Hashed()
+
+    house.open(model)
+    house.upkeep.open_semantic()
+    assert house.archive.waiting(stage) == MESSAGES
+    house.drain()
+
+    assert house.missing() == []
+    assert model.calls == []
+
+
+@pytest.mark.parametrize("stage", ["lexical", "semantic"])
+def test_another_archives_index_is_never_taken_for_ours(house: House, tmp_path: Path, stage: str) -> None:
+    other = House(tmp_path / "other")
+    other.open()
+    other.drain()
+    other.upkeep.close()
+    other.archive.close()
+    house.upkeep.close()
+    shutil.rmtree(house.root / "index" / stage)
+    shutil.copytree(other.root / "index" / stage, house.root / "index" / stage)
+
+    house.open()
+    house.drain()
+
+    assert house.missing() == []
+
+
+def test_a_crash_between_claiming_and_filling_is_made_good(house: House) -> None:
+    house.upkeep.close()
+    shutil.rmtree(house.root / "index")
+    house.open()
+    house.upkeep.lexical_drain().step(limit=3)
+    house.upkeep.open_semantic()
+    house.upkeep.semantic_drain().step(limit=3)
+
+    house.open()
+    house.drain()
+
+    assert house.missing() == []
+
+
+def test_another_model_fills_a_collection_of_its_own_and_the_way_back_costs_no_call(house: House) -> None:
+    second = Hashed("second-11111111-256-c1")
+    house.open(second)
+    house.drain()
+    assert house.missing() == []
+    assert len(second.calls) == MESSAGES
+
+    first = Hashed()
+    house.open(first)
+    house.drain()
+    assert house.missing() == []
+    assert first.calls == []
+
+
+def test_another_chunker_embeds_everything_again_and_mixes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def texts() -> set[str]:
+        semantic = house.upkeep.open_semantic() if house.upkeep is not None else None
+        assert semantic is not None
+        found = semantic.query(np.asarray(vector("x", Hashed.dims), dtype=np.float32), Filters(), 10 * MESSAGES)
+        return {match.text for match in found}
+
+    whole = texts()
+    monkeypatch.setattr(outbox, "CHUNKER_VERSION", "another")
+    monkeypatch.setattr(chunks, "WINDOW", 12)
+    monkeypatch.setattr(chunks, "OVERLAP", 0)
+    model = Hashed()
+    house.open(model)
+    house.drain()
+    assert model.calls
+    assert texts() == set(model.calls)
+    assert max(map(len, texts())) <= 12 < min(map(len, whole))
+
+
+def test_a_broken_index_is_parked_and_at_most_one_is_kept(house: House) -> None:
+    for _ in range(2):
+        house.upkeep.rebuild_lexical(IndexBroken("it was found broken"))
+        house.upkeep.rebuild_semantic(IndexBroken("it was found broken"))
+        assert "rebuilding: it was found broken" in house.upkeep.state()["semantic"]["state"]
+        house.drain()
+
+    assert house.missing() == []
+    assert sorted(path.name for path in (house.root / "index").iterdir()) == [
+        "lexical", "lexical.parked", "semantic", "semantic.parked",
+    ]  # fmt: skip
+
+
+def test_an_index_is_not_broken_for_having_been_closed_under_a_caller(house: House) -> None:
+    house.upkeep.close()
+    for rebuild in (house.upkeep.rebuild_lexical, house.upkeep.rebuild_semantic):
+        with pytest.raises(IndexBroken, match="was closed"):
+            rebuild(IndexBroken("it was closed"))
+    with pytest.raises(IndexBroken, match="closed"):
+        house.upkeep.open_semantic()
+    house.open()
+
+    assert house.missing() == []
+    assert not any("parked" in said for said in house.said)
+
+
+def test_the_state_says_what_is_waited_for_and_what_the_model_refused(house: House) -> None:
+    house.open(Down())
+    with pytest.raises(ModelUnavailable):
+        house.upkeep.open_semantic()
+    assert house.upkeep.state()["semantic"]["state"] == "waiting: nothing answers; start it"
+
+    picky = Hashed("picky-22222222-256-c1")
+    picky.refused = words(3)
+    house.open(picky)
+    house.drain()
+    state = house.upkeep.state()["semantic"]
+    assert (state["state"], state["refused"], state["reasons"]) == ("ready", 1, ["no vector for this text"])
+    assert house.missing() == [3]
+
+    house.open(Hashed("kinder-33333333-256-c1"))
+    house.drain()
+    assert house.upkeep.state()["semantic"]["refused"] == 0
+    assert house.missing() == []

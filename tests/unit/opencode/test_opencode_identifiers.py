@@ -1,0 +1,35 @@
+"""What an id tells of its time, near a known one."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.opencode_ids import time_of
+
+NOW = 1_795_230_500_000
+WRAP = 1_786_706_395_000  # 2026-08-14 11:19:55 UTC, when the 36 bits of milliseconds last began anew
+
+
+@pytest.mark.parametrize(
+    ("identifier", "expected"),
+    [
+        ("msg_1fc13507f001gL2TNTlx7a0gIk", 1795230486655),
+        ("prt_1fc13507f001gL2TNTlx7a0gIk", 1795230486655),
+        ("ses_e03ecaf84ffekQwyLxDza74dC8", 1795230486651),
+        ("msg_short", None),
+        ("msg_zzzzzzzzzzzzgL2TNTlx7a0gIk", None),
+        ("", None),
+    ],
+)
+def test_the_time_in_an_id_is_read(identifier: str, expected: int | None) -> None:
+    assert time_of(identifier, NOW) == expected
+
+
+def test_ids_from_before_the_wrap_are_older_although_they_sort_after() -> None:
+    before, after = "msg_ffffffff0001aaaaaaaaaaaaaa", "msg_000000010001aaaaaaaaaaaaaa"
+    assert before > after
+    times = time_of(before, NOW), time_of(after, NOW)
+    assert times[0] is not None
+    assert times[1] is not None
+    assert times[0] < times[1]
+    assert abs(times[0] - WRAP) < 300_000

@@ -1,0 +1,83 @@
+"""What a query asks for, and the order of what answers it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.recall.query import names, parse
+from daemon.recall.query.parse import Tier
+
+NAMES = {
+    "where is rateLimit set": ("rateLimit",),
+    "rate_limit": ("rate_limit",),
+    "error E1234 again": ("E1234",),
+    "open src/app.py please": ("src/app.py",),
+    'who said "hello world" first': ("hello world",),
+    "does fetch() retry": ("fetch",),
+    "what is __init__ for": ("__init__",),
+    "ask std::vector": ("std::vector",),
+    "the pre-commit-hook failed": ("pre-commit-hook",),
+    "why did we choose a well-known store, e.g. plain files?": (),
+    "Wie funktioniert die Suche?": (),
+    "who met on the 18th of May, at 5pm?": (),
+}
+
+
+@pytest.mark.parametrize(("query", "named"), NAMES.items())
+def test_a_query_names_what_looks_like_a_name_and_nothing_else(query: str, named: tuple[str, ...]):
+    assert parse.parse(query).named == named
+
+
+TIERS = {
+    ("rateLimit", "set rateLimit to 5"): Tier.WHOLE,
+    ("rateLimit", "the rate-limit is 5"): Tier.WHOLE,
+    ("rateLimit", "RATE_LIMIT=5"): Tier.WHOLE,
+    ("rateLimit", "the rateLimiter class"): Tier.INSIDE,
+    ("rateLimit", "the limit of the rate"): Tier.NONE,
+    ("E1234", "E12345 happened"): Tier.INSIDE,
+    ("E1234", "E123 happened"): Tier.NONE,
+    ("src/app.py", "I edited src/app.py."): Tier.WHOLE,
+    ("src/app.py a_b", "I edited src/app.py."): Tier.SOME,
+    ("plain words", "anything at all"): Tier.WHOLE,
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), TIERS.items())
+def test_a_name_counts_as_held_however_it_is_separated_but_not_when_it_is_another(case, expected):
+    query, text = case
+    assert parse.tier(parse.parse(query), text) is expected
+
+
+SHORT = {
+    "screenshot": "screenshot",
+    "not found": "not found",
+    " rate   limit? ": "rate limit",
+    "where is the rate limit of the checkout set": "",
+    "three plain words": "",
+    "rateLimit": "",
+}
+
+
+@pytest.mark.parametrize(("query", "phrase"), SHORT.items())
+def test_a_word_or_two_are_looked_up_and_a_question_is_not(query: str, phrase: str):
+    assert parse.parse(query).phrase == phrase
+
+
+def test_the_phrase_goes_before_all_words_before_some_before_none():
+    query = parse.parse("red kite")
+    held = [
+        parse.hold(query, *given) for given in ((True, ()), (False, ("Kite", "red")), (False, ("red",)), (False, ()))
+    ]
+    assert held == [parse.Hold.PHRASE, parse.Hold.ALL, parse.Hold.SOME, parse.Hold.NONE]
+
+
+def test_a_phrase_stands_in_a_text_as_whole_words_only():
+    assert names.stands_in("not found", "error: Not\n found.")
+    assert not names.stands_in("car", "a scar, a card")
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_text_can_be_asked_for_and_looked_into(query: str, text: str):
+    assert parse.tier(parse.parse(query), text) in Tier

@@ -1,0 +1,163 @@
+"""Words and meaning in one order, weighed by the question."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.index import Match
+from daemon.recall.ranking.fuse import Facts, Fused, fuse, meaning, semantic_weight
+from daemon.recall.ranking.weights import COMMON_NAME
+
+FACTS = Facts(1000, {"quay": 3, "crane": 5, "moved": 200})
+
+
+def _words(message_id: str, score: float, *terms: str) -> Match:
+    return Match(message_id, score, terms=terms)
+
+
+def _ids(fused: list[Fused]) -> list[str]:
+    return [one.message_id for one in fused]
+
+
+def test_what_words_and_meaning_both_find_stands_above_what_one_of_them_finds():
+    words = [_words("both", 9.0, "quay", "crane"), _words("words", 9.0, "quay", "crane")]
+    meant = [Match("both", 0.6), Match("meant", 0.6)]
+    assert _ids(fuse(words, words, meant, FACTS))[0] == "both"
+
+
+def test_a_list_that_holds_only_the_common_words_of_a_question_gives_way_to_meaning():
+    common = [_words("common", 9.0, "moved")]
+    meant = [Match("meant", 0.6), Match("common", 0.2)]
+    assert _ids(fuse(common, common, meant, FACTS)) == ["meant", "common"]
+
+
+def test_a_list_that_holds_the_rare_words_of_a_question_stands_above_a_nearer_meaning():
+    rare = [_words("rare", 9.0, "quay", "crane")]
+    meant = [Match("meant", 0.6), Match("rare", 0.2)]
+    assert _ids(fuse(rare, rare, meant, FACTS)) == ["rare", "meant"]
+
+
+@pytest.mark.parametrize("facts", [Facts(1000, {"rateLimit": 4}, is_exact=True)])
+def test_where_a_name_is_asked_for_meaning_only_decides_among_equals(facts: Facts):
+    words = [_words("b", 5.0, "rateLimit"), _words("a", 5.0, "rateLimit")]
+    assert _ids(fuse(words, [], [Match("other", 1.0), Match("b", 0.5)], facts)) == ["b", "a", "other"]
+
+
+def test_a_question_around_a_name_is_understood_too():
+    words = [_words("b", 5.0, "rateLimit"), _words("a", 5.0, "rateLimit")]
+    meant = [Match("meant", 0.9), Match("b", 0.2)]
+    bare, asked = (Facts(1000, {"rateLimit": 4}, is_exact=True, is_worded=worded) for worded in (False, True))
+    assert semantic_weight(bare) < semantic_weight(asked) < semantic_weight(FACTS)
+    assert _ids(fuse(words, [], meant, bare))[0] == "b"
+    assert _ids(fuse(words, [], meant, asked))[0] == "meant"
+
+
+def test_of_parts_with_the_same_words_the_one_comes_first_that_has_them_as_close_as_the_question():
+    facts = Facts(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
+    texts = {"apart": "the crane and all that was on the old quay", "close": "the quay's crane"}
+    words = [Match(name, 2.0, text=text, terms=("quay", "crane")) for name, text in texts.items()]
+    assert _ids(fuse(words, [], [], FACTS)) == ["apart", "close"]
+    assert _ids(fuse(words, [], [], facts)) == ["close", "apart"]
+    assert fuse(words, [], [], facts)[0].sources == ("lexical",)
+
+
+def test_close_words_are_not_looked_for_in_more_text_than_is_read_in_a_blink():
+    facts = Facts(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
+    words = [Match(f"m{number:04}", 2.0, text="x " * 2000 + "quay crane") for number in range(100)]
+    words.append(Match("last", 2.0, text="quay crane", terms=("quay", "crane")))
+    assert fuse(words, [], [], facts)[0].score < fuse(words[-1:], [], [], facts)[0].score
+
+
+def test_while_messages_wait_for_their_vectors_meaning_does_not_outweigh_words():
+    words = [_words("words", 9.0, "quay", "crane", "moved")]
+    meant = [Match("embedded", 0.9)]
+    half = Facts(FACTS.documents, FACTS.frequencies, is_partly_embedded=True)
+    assert _ids(fuse(words, [], meant, FACTS))[0] == "embedded"
+    assert _ids(fuse(words, words, meant, half))[0] == "words"
+
+
+def test_a_message_counts_by_its_best_part_and_its_best_chunk():
+    meant = [Match("a", 0.2), Match("a", 0.8), Match("a", 0.5)]
+    assert fuse([], [], meant, FACTS)[0].score == pytest.approx(fuse([], [], [Match("a", 0.8)], FACTS)[0].score)
+
+
+def test_each_source_tells_what_it_added():
+    one = fuse([_words("a", 2.0, "quay")], [_words("a", 3.0, "quay")], [Match("a", 0.5)], FACTS)[0]
+    assert one.sources == ("windows", "lexical", "semantic")
+    assert sum(one.parts.values()) == pytest.approx(one.score)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "order"),
+    [
+        ("semantic", ["x", "y"]),
+        ("words", ["y", "x"]),
+    ],
+)
+def test_without_one_of_the_sources_the_others_order_stands(left_out: str, order: list[str]):
+    words = [] if left_out == "words" else [_words("x", 9.0, "quay"), _words("y", 3.0, "quay")]
+    meant = [] if left_out == "semantic" else [Match("y", 0.7), Match("x", 0.4)]
+    assert _ids(fuse(words, words, meant, FACTS)) == order
+
+
+def test_nothing_found_is_nothing():
+    assert fuse([], [], [], Facts(0, {})) == []
+
+
+COMMON = Facts(100, {"Anna": 60, "paint": 2, "Painted": 2, "Postgres": 3, "session": 90, "app.Anna": 50})
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ("What has Anna painted?", "What has I painted?"),
+        ("What colour is Anna's car?", "What colour is my car?"),
+        ("Why did we leave Postgres?", "Why did we leave Postgres?"),
+        ("why does the session vanish", "why does the session vanish"),
+        ("what does app.Anna return", "what does app.Anna return"),
+        ("Anna", "Anna"),
+        ("Anna and Anna", "Anna and I"),
+        ("", ""),
+    ],
+)
+def test_only_names_that_nearly_all_texts_have_speak_of_themselves_in_the_meaning(asked: str, left: str):
+    assert meaning(asked, COMMON) == left
+
+
+def test_a_name_counts_as_common_from_its_share_of_the_texts():
+    rare = Facts(1000, {"Anna": int(1000 * COMMON_NAME)})
+    assert meaning("what did Anna paint", rare) == "what did Anna paint"
+    assert meaning("what did Anna paint", Facts(0, {})) == "what did Anna paint"
+
+
+def test_terms_are_worth_their_rarity():
+    assert FACTS.coverage(("quay", "crane")) > 0.8
+    assert FACTS.coverage(("moved",)) < 0.2
+    assert FACTS.coverage(("quay", "quay", "unasked")) == FACTS.coverage(("quay",))
+    assert Facts(10, {}).coverage(("quay",)) == 0.0
+    assert Facts(10, {"a": 12}).rarity("a") > 0
+
+
+# Rounded: 5e-324, once drawn, becomes 0 by scaling, and a score of 0 is another thing than the smallest one above it.
+_SCORES = st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-1, 1).map(lambda x: round(x, 9))), max_size=12)
+
+
+@given(_SCORES, _SCORES, _SCORES, st.floats(0.01, 1000))
+def test_every_candidate_comes_once_and_the_scale_of_word_scores_does_not_matter(words, windows, meant, factor):
+    def lists(scale: float) -> list[Fused]:
+        lexical = [_words(i, abs(score) * scale, "quay") for i, score in words]
+        wide = [_words(i, abs(score) * scale, "crane") for i, score in windows]
+        return fuse(lexical, wide, [Match(i, score) for i, score in meant], FACTS)
+
+    plain, scaled = lists(1.0), lists(factor)
+    assert len(set(_ids(plain))) == len(plain)
+    assert set(_ids(plain)) <= {i for some in (words, windows, meant) for i, _ in some}
+    scores = [one.score for one in plain]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(scores))
+    assert {one.message_id: one.score for one in scaled} == pytest.approx(
+        {one.message_id: one.score for one in plain}, abs=1e-6
+    )

@@ -1,0 +1,91 @@
+"""Values that are known to be secrets: which are, for how long, and where they are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.redact import known
+
+LONG = "abcdefghijklmnop"
+
+
+def found(text: str) -> list[tuple[int, int, str]]:
+    return list(known.find(text))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("abcdefg1", True),
+        ("äbcdefg1", True),
+        ("abcdef1", False),  # too short
+        ("abcdefgh", False),  # a word
+        ("12345678", False),  # a number
+        ("1234567!", False),
+        ("abcde fg1", True),
+        ("abcd\nefg1", False),
+        ("abcdefgh!x", True),
+        ("abcdefgh!", False),  # with a symbol it needs ten characters
+        ("!@#$%^&*+?~", False),
+        (LONG, True),
+        (LONG[:-1], False),  # a word needs sixteen
+        ("correct horse battery", False),
+    ],
+)
+def test_a_value_is_known_by_itself_if_no_ordinary_text_has_it(value: str, expected: bool) -> None:
+    assert known.is_distinct(value) is expected
+
+
+@pytest.mark.parametrize("symbol", "!@#$%^&*+?~")
+def test_each_of_these_symbols_tells_a_password_from_a_word(symbol: str) -> None:
+    assert known.is_distinct(f"abcdefgh{symbol}x")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hunter2x", [(0, 8)]),
+        ("a hunter2x, hunter2x.", [(2, 10), (12, 20)]),
+        ("-hunter2x_", [(1, 9)]),
+        ("ahunter2x", []),
+        ("hunter2x9", []),
+        ("hunter2xhunter2x hunter2x", [(17, 25)]),
+        (f"x{LONG}y", [(1, 17)]),
+        (f"{LONG}{LONG}", [(0, 16), (16, 32)]),
+    ],
+)
+def test_a_short_value_is_found_as_a_word_and_a_long_one_everywhere(text: str, expected: list[tuple[int, int]]) -> None:
+    with known.only({"hunter2x": "password", LONG: "secret"}):
+        assert sorted(found(text)) == [
+            (*place, "password" if place[1] - place[0] == 8 else "secret") for place in expected
+        ]
+
+
+def test_values_are_known_only_as_long_as_their_work_lasts() -> None:
+    known.learn({"outside1": "a"})
+    with known.only({"inside12": "b"}):
+        assert found("outside1 inside12") == [(9, 17, "b")]
+        known.learn({"inside12": "other", "learned3": "c"})
+        assert sorted(found("inside12 learned3")) == [(0, 8, "b"), (9, 17, "c")]  # the kind that was known first stays
+    with pytest.raises(ValueError, match="x"), known.only({}):
+        raise ValueError("x")
+    assert found("outside1 inside12") == [(0, 8, "a")]
+
+
+def test_only_the_latest_4096_values_are_kept() -> None:
+    known.learn({f"value{number:05d}": "old" for number in range(4096)})
+    assert found("value00000 value04095") == [(0, 10, "old"), (11, 21, "old")]
+    known.learn({"value99999": "new"})
+    assert found("value99999 value04094 value04095") == [(0, 10, "new"), (11, 21, "old")]
+
+
+def test_what_is_recognised_is_noted_while_somebody_asks_for_it() -> None:
+    known.note([("unheard12", "a")])
+    key = f"-----BEGIN-----\n{'A1b2' * 6}\n{'C3d4' * 6}x \n-----END-----"
+    with known.noting() as noted:
+        known.note([("noted123", "b"), ("ordinary", "c"), (key, "private-key")])
+    known.note([("too late1", "d")])
+    assert noted == {"noted123": "b", "C3d4" * 6 + "x": "private-key"}
+    with known.noting() as again:
+        pass
+    assert again == {}

@@ -1,0 +1,325 @@
+"""Every shape of a file-changing call that was seen, and some that may come, as file edits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.model import FileEdit, Operation
+from daemon.transcript.evidence.edits import edits, from_json, started, to_json
+from tests.support.stores.records import (
+    BASE,
+    START,
+    apply_patch,
+    bash,
+    edit,
+    message,
+    part,
+    read,
+    session,
+    text,
+    tool,
+    write,
+)
+
+A, B = f"{BASE}/a.py", f"{BASE}/b.py"
+
+
+def _of(*records: dict[str, Any], version: str = "1.18.33", **fields: Any) -> list[FileEdit]:
+    return edits(message(*records, role="assistant", **fields), session(version=version))
+
+
+def _told(found: list[FileEdit]) -> list[dict[str, Any]]:
+    """What each edit says beyond where and when it was made."""
+    blank = FileEdit("", 0, "", "", "", "", Operation.READ)
+    names = (
+        "path",
+        "operation",
+        "content",
+        "old",
+        "new",
+        "replace_all",
+        "hunks",
+        "before",
+        "after",
+        "other",
+        "existed",
+    )
+    return [
+        {
+            name: getattr(one, name)
+            for name in names
+            if getattr(one, name) != getattr(blank, name) or name == "operation"
+        }
+        for one in found
+    ]
+
+
+SHAPES: dict[str, tuple[Any, Any]] = {
+    "write": (
+        write(A, "x\n"),
+        [{"path": A, "operation": "write", "content": "x\n", "existed": False}],
+    ),
+    "write of OpenCode 2": (
+        tool("write", {"path": "a.py", "content": "x"}),
+        [{"path": A, "operation": "write", "content": "x"}],
+    ),
+    "write without content": (tool("write", {"filePath": A}), [{"path": A, "operation": "unclear"}]),
+    "edit up to 1.2.1": (
+        edit(A, "1", "2", metadata={"filediff": {"before": "a1", "after": "a2"}}),
+        [{"path": A, "operation": "edit", "old": "1", "new": "2", "before": "a1", "after": "a2"}],
+    ),
+    "edit of 1.18": (
+        edit(A, "1", "2", replace_all=True, metadata={"filediff": {"file": A, "patch": "…"}}),
+        [{"path": A, "operation": "edit", "old": "1", "new": "2", "replace_all": True}],
+    ),
+    "edit of OpenCode 2": (
+        tool("edit", {"path": "a.py", "oldString": "1", "newString": "2"}, metadata={"files": [{"file": A, "patch": "…", "status": "modified"}]}),
+        [{"path": A, "operation": "edit", "old": "1", "new": "2"}],
+    ),
+    "edit that names the file in its result only": (
+        tool("edit", {"oldString": "1", "newString": "2"}, metadata={"files": [{"file": "a.py", "patch": "…"}]}),
+        [{"path": A, "operation": "edit", "old": "1", "new": "2"}],
+    ),
+    "edit without texts": (tool("edit", {"filePath": A}), [{"path": A, "operation": "unclear"}]),
+    "multiedit": (
+        tool("multiedit", {"filePath": A, "edits": [{"oldString": "1", "newString": "2"}, {"oldString": "2", "newString": "3", "replaceAll": True}]}),
+        [
+            {"path": A, "operation": "edit", "old": "1", "new": "2"},
+            {"path": A, "operation": "edit", "old": "2", "new": "3", "replace_all": True},
+        ],
+    ),
+    "patch that adds, updates, deletes": (
+        apply_patch("*** Begin Patch\n*** Add File: a.py\n+x\n*** Update File: sub/../b.py\n@@ f\n k\n-x\n+y\n*** Delete File: c\n*** End Patch"),
+        [
+            {"path": A, "operation": "write", "content": "x\n"},
+            {"path": B, "operation": "patch", "hunks": (("f", ("k", "x"), ("k", "y"), False),)},
+            {"path": f"{BASE}/c", "operation": "delete"},
+        ],
+    ),
+    "patch with recorded texts": (
+        apply_patch(
+            "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch",
+            metadata={"files": [{"filePath": A, "type": "update", "before": "x\n", "after": "y\n"}]},
+        ),
+        [{"path": A, "operation": "patch", "hunks": (("", ("x",), ("y",), False),), "before": "x\n", "after": "y\n"}],
+    ),
+    "patch that moves": (
+        apply_patch("*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y\n*** End Patch"),
+        [
+            {"path": A, "operation": "move", "other": B},
+            {"path": B, "operation": "patch", "other": A, "hunks": (("", ("x",), ("y",), False),)},
+        ],
+    ),
+    "patch known by its result only": (
+        tool("patch", {}, metadata={"files": [{"file": "a.py", "patch": "…", "status": "modified"}, {"file": "b.py", "status": "deleted"}]}),
+        [{"path": A, "operation": "unclear"}, {"path": B, "operation": "delete"}],
+    ),
+    "patch of OpenCode 2 that shows the whole file": (
+        tool("patch", {}, metadata={"files": [{"file": "a.py", "patch": "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n-x\n+y\n z\n", "status": "modified"}]}),
+        [{"path": A, "operation": "patch", "before": "x\nz\n", "after": "y\nz\n"}],
+    ),
+    "patch of 1.18 by its result only, where indentation is lost": (
+        tool("patch", {}, metadata={"files": [{"filePath": A, "patch": "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n-x\n+y\n z\n", "status": "modified"}]}),
+        [{"path": A, "operation": "unclear"}],
+    ),
+    "read": (read(A, "x\n"), [{"path": A, "operation": "read", "content": "x"}]),
+    "batch": (tool("batch", {"tool_calls": [{"tool": "write", "parameters": {"filePath": A, "content": "x"}}]}), []),
+    "bash": (bash("sed -i s/a/b/ a.py > b.py"), [{"path": B, "operation": "unclear"}, {"path": A, "operation": "unclear"}]),
+    "bash elsewhere": (
+        tool("bash", {"command": "rm x.py", "workdir": "/srv"}),
+        [{"path": "/srv/x.py", "operation": "delete", "existed": True}],
+    ),
+    "unknown tool that writes": (tool("mcp_fs_write_file", {"path": A, "content": "x"}), [{"path": A, "operation": "unclear"}]),
+    "unknown tool that moves": (
+        tool("mcp_fs_move_file", {"source": A, "destination": B}),
+        [{"path": A, "operation": "unclear"}, {"path": B, "operation": "unclear"}],
+    ),
+    "unknown tool that looks": (tool("mcp_fs_stat", {"path": A}), []),
+    "known tools that change nothing": (tool("grep", {"pattern": "x", "path": A}), []),
+    "invalid call": (tool("invalid", {"tool": "multiedit", "error": "…"}), []),
+    "input of no known shape": (tool("write", "text"), []),
+    "path of no known shape": (tool("write", {"filePath": 12, "content": "x"}), []),
+    "path with NUL": (tool("write", {"filePath": "a\0b", "content": "x"}), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_call_of_this_shape_is_understood(name: str) -> None:
+    record, expected = SHAPES[name]
+    assert _told(_of(record)) == [{**one, "operation": Operation(one["operation"])} for one in expected]
+
+
+def test_unclear_edits_say_what_was_done() -> None:
+    (one,) = _of(bash("printf x >> a.py\nls"))
+    assert one.note == "shell: printf x >> a.py"
+
+
+def test_origin_time_and_version_stand_in_every_edit() -> None:
+    (one,) = _of(write(A, "x", start=START + 5, end=START + 25, id="prt_x"), id="msg_x", session_id="ses_x")
+    assert (one.session_id, one.message_id, one.part_id, one.tool, one.version) == (
+        "ses_x",
+        "msg_x",
+        "prt_x",
+        "write",
+        "1.18.33",
+    )
+    assert (started(one), one.time) == (START + 5, START + 25)
+
+
+def test_edits_of_one_part_are_numbered_in_their_order() -> None:
+    changes = [{"oldString": str(number), "newString": "x"} for number in range(3)]
+    found = _of(write(A, "012"), tool("multiedit", {"filePath": A, "edits": changes}), write(B, ""))
+    assert [(one.tool, one.number) for one in found] == [
+        ("write", 0),
+        ("multiedit", 0),
+        ("multiedit", 1),
+        ("multiedit", 2),
+        ("write", 0),
+    ]
+
+
+def test_a_call_without_times_takes_its_messages() -> None:
+    record = write(A, "x")
+    del record["state"]["time"]
+    (one,) = _of(record, created=START + 77)
+    assert one.time == START + 77
+
+
+def test_relative_paths_start_at_the_messages_directory_then_the_sessions() -> None:
+    assert [one.path for one in _of(write("x/../a.py", "x"), cwd="/srv/other")] == ["/srv/other/a.py"]
+    assert [one.path for one in _of(write("./a.py", "x"), cwd="")] == [A]
+    assert edits(message(write("a.py", "x")), None) == []
+
+
+@pytest.mark.parametrize("status", ["pending", "error"])
+def test_failed_and_pending_calls_are_no_edits(status: str) -> None:
+    for record in (
+        write(A, "x"),
+        edit(A, "1", "2"),
+        apply_patch("*** Begin Patch\n*** Delete File: a.py\n*** End Patch"),
+        read(A, "x"),
+    ):
+        record["state"]["status"] = status
+        record["state"]["error"] = "Could not find oldString in the file"
+        assert _of(record) == []
+
+
+@pytest.mark.parametrize(("status", "error"), [("running", None), ("error", "Tool execution aborted")])
+def test_calls_that_were_cut_off_are_unclear(status: str, error: str | None) -> None:
+    for record in (
+        write(A, "x"),
+        edit(A, "1", "2"),
+        apply_patch("*** Begin Patch\n*** Delete File: a.py\n*** End Patch"),
+    ):
+        record["state"] |= {"status": status, "error": error}
+        assert [(one.path, one.operation) for one in _of(record)] == [(A, Operation.UNCLEAR)]
+
+
+def test_attached_files_are_read_also_where_answers_come_in_another_order() -> None:
+    shown = read(A, "x\n", "1.1.65")["state"]["output"]
+    found = edits(
+        message(
+            text("look"),
+            text(f'Called the Read tool with the following input: {{"filePath":"{A}"}}', synthetic=True),
+            text(f'Called the Read tool with the following input: {{"filePath":"{BASE}/docs"}}', synthetic=True),
+            text(f"<path>{BASE}/docs</path>\n<type>directory</type>\n<entries>\nx\n</entries>", synthetic=True),
+            text(shown, synthetic=True),
+            text(shown),  # typed by a person: no read
+        ),
+        session(version="1.1.65"),
+    )
+    assert _told(found) == [{"path": A, "operation": Operation.READ, "content": "x\n"}]
+
+
+def test_an_attachment_of_1_0_takes_its_path_from_the_call() -> None:
+    shown = read(A, "x\n", "1.0.61")["state"]["output"]
+    call = f'Called the Read tool with the following input: {{"filePath":"{A}"}}'
+    found = edits(message(text(call, synthetic=True), text(shown, synthetic=True)), session(version="1.0.61"))
+    assert _told(found) == [{"path": A, "operation": Operation.READ, "content": "x\n"}]
+
+
+def test_lone_surrogates_become_what_javascript_writes() -> None:
+    (one,) = _of(write(A, "x\ud800y"))
+    assert one.content == "x\ufffdy"
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["a.py", "/x/a.py", "1", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+_NAMES = [
+    "filePath",
+    "path",
+    "content",
+    "oldString",
+    "newString",
+    "replaceAll",
+    "edits",
+    "patchText",
+    "command",
+    "source",
+    "files",
+]
+_STATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": st.sampled_from(["completed", "completed", "error", "running", "odd"]) | _JSON,
+        "input": st.dictionaries(st.sampled_from(_NAMES), _JSON, max_size=5) | _JSON,
+        "output": _JSON | st.just("<file>\n00001| x\n</file>"),
+        "metadata": st.dictionaries(st.sampled_from(["files", "filediff", "results", "display", "exists"]), _JSON)
+        | _JSON,
+        "time": st.dictionaries(st.sampled_from(["start", "end"]), _JSON) | _JSON,
+    },
+)
+_OTHERS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["step-start", "step-finish", "patch", "file", "text"])},
+    optional={
+        "snapshot": st.just("a" * 40) | _JSON,
+        "hash": st.just("a" * 40) | _JSON,
+        "files": st.lists(_JSON, max_size=3) | _JSON,
+        "url": st.just("data:,x") | _JSON,
+        "source": st.dictionaries(st.just("path"), _JSON),
+        "synthetic": st.booleans(),
+        "text": _JSON,
+    },
+)
+_TOOLS = st.sampled_from(
+    ["write", "edit", "multiedit", "apply_patch", "patch", "read", "bash", "batch", "mcp_write", "grep"]
+)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries({"type": st.just("tool"), "tool": _TOOLS | _JSON, "state": _STATES | _JSON}) | _OTHERS,
+        max_size=3,
+    )
+)
+def test_records_of_any_shape_are_read_and_survive_the_archive(records: list[dict[str, Any]]) -> None:
+    made = message(role="assistant")
+    made = replace(made, parts=tuple(part(record) for record in records))
+    for one in edits(made, session()):
+        assert one.path.startswith("/")
+        assert from_json(to_json(one)) == one
+
+
+_CLEAN = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+_EDITS = st.builds(
+    FileEdit,
+    path=_CLEAN, time=st.integers(0, 2**50), session_id=_CLEAN, message_id=_CLEAN, part_id=_CLEAN, tool=_CLEAN,
+    operation=st.sampled_from(list(Operation)), content=st.none() | _CLEAN, old=st.none() | _CLEAN, new=st.none() | _CLEAN,
+    replace_all=st.booleans(), before=st.none() | _CLEAN, after=st.none() | _CLEAN, other=st.none() | _CLEAN,
+    hunks=st.lists(st.tuples(_CLEAN, st.lists(_CLEAN, max_size=2).map(tuple), st.lists(_CLEAN, max_size=2).map(tuple), st.booleans()), max_size=2).map(tuple),
+    existed=st.none() | st.booleans(), version=_CLEAN, note=_CLEAN,
+)  # fmt: skip
+
+
+@given(_EDITS)
+def test_an_edit_comes_back_from_its_json_as_it_was(one: FileEdit) -> None:
+    assert from_json(to_json(one)) == one
+    assert to_json(from_json(to_json(one))) == to_json(one)
