@@ -1,17 +1,25 @@
 # One front door. `make run` and `make test` need Python 3.11+, git and a package index; nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: run test laws mutants matrix score secrets rubric screenshots bench examples lint lock config clean
+.PHONY: help run test coverage laws mutants matrix score secrets rubric screenshots bench examples lint hooks lock config clean
+
+help:                        ## list what there is to make
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: .venv/.ready            ## set up what is missing, then do the main job once and say where the pages are
 	@$(BIN)/python tools/first_run.py
 
-test: .venv/.ready           ## set up what is missing, then run every test
-	$(BIN)/python -m pytest
+test: .venv/.ready           ## set up what is missing, then run every test (WORKERS=n: in that many processes)
+	$(PYTEST)
 
-laws: .venv/.ready           ## look for counterexamples to the property tests that no run has tried yet
-	$(BIN)/python -m pytest --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")
+coverage: .venv/.ready       ## run every test and measure which code the tests reach; fails below the floor
+	$(PYTEST) --cov --cov-report=term:skip-covered
+
+laws: .venv/.ready           ## try six times as many examples in the property tests, new ones in every run
+	$(PYTEST) --hypothesis-profile=search $$(grep -rl "import.*given" tests --include="test_*.py")
 
 mutants: .venv/.ready        ## break the code in many small ways and check that a test fails each time (ONLY=publish.journal,redact AGAIN=1)
 	@$(BIN)/python tools/mutants.py --only "$(ONLY)" $(if $(AGAIN),--again)
@@ -38,11 +46,14 @@ bench: .venv/.ready          ## measure speed and quality (minutes; see bench/RE
 examples: .venv/.ready       ## write examples/pages anew: the sample, as a scripted model answers about it
 	@$(BIN)/python tools/examples.py
 
-lint: .venv/.ready           ## style, types, layers
+lint: .venv/.ready           ## check style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+hooks: .venv/.ready          ## run the checks of `make lint` before every commit (needs pre-commit)
+	pre-commit install
 
 config: .venv/.ready         ## regenerate config.example.toml from the schema
 	$(BIN)/reconstitute config example > config.example.toml.new && mv config.example.toml.new config.example.toml
@@ -53,5 +64,5 @@ lock: .venv/.ready           ## regenerate requirements.lock (needs uv)
 .venv/.ready: requirements.lock pyproject.toml tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh
 
-clean:
+clean:                       ## remove the environment and all caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .cache

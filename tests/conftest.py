@@ -8,6 +8,7 @@ import os
 import tarfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,13 @@ from daemon.redact import known
 
 # A shared machine may be slow for a while; speed is measured in bench/, never asserted here. The examples are the same
 # in every run, so that a run says something about the change before it: chance once refused three changes that had
-# nothing to do with what it found. New examples are looked for by `make laws`; what they find becomes a case.
-settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# nothing to do with what it found. `make laws` looks for new ones, six times as many; what it finds becomes a case.
+settings.register_profile(
+    "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=50
+)
+settings.register_profile(
+    "search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=300
+)
 settings.load_profile("project")
 
 # Pages have local times: the zone of the tests is UTC, wherever they run, also in the processes that they start.
@@ -35,6 +40,35 @@ SAMPLES = {
     "migrated": ("opencode-1.15.13-migrated.tar.gz", "migrated-A"),
     "sqlite": ("opencode-1.18.33-sqlite.tar.gz", "sqlite-A"),
 }
+
+
+LONGEST_FIRST = ("live", "recovery", "e2e", "crash", "hostile", "property")
+"""Folders whose files take longest: begun first, so that parallel workers end at about the same time."""
+SHARES = 8
+"""Into how many groups the rows of a file are parted that shares nothing between them."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Parallel workers take whole groups: a file, because its fixtures are made once, or a part of it that has its own."""
+    folder, file = item.path.parent.name, item.path.stem
+    if file == "test_recovery":
+        group = f"{file}-{zlib.crc32(item.name.encode()) % SHARES}"
+    else:
+        binary = (
+            item.callspec.params.get("binary", "")
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else ""
+        )
+        group = f"{file}-{binary}" if folder == "live" else file
+    item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        folder = item.path.parent.name
+        return LONGEST_FIRST.index(folder) if folder in LONGEST_FIRST else len(LONGEST_FIRST)
+
+    items.sort(key=rank)
 
 
 @dataclass(frozen=True)

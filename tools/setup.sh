@@ -28,7 +28,9 @@ else
             exit 1
         fi
     fi
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+    # Not compiled here: Python compiles what is imported on its first use, which is a small part of it all.
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes \
+        -r requirements.lock
     # shellcheck disable=SC2086 # --editable and its dot are two words
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
         --force-reinstall ${package:---editable .}

@@ -23,6 +23,7 @@ from daemon.reconstitute.agent.tools.schemas import TOOLS
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.scope import Scope, collect
 from daemon.transcript.document import RECALL_BEGIN, RECALL_END, document
+from tests.support.examples import examples
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SHOP = "/home/dev/shop"
@@ -167,7 +168,7 @@ def _words_of(house: Recorded, message_id: str) -> list[str]:
     return [folded_quote(text) for text in [*(part.text for part in told.parts), *searched]]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(calls=_CALLS, most=st.sampled_from([60, 400, 1024, 3000, 12_288]), is_now=st.booleans())
 def test_whatever_is_called_it_is_answered_within_bounds_and_noted(
     now: Case, then: Case, calls: list[tuple[str, Any]], most: int, is_now: bool
@@ -230,7 +231,7 @@ _CLAIMS = st.lists(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(calls=st.one_of(_CLAIMS, _CLAIMS, _CLAIMS, _CALLS))
 def test_only_what_stands_on_what_was_shown_is_kept(now: Case, calls: list[tuple[str, Any]]):
     box = now.box(6000)

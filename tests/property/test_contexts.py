@@ -23,6 +23,7 @@ from daemon.recall.answer.messages import around, tokens, window
 from daemon.recall.browse import context
 from daemon.recall.query.request import RecallContext
 from daemon.transcript.replay import clean_replay, replay, validate
+from tests.support.examples import examples
 from tests.support.stores.records import message, session
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -99,7 +100,7 @@ def _are_whole_messages(archive: Archive, ordered: Sequence[str], array: Sequenc
     return len(array) in reached
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     _SESSIONS,
     st.lists(st.integers(0, 99), max_size=5),
@@ -121,7 +122,7 @@ def test_a_context_of_hits_is_always_whole_messages_in_order_within_the_budget(
         assert _are_whole_messages(archive, [m.id for m in messages], array)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(_SESSIONS, st.integers(0, 99), st.integers(0, 4), st.integers(0, 4), _BUDGET)
 def test_a_context_around_a_message_is_an_unbroken_stretch_that_has_it(told, number, before, after, budget):
     with _archived(told) as (archive, messages):
@@ -143,7 +144,7 @@ def test_a_context_around_a_message_is_an_unbroken_stretch_that_has_it(told, num
             assert place - before <= first <= place < first + len(ids) <= place + after + 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_SESSIONS, st.integers(0, 99), st.integers(0, 4))
 def test_with_room_for_all_nothing_of_the_window_is_missing(told, number, each):
     with _archived(told) as (archive, messages):

@@ -17,6 +17,7 @@ from daemon.exports import Export
 from daemon.exports.stream import export
 from daemon.model import Message, Session
 from daemon.transcript.replay import BOOKKEEPING, replay, validate
+from tests.support.examples import examples
 
 NAMES = st.text(st.characters(), max_size=12)  # with lone surrogates and control characters
 TIMES = st.sampled_from([0, 1, 1_786_706_395_000, 1_795_230_486_655, 253_402_300_799_999]) | st.integers(1, 2**41)
@@ -130,7 +131,7 @@ def told_by_export(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SESSIONS, st.permutations(range(16)))
 def test_what_is_exported_and_parsed_equals_the_archive(told: list[Any], order: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder, Archive(Path(folder) / "archive") as archive:
@@ -147,7 +148,7 @@ def test_what_is_exported_and_parsed_equals_the_archive(told: list[Any], order: 
             assert kept == sorted(kept, key=lambda message: (message.created, message.id))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SESSIONS, st.sampled_from(["summary", "full", "none", None]), st.booleans(), st.booleans())
 def test_every_form_of_any_record_is_valid(told: list[Any], results: str | None, secret: bool, deleted: bool) -> None:
     with tempfile.TemporaryDirectory() as folder, Archive(Path(folder) / "archive") as archive:

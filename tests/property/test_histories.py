@@ -28,9 +28,10 @@ from daemon.transcript.evidence.edits import edits
 from tests.property.model_rules import NEW, OLD
 from tests.property.model_sessions import Model
 from tests.property.plans import ACTIONS, TOOL_ACTIONS, Player
+from tests.support.examples import examples
 
 ci = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
@@ -235,7 +236,7 @@ def facts(histories: Sequence[FileHistory]) -> dict[str, list[tuple[Any, ...]]]:
     }
 
 
-@settings(ci, max_examples=60)
+@settings(ci, max_examples=examples(60))
 @given(**HISTORY, data=st.data())
 def test_the_order_in_which_sessions_come_does_not_matter(
     version: str, git: bool, start: int, actions: list[Any], data: st.DataObject
@@ -247,7 +248,7 @@ def test_the_order_in_which_sessions_come_does_not_matter(
             _holds(differences(facts(one), facts(other)))
 
 
-@settings(ci, max_examples=80)
+@settings(ci, max_examples=examples(80))
 @given(version=HISTORY["version"], start=HISTORY["start"], actions=st.lists(TOOL_ACTIONS, min_size=1, max_size=10))
 @example(version=NEW, start=0, actions=_MADE_AGAIN)  # the second tree is the first one again
 def test_with_snapshots_what_tools_made_ends_proven(version: str, start: int, actions: list[Any]) -> None:

@@ -12,6 +12,7 @@ from daemon.files import apply as matching
 from tests.property import model_rules as rules
 from tests.property.model_rules import BOM, NEW, OLD, ToolError
 from tests.property.model_sessions import Model
+from tests.support.examples import examples
 
 _LINES = st.lists(st.sampled_from(["one", "  one", "two", "", "one two", "$&", "é"]), max_size=6)
 _TEXTS = st.builds(
@@ -21,7 +22,7 @@ _TEXTS = st.builds(
 _VERSIONS = st.sampled_from([OLD, NEW])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_TEXTS, _TEXTS, _TEXTS, st.booleans(), _VERSIONS)
 def test_an_edit_that_the_model_makes_is_the_one_the_replay_computes(
     text: str, old: str, new: str, everywhere: bool, version: str
@@ -55,7 +56,7 @@ def test_an_edit_follows_the_rules_of_its_version(
     assert rules.edited(raw.encode(), old, new, everywhere, version)[2] == after.encode()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_TEXTS, _TEXTS)
 def test_a_patch_with_full_context_holds_both_texts(before: str, after: str) -> None:
     sides = {"-": "", "+": ""}

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from daemon.model import Page
 from daemon.publish import MANIFEST, Published, publish, recover
 from daemon.publish.edits import CLOSE, OPEN, own_notes, signature
+from tests.support.examples import examples
 
 TREE = "u/app"
 KEYS = ("ses_1", "ses_2", "ses_3")
@@ -165,4 +166,4 @@ class Tree(RuleBasedStateMachine):
 
 
 TestTree = Tree.TestCase
-TestTree.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestTree.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

@@ -25,6 +25,7 @@ from daemon.files.events import ordered
 from daemon.files.replay import World
 from daemon.model import FileEdit, Operation
 from tests.property.test_shell import BEFORE, FOLDERS, recorded, statements, tree
+from tests.support.examples import examples
 from tests.support.stores.replaying import START, Objects, event, write
 
 _QUIET = {"suppress_health_check": list(HealthCheck), "deadline": None}
@@ -134,13 +135,13 @@ def scripts(draw: st.DrawFn) -> str:
     return "".join(pieces)
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
+@settings(max_examples=examples(40), **_QUIET)
 @given(scripts(), st.sampled_from(CALLS))
 def test_what_a_shell_script_is_said_to_have_done_it_did(script: str, command: str) -> None:
     check({"gen.sh": script}, command)
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
+@settings(max_examples=examples(40), **_QUIET)
 @given(scripts(), st.sampled_from(["bash gen.sh", "sh gen.sh", "cd d && bash ../gen.sh"]), st.integers(0, 4))
 def test_a_script_that_was_killed_changed_nothing_else(script: str, command: str, lines: int) -> None:
     check({"gen.sh": script}, command, stops_after=lines)
@@ -186,7 +187,7 @@ def python_programs(draw: st.DrawFn) -> str:
     return _IMPORTS + "\n".join(lines) + "\n"
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
+@settings(max_examples=examples(40), **_QUIET)
 @given(python_programs(), st.sampled_from(PYTHON_CALLS))
 def test_what_a_python_program_is_not_said_to_have_written_it_did_not(program: str, command: str) -> None:
     check({"gen.py": program}, command)
@@ -226,7 +227,7 @@ def makefiles(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=int(os.environ.get("SCRIPT_LAW", "40")), **_QUIET)
+@settings(max_examples=examples(40), **_QUIET)
 @given(
     makefiles(),
     st.sampled_from(

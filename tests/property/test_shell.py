@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from daemon.model import FileEdit, Operation, Part
 from daemon.transcript import shell
 from daemon.transcript.tool_calls import Call
+from tests.support.examples import examples
 
 BEFORE = {
     "a": "old a\n",
@@ -339,13 +340,13 @@ def statements(draw: st.DrawFn, depth: int = 0) -> str:
     return "".join(parts)
 
 
-@settings(max_examples=int(os.environ.get("SHELL_LAW", "250")), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=list(HealthCheck))
 @given(statements())
 def test_what_is_certain_is_what_bash_does(script: str) -> None:
     check(script)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.one_of(simple(), here()), min_size=1, max_size=3).map("\n".join))
 def test_short_scripts_too(script: str) -> None:
     check(script)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from daemon import config
 from daemon.errors import ConfigError
+from tests.support.examples import examples
 
 ROOT = Path(__file__).parents[2]
 
@@ -205,7 +206,7 @@ def test_the_example_uncommented_is_correct_and_nothing_but_defaults(file: Path)
     text=st.text(max_size=80)
     | st.from_regex(r"\[(log|chat|targets|limits)\]\n[a-z_]{1,9} = [0-9\"a-z\[\]{}]{1,9}\n", fullmatch=True)
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_a_configuration_or_a_config_error(file: Path, text: str) -> None:
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from daemon.errors import ConfigError
 from daemon.schedule import Scheduler, due_since, parse
+from tests.support.examples import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -142,7 +143,7 @@ def test_bad_cron_text_is_refused_naming_key_cause_and_fix(cron: str, why: str) 
 
 
 @given(text=st.text(alphabet="0123456789*/-, @amonsu", max_size=20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_text_parses_or_is_a_config_error(text: str) -> None:
     with suppress(ConfigError):
         assert parse(text, zone=UTC).get_next_fire_time(None, at("2026-06-01T12:00")) is not None
@@ -184,7 +185,7 @@ def test_what_never_succeeded_is_due() -> None:
 
 
 @given(last=st.integers(0, 4_000_000_000_000), gap=st.integers(0, 10 * 86_400_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_a_daily_time_is_always_due_after_25_hours_and_never_twice_at_once(last: int, gap: int) -> None:
     if gap >= 25 * 3_600_000:
         assert due_since("30 2 * * *", last, last + gap, zone=BERLIN)

@@ -13,9 +13,9 @@ from daemon.model import Session
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a fact stands in the records: a message, or with `path` that file's content as the message left it.
+    """The source of a fact: a message, or with `path` the content of that file as the message left it.
 
-    `quote` is the text in the message or file that says it; empty where the record itself is the proof.
+    `quote` is the text in the message or file that says it; empty if the record itself is the proof.
     """
 
     session_id: str
@@ -32,17 +32,17 @@ class CallStatus(StrEnum):
     FAILED = "failed"  # the tool reported an error, or a command ended with another exit status than 0
     REFUSED = "refused"  # the user, or a rule, did not permit it
     STOPPED = "stopped"  # cut off by the user, a time limit or the end of the process
-    UNKNOWN = "unknown"  # the record does not tell
+    UNKNOWN = "unknown"  # not recorded
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One tool call. `title` is its input in one line.
 
-    Of a shell call `command` is the whole command, `folder` its working directory and `exit` its status, where it is
-    recorded, and `output` the end of what it printed. `error` is the beginning of what went wrong, of a
-    shell call the one line that says it; all are bounded.
-    `changed` are the paths that its record says it changed; `child` is the session of the sub-agent that it started.
+    In a shell call, `command` is the whole command, `folder` its working directory, `exit` its status if that is
+    recorded, and `output` the end of its output. `error` is the beginning of an error; in a shell call, the line that
+    says what went wrong. All are bounded. `changed` are the paths that it changed according to its record. `child` is
+    the session of the sub-agent that it started.
     """
 
     tool: str
@@ -82,12 +82,12 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A prompt and everything up to the next one. A session that begins without a prompt has a first turn without one.
+    """A prompt and everything up to the next one. The first turn may have no prompt.
 
-    `message_ids` are all its messages in order. `prompt` is without attachments and what OpenCode added by itself;
-    `is_command` marks a prompt that came from a custom command or a sub-agent's task. `taken_back`: a revert removed
-    the turn, wholly or (`in_part`) from some part on, and was not undone; `in_doubt`: only missing messages tell of it.
-    `kept` are the absolute paths of the folder's files that surely still are as the taken-back turn left them.
+    `message_ids` are all its messages in order. `prompt` is without attachments and without what OpenCode added.
+    `is_command`: the prompt came from a custom command or is a sub-agent's task. `taken_back`: a revert removed the
+    turn, wholly or (`in_part`) from some part on, and was not undone; `in_doubt`: only missing messages show it.
+    `kept` are the absolute paths of the folder's files that surely kept what the taken-back turn wrote.
     """
 
     prompt_id: str
@@ -110,9 +110,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """A revert of a session. `undone` is when it was undone again, epoch ms; `pending`: OpenCode can still undo it.
+    """A revert of a session. `undone` is when it was itself undone, epoch ms; `pending`: OpenCode can still undo it.
 
-    `prompts` are those that it took back, `paths` the files that it set back or removed, where that is known.
+    `prompts` are those that it took back, `paths` the files that it set back or removed, as far as known.
     """
 
     time: int
@@ -141,11 +141,11 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a session did to a file, all in all: lines added and removed, None where one of the states is not known.
+    """What a session did to a file, all in all: lines added and removed, None if one of the states is not known.
 
-    `kind` is ``added``, ``changed``, ``deleted`` or ``moved``, with the path it came `moved_from`; `undone`: a revert
-    took all of it back. `seen_in` is the message after whose step it was seen, where no call tells of it. Many of those
-    that came of one command are one ``written`` folder: `path`, with how many `files` and the `command`.
+    `kind` is ``added``, ``changed``, ``deleted``, ``moved`` (from `moved_from`) or ``written``: a folder in which
+    a `command` changed many `files`. `undone`: a revert took all of it back. `seen_in` is the message after whose step
+    the change was seen, if no call recorded it.
     """
 
     path: str
@@ -174,14 +174,13 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """A session as a page tells of it; `message_ids` are those that have to do with the folder, in order.
+    """A session as a page shows it; `message_ids` are its messages that concern the folder, in order.
 
-    `is_whole`: all of its messages have. `forked_from` is the session it is a copy of, `copied` how many of its turns
-    are that session's. `commits` are subjects of commits made in it, `undone_commits` of those that a later
-    ``git reset`` or ``git revert`` undid, also in a later session. `deleted`: OpenCode deleted it.
-    `outside` are files elsewhere that its calls say they changed, relative to the target.
-    `numbers` are the places of the `message_ids` among all messages of the session, from 1 (empty: it `is_whole`), and
-    `sizes` about the bytes that each takes up on a page (empty: unknown).
+    `is_whole`: all its messages do. `forked_from` is the session that it copies, `copied` the number of copied turns.
+    `commits` are the subjects of its valid commits, `undone_commits` of those that a later ``git reset`` or ``git
+    revert`` undid, perhaps in a later session. `deleted`: OpenCode deleted it. `outside` are files elsewhere that its
+    calls changed, relative to the target. `numbers` are the places of the `message_ids` among all messages of the
+    session, from 1 (empty: it `is_whole`). `sizes` are about the bytes of each on a page (empty: unknown).
     """
 
     session: Session

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from daemon.model import Json
 from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts
 from daemon.records import digest, dumps
 
@@ -18,9 +17,9 @@ _KEY_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What the folder, or a file, is for, in one or two sentences of the project's own.
+    """What the folder or a file is for, in one or two sentences of the project itself.
 
-    `origin` names where they stand, for people: ``README.md``, ``pyproject.toml``, ``first prompt``, ``docstring``.
+    `origin` says where they are from, for people: ``README.md``, ``pyproject.toml``, ``first prompt``, ``docstring``.
     """
 
     text: str
@@ -30,7 +29,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What may have changed files after they were last known: in words, with the command where there is one."""
+    """What may have changed files after they were last known: in words, with the command if there is one."""
 
     text: str
     command: str
@@ -41,37 +40,34 @@ class Aftermath:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where the folder stands. `counts` are files by recover.State; `known_at` when the newest certain state is of.
+    """The state of the folder. `counts` are files by recover.State; `known_at` is the time of the newest certain state.
 
-    `absent` are all files that the disk does not have, `missing` those of them with a certain content, `likely` those
-    of which a whole, but no certain content is known; `differing` have a certain content that the disk has otherwise.
-    `restore` is the command that brings back what is certain, empty where there is nothing to bring back; with
-    ``--grade stale`` it brings back the likely ones, too.
+    `absent` are all files that the disk does not have: `missing` have a certain content, `likely` a whole but uncertain
+    one. The certain content of `differing` files differs from the disk. `restore` is the command that restores what is
+    certain, empty if there is nothing to restore; with ``--grade stale`` it also restores the likely ones.
     """
 
     last_activity: int = 0
     last_session: str = ""
     known_at: int = 0
-    counts: Json = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     aftermath: tuple[Aftermath, ...] = ()
     absent: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     restore: str = ""
-    exact: int = 0
-    stale: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that was really run, perhaps often: `group` is ``install``, ``build``, ``test``, ``run``, ``deploy``, …
+    """A command that was really run; `group` is ``install``, ``build``, ``test``, ``run``, ``deploy``, …
 
     `folder` is relative to the target. `succeeded` and `failed` cite the last success and the last failure; `exit` and
-    `error` are of the last failure, `last` tells how the last run ended. `taken_back`: it was only run in turns that a
-    revert took back. `named`: a README, manifest or Makefile of the project names it. `ran_as` is how it was run before
-    its script was moved; empty where it still can be run so. `is_least`: it may have been run more than `times`;
-    `line_exit` is the exit status of the last line that it was in, where that tells nothing surer.
+    `error` belong to the last failure, `last` is the end of the last run. `taken_back`: it only ran in turns that a
+    revert took back. `named`: a README, manifest or Makefile of the project names it. `ran_as` is the command before
+    its script was moved; empty if it was not moved. `is_least`: it may have run more than `times`. `line_exit` is the
+    exit status of the last line that it was in, if the end of the command itself is unknown.
     """
 
     group: str
@@ -92,9 +88,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script or target that a file of the project names, such as a Makefile's or package.json's.
+    """A script or target that a file of the project names, such as a Makefile or package.json.
 
-    `is_default`: it is what its tool runs if it is not told what, as a plain ``make`` does.
+    `is_default`: its tool runs it without arguments, as a plain ``make`` does.
     """
 
     name: str
@@ -107,7 +103,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the file at `path` says must be there to run the project, such as ``flask==3.0.0`` or ``Python >=3.11``."""
+    """What the file at `path` says is required to run the project, such as ``flask==3.0.0`` or ``Python >=3.11``."""
 
     text: str
     path: str
@@ -128,9 +124,9 @@ class SetbackKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setback:
-    """Something that was taken back, failed, refused or stopped: what it was and what came of it afterwards.
+    """Something that was taken back, failed, refused or stopped, and what came of it afterwards.
 
-    `outcome` says in words whether it was overcome and by what; `resolved` by the citation of what overcame it.
+    `outcome` says in words whether it was overcome and by what; `resolved` cites what overcame it.
     """
 
     kind: SetbackKind
@@ -167,11 +163,11 @@ class OpenPoint:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A sentence that states a rule or a decision, word for word, by the user or the agent (`who`).
+    """A sentence that states a rule or a decision, word for word, by the ``user`` or the ``agent`` (`who`).
 
-    One that stands in a file made for rules has `who` ``file`` and the file's relative path as its `origin`.
-    `replaces` is what it took the place of; `standing` says in words why it no longer holds, empty where it does;
-    `note` what came of it otherwise: such as that nothing was changed, which a decision need not ask for.
+    A rule from a file for rules has `who` ``file`` and the file's relative path as its `origin`. `replaces` is what it
+    took the place of. `invalid_because` says why it no longer holds; it is empty if it does. `note` says what else came
+    of it, such as that nothing was changed.
     """
 
     text: str
@@ -181,14 +177,14 @@ class Rule:
     citation: Citation
     reason: str = ""
     replaces: str = ""
-    standing: str = ""
+    invalid_because: str = ""
     note: str = ""
     origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that a folder's front page says without a model; sessions oldest first, the rest as it is to be shown."""
+    """All that a folder's front page says without a model; sessions oldest first, the rest in the order of the page."""
 
     sessions: tuple[SessionFacts, ...] = ()
     purpose: tuple[Purpose, ...] = ()

@@ -132,7 +132,7 @@ def facts() -> Facts:
         rules=(
             RULE,
             Rule("Wir nehmen Dateien statt SQLite.", "user", "decision", AT, cite(1, 1, "Wir nehmen Dateien statt SQLite."), replaces="SQLite", reason="es gibt nur einen Prozess"),
-            Rule("I will keep DEBUG off.", "agent", "decision", AT + DAY, cite(3, 2), standing="taken back with its turn"),
+            Rule("I will keep DEBUG off.", "agent", "decision", AT + DAY, cite(3, 2), invalid_because="taken back with its turn"),
         ),
         file_purposes={
             f"{ROOT}/cart.py": Purpose("The cart: lines, sums and discounts.", "docstring"),

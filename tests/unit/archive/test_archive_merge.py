@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.archive import merge
+from daemon.model import Message, Parts
+from tests.support.stores.records import message, text
 
 
 def _tool(status: str, **state: Any) -> dict[str, Any]:
@@ -223,3 +227,103 @@ def test_what_is_current_follows_the_source_and_no_loss_of_it(steps: list[tuple[
         everything.append(new)
     for version in everything:
         assert any(merge.contains(one, version) for one in [current, *aside])
+
+
+# -- messages with their parts ---------------------------------------------------------------------------------------
+
+
+def _message(*parts: dict[str, Any], large: bool = False, **fields: Any) -> Message:
+    made = message(*parts, id="msg_1", created=1, **fields)
+    return replace(made, parts=Parts([part.id for part in made.parts], made.parts.__getitem__)) if large else made
+
+
+def _said(whole: Message) -> dict[str, str]:
+    return {part.id: part.data["text"] for part in whole.parts}
+
+
+ONE, TWO, THREE = (text(name, id=f"prt_{name}") for name in ("one", "two", "three"))
+OTHER = text("another", id="prt_one")
+BLANK = text("", id="prt_one")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "gone", "aside", "from_old"),
+    [
+        ([ONE], [ONE, TWO], {"prt_one": "one", "prt_two": "two"}, [], [], set()),
+        ([ONE, TWO, THREE], [ONE, THREE], {"prt_one": "one", "prt_two": "two", "prt_three": "three"}, ["prt_two"], [], {"prt_two"}),
+        ([ONE, TWO, THREE], [], {"prt_one": "one", "prt_two": "two", "prt_three": "three"}, ["prt_one", "prt_two", "prt_three"], [], {"prt_one", "prt_two", "prt_three"}),
+        ([ONE, TWO], [THREE, TWO], {"prt_one": "one", "prt_three": "three", "prt_two": "two"}, ["prt_one"], [], {"prt_one"}),
+        ([ONE, TWO], [OTHER, TWO], {"prt_one": "another", "prt_two": "two"}, [], [("prt_one", "one")], set()),
+        ([ONE, TWO], [BLANK, TWO], {"prt_one": "one", "prt_two": "two"}, [], [], {"prt_one"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("large", [(False, False), (True, False), (False, True)])
+def test_a_message_keeps_every_part_in_its_place(
+    old: list[dict[str, Any]],
+    new: list[dict[str, Any]],
+    expected: dict[str, str],
+    gone: list[str],
+    aside: list[tuple[str, str]],
+    from_old: set[str],
+    large: tuple[bool, bool],
+) -> None:
+    before, now = _message(*old, large=large[0]), _message(*new, large=large[1])
+    found = merge.merged(before, now)
+    assert _said(found.message) == expected
+    assert list(_said(found.message)) == list(expected)
+    assert isinstance(found.message.parts, Parts) is any(large)
+    assert found.gone == gone
+    assert [(part_id, json.loads(raw)["text"]) for part_id, raw in found.versions] == aside
+    assert found.from_old == from_old
+
+
+def test_a_message_that_is_read_first_is_as_it_was_read() -> None:
+    new = _message(ONE)
+    assert merge.merged(None, new) == (new, [], [], frozenset())
+
+
+@pytest.mark.parametrize(
+    ("newer", "agent", "aside", "said", "from_old"),
+    [
+        ({"", "prt_one"}, "plan", [("prt_one", "one"), (None, "build")], "another", set()),
+        ({"prt_one"}, "build", [("prt_one", "one"), (None, "plan")], "another", {""}),
+        ({""}, "plan", [("prt_one", "another"), (None, "build")], "one", {"prt_one"}),
+        (set(), "build", [("prt_one", "another"), (None, "plan")], "one", {"", "prt_one"}),
+    ],
+)
+def test_of_two_readings_the_record_that_was_written_later_is_current(
+    newer: set[str], agent: str, aside: list[tuple[str | None, str]], said: str, from_old: set[str]
+) -> None:
+    """`newer` are the records that the new reading has in a later version; the others come from an older source."""
+    found = merge.merged(_message(ONE, agent="build"), _message(OTHER, agent="plan"), newer.__contains__)
+    assert (found.message.data["agent"], _said(found.message)) == (agent, {"prt_one": said})
+    kept = [(part_id, json.loads(raw).get("agent") or json.loads(raw)["text"]) for part_id, raw in found.versions]
+    assert kept == aside
+    assert found.from_old == from_old
+
+
+STEP = {"id": "prt_step", "type": "step-start", "snapshot": "tree"}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "wins", "aside"),
+    [
+        ([ONE], [text("one", id="prt_0")], "older", []),
+        ([ONE, TWO], [text("one", id="prt_0")], "older", []),
+        ([ONE], [text("one ", id="prt_0")], "older", []),
+        ([ONE], [text("one", id="prt_0"), {**STEP, "snapshot": "another"}], "older", ["prt_step"]),
+        ([ONE], [text("one", id="prt_0"), text("two", id="prt_1")], "newer", []),
+        ([ONE, TWO], [text("one", id="prt_0"), text("three", id="prt_1")], "newer", ["prt_two"]),
+        ([ONE, STEP], [text("one", id="prt_0"), text("two", id="prt_1")], "newer", ["prt_step"]),
+        ([text("on", id="prt_one")], [text("one", id="prt_0")], "newer", []),
+    ],
+)
+def test_of_two_generations_the_newer_wins_unless_the_older_says_more(
+    older: list[dict[str, Any]], newer: list[dict[str, Any]], wins: str, aside: list[str]
+) -> None:
+    both = {"older": _message(*older), "newer": _message(*newer)}
+    whole, versions = merge.superseded(both["older"], both["newer"])
+    assert whole is both[wins]
+    other = both["older" if wins == "newer" else "newer"]
+    assert versions == [(part.id, part.raw) for part in other.parts if part.id in aside]
+    assert merge.superseded(_message(ONE, agent="a"), _message(TWO, agent="b"))[1][-1][0] is None

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from daemon.control import endpoint, responses
 from daemon.control.server import Server
 from daemon.errors import ArchiveLocked, BadRecord, ConfigError, IndexBroken, ModelUnavailable
+from tests.support.examples import examples
 from tests.support.servers.scripted_service import ScriptedService, content_of, serving
 
 
@@ -300,7 +301,7 @@ def test_more_connections_than_allowed_are_refused_as_busy_and_later_served(
     data=st.binary(min_size=1, max_size=200)
     | st.from_regex(rb"(GET|POST) /[a-z]{0,12} HTTP/1\.[01]\r\n[ -~]{0,40}\r\n\r\n")
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_stop_the_server(served: Path, data: bytes) -> None:
     with connect(served) as caller:
         try:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.files.content import Content
 from daemon.records import blob_id
+from tests.support.examples import examples
 from tests.support.stores.replaying import edit, history, write
 
 
@@ -27,7 +28,7 @@ def _chained(versions: list[bytes]) -> list[Content]:
 _PIECES = st.lists(st.sampled_from([b"", b"x", b"\0" * 1500, b"lines\n" * 400, bytes(range(256)) * 12]), max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(_PIECES.map(b"".join), min_size=1, max_size=90))
 def test_every_version_comes_back_with_its_own_size_hash_and_id(versions: list[bytes]) -> None:
     for data, kept in zip(versions, _chained(versions), strict=True):

@@ -15,6 +15,7 @@ from daemon.archive import Archive
 from daemon.files import Files, Row
 from daemon.files.replay import World
 from daemon.model import FileEdit
+from tests.support.examples import examples
 from tests.support.stores.replaying import (
     at,
     copy,
@@ -84,7 +85,7 @@ _ACTIONS = st.lists(
 
 
 @pytest.mark.timeout(60)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_after_any_commits_the_rows_say_what_histories_say(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[Any, ...]]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from daemon.files.fragments import Fragments, Run
 from daemon.files.history import Grade
 from daemon.model import FileEdit, Operation
+from tests.support.examples import examples
 from tests.support.stores.replaying import append, edit, event, last, lines, read, told, unclear, write
 
 
@@ -44,7 +45,7 @@ def test_lines_seen_join_what_was_known(known: Fragments, first: int, shown: str
 _RANGES = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 6)), max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_RANGES)
 def test_reads_of_one_text_in_any_order_know_exactly_what_they_showed(ranges: list[tuple[int, int]]) -> None:
     text = [f"line {n}" for n in range(1, 20)]
@@ -93,7 +94,7 @@ def test_an_edit_changes_what_it_surely_changed(
 _TEXT = st.lists(st.sampled_from("abcde"), min_size=3, max_size=14)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     _TEXT, _RANGES, st.integers(0, 13), st.integers(1, 3), st.sampled_from(["x", "x\ny", "", "x\ny\nz"]), st.booleans()
 )

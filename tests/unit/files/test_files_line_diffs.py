@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from daemon.files.line_diffs import blame
 from daemon.model import FileEdit
+from tests.support.examples import examples
 from tests.support.stores.replaying import (
     Objects,
     at,
@@ -98,7 +99,7 @@ def test_a_moved_file_brings_no_owners_of_before() -> None:
 _LINES = st.lists(st.sampled_from("abc"), max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(_LINES, min_size=1, max_size=6))
 def test_each_blamed_line_stood_in_its_owners_text(versions: list[list[str]]) -> None:
     texts = ["".join(f"{line}\n" for line in version) for version in versions]

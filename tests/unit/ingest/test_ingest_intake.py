@@ -21,6 +21,7 @@ from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.discover import Sources
 from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
+from tests.support.examples import examples
 from tests.support.stores.intake import intake_of as an_intake
 from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 from tests.support.stores.make_opencode_v2 import DIRECTORY as GARDEN
@@ -479,7 +480,7 @@ def _live(database: Database) -> dict[str, dict[str, str]]:
     return found
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_STEPS)
 def test_following_the_changes_ends_with_all_that_is_live_and_a_tombstone_for_the_rest(
     tmp_path_factory: pytest.TempPathFactory, steps

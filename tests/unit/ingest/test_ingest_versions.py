@@ -21,6 +21,7 @@ from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.database_v2 import Database2 as Database2Source
 from daemon.opencode.json_tree import JsonTree
+from tests.support.examples import examples
 from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 from tests.support.stores.make_opencode_v2 import Session2, make_v2
@@ -172,7 +173,7 @@ _READINGS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(_READINGS)
 def test_the_newest_source_that_says_something_is_current(readings: list[tuple[str, str]]) -> None:
     """The model: of each source the last text that is not blank; of the sources the one that ranks highest."""

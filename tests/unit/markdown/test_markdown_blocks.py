@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.markdown.blocks import blocks, language
+from tests.support.examples import examples
 from tests.support.pages.markup import PAYLOADS, kinds, parse
 
 SHAPES = {
@@ -64,7 +65,7 @@ def test_hostile_text_is_inert_in_every_shape(payload: str) -> None:
         assert kinds(blocks(around.replace("{}", payload))) <= OURS, around
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sampled_from([
     "a", " ", "\n", "\n\n", "    ", "\t", "- ", "1. ", "10) ", "> ", "# ", "**", "*", "_", "`", "```", "~~~", "|", "---", "===",
     "[x](y)", "![", "](", "[^1]: ", "<b>", "</details>", "&lt;", "http://x.y", "www.x.y", "@", "\\", "$", "\ue000", "\ue001", "\u00a0",

@@ -22,6 +22,7 @@ from daemon.opencode.database import Database as DatabaseSource
 from daemon.opencode.journal import Journal, Left
 from daemon.opencode.json_tree import JsonTree
 from tests.conftest import Sample
+from tests.support.examples import examples
 from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, tool, user
 
@@ -513,7 +514,7 @@ def test_the_archive_has_what_a_revert_removed_and_knows_that_it_was_removed(
         assert archive.is_deleted("msg_1")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(["message", "part", "part", "remove", "look"]), st.integers(0, 3), st.integers(0, 2)),

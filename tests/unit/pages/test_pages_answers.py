@@ -18,6 +18,7 @@ from daemon.reconstitute.facts import Facts
 from daemon.reconstitute.pages import Renderer
 from daemon.reconstitute.pages.statements import NOT_FOUND, WAITS
 from daemon.reconstitute.passages import NOTHING
+from tests.support.examples import examples
 from tests.support.pages.markup import PAYLOADS, kinds, links, parse, words
 from tests.support.pages.page_material import (
     AT,
@@ -314,7 +315,7 @@ def test_commands_in_prose_are_code():
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.text(st.sampled_from(list("`*_[]()<>#+-!|~&$=:@^\"'\\{}0123%. \n\r\tahtpw\u2028\x1b")), min_size=1, max_size=40)
 )

@@ -365,15 +365,15 @@ def test_prompts_share_a_budget_and_are_cut_where_a_sentence_or_word_ends(prompt
 )  # fmt: skip
 def test_a_prompt_whose_rule_no_longer_holds_says_so(prompt: str, rule: str, standing: str, mark: str):
     """But not where the sentence is cut off: then it would be said of what is shown."""
-    given = [Rule(rule, "user", "decision", AT, Citation("ses_1", "msg_1", AT), standing=standing)]
-    given.append(replace(given[0], who="agent", standing="replaced later"))
+    given = [Rule(rule, "user", "decision", AT, Citation("ses_1", "msg_1", AT), invalid_because=standing)]
+    given.append(replace(given[0], who="agent", invalid_because="replaced later"))
     made = Asked(Superseded(given), 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
     assert made.removesuffix("; “Danke.”").endswith(f"”{mark}")
 
 
 def test_a_prompt_that_stands_for_a_file_says_so_too():
     path, said = f"{ROOT}/a", "Die Grenze ist 420."
-    over = Rule(said, "user", "decision", AT, cite(1, 1), standing="replaced later: “390”")
+    over = Rule(said, "user", "decision", AT, cite(1, 1), invalid_because="replaced later: “390”")
     given = Facts(rules=(over,), file_purposes={path: Purpose(said, "prompt", cite(1, 1))})
     assert f"“{said}” (**replaced later**) |" in front(material([file("a")], facts=given))
 
@@ -621,7 +621,7 @@ def hostile(text: str) -> Facts:
         scripts=(Script("x", text, f"{text} x", f"{ROOT}/Makefile", "y"),),
         setbacks=tuple(replace(one, text=text, detail=text, outcome=text) for one in base.setbacks),
         open=tuple(replace(one, text=text, detail=text) for one in base.open),
-        rules=tuple(replace(one, text=text, reason=f"{text} x", replaces=text, standing=text, who=f"x{text}", kind=f"x{text}") for one in base.rules),
+        rules=tuple(replace(one, text=text, reason=f"{text} x", replaces=text, invalid_because=text, who=f"x{text}", kind=f"x{text}") for one in base.rules),
         file_purposes={path: replace(one, text=text) for path, one in base.file_purposes.items()},
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from daemon.errors import OutputRefused
 from daemon.filesystem.new_folder import TAKEN, NewFolder
+from tests.support.examples import examples
 
 CONTENTS = {
     "crlf.txt": b"one\r\ntwo\r\n",
@@ -47,7 +48,7 @@ def test_every_file_has_exactly_its_bytes_under_exactly_its_name(tmp_path: Path)
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=12), st.binary(max_size=300), max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_the_names_are_a_file_is_there_whole_or_passed_over_with_a_reason(
     tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, bytes]
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from daemon import markdown
 from daemon.redact import known, marker, redact, redact_value
+from tests.support.examples import examples
 from tests.support.secrets.canaries import HOSTILE, SECRETS
 
 MARKER = re.compile(r"\[REDACTED:([a-z-]+):([0-9a-f]{8})\]")
@@ -203,14 +204,14 @@ def test_equal_secrets_stay_equal_and_others_do_not():
     assert first == again != other
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=6)), max_size=12).map("".join))
 def test_redacting_twice_is_redacting_once(text):
     once = redact(text)
     assert redact(once) == once
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(SECRETS), st.sampled_from(sorted(INNOCENT)), st.sampled_from(sorted(INNOCENT)))
 def test_a_canary_is_found_wherever_it_stands(row, before, after):
     _, secret, text = row

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from daemon.redact import known
@@ -89,3 +91,66 @@ def test_what_is_recognised_is_noted_while_somebody_asks_for_it() -> None:
     with known.noting() as again:
         pass
     assert again == {}
+
+
+# -- what the user configured ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _nothing_configured() -> Iterator[None]:
+    yield
+    known.configure([], [])
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+@pytest.mark.parametrize(
+    ("extra", "text", "expected"),
+    [
+        ([r"acme-\d+"], "acme-1, acme-22", [(0, 6), (8, 15)]),
+        ([r"acme-(?P<secret>\d+)"], "acme-1, acme-22", [(5, 6), (13, 15)]),
+        ([r"acme-(?P<secret>\d*)"], "acme-, acme-22", [(12, 14)]),
+        ([r"(acme)-\d"], "acme-1", [(0, 6)]),
+        (["a", "b"], "ba", [(1, 2), (0, 1)]),
+        ([], "acme-1", []),
+    ],
+)
+def test_what_the_user_wants_hidden_is_found(extra: list[str], text: str, expected: list[tuple[int, int]]) -> None:
+    known.configure(extra, [])
+    assert found(text) == [(start, end, "extra") for start, end in expected]
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_what_the_user_allows_is_no_secret_if_a_pattern_is_all_of_it() -> None:
+    assert not known.is_allowed("example1")
+    known.configure([], ["no", "example.", "x+"])
+    assert [known.is_allowed(secret) for secret in ("example1", "example12", "an example1", "xxx", "")] == [
+        True, False, False, True, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_a_pattern_that_takes_too_long_hides_everything_and_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "_PATIENCE_S", 0.01)
+    slow, text = r"(x+x+)+y", "x" * 5000
+    known.configure([slow], [slow])
+    assert found(text) == [(0, 5000, "extra")]
+    assert not known.is_allowed(text)
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_the_fingerprint_is_of_all_patterns_and_of_what_they_are_for() -> None:
+    seen = []
+    for extra, allow in (
+        ([], []),
+        (["a"], []),
+        ([], ["a"]),
+        (["a", "b"], []),
+        (["a"], ["b"]),
+        (["ab"], []),
+        (["\ud800"], []),
+    ):
+        known.configure(extra, allow)
+        seen.append(known.fingerprint())
+    assert seen[0] == ""
+    assert len(set(seen)) == len(seen)
+    assert {len(one) for one in seen[1:]} == {8}

@@ -177,7 +177,12 @@ class _FactLines:
 
     def rule(self, entry: Rule) -> Line:
         said = f"{name(entry.kind)} of {name(entry.origin) or f'the {name(entry.who)}'}: {self.cut(entry.text)}"
-        more = {"reason": entry.reason, "replaces": entry.replaces, "no longer so": entry.standing, "note": entry.note}
+        more = {
+            "reason": entry.reason,
+            "replaces": entry.replaces,
+            "no longer so": entry.invalid_because,
+            "note": entry.note,
+        }
         return self._line(entry, said + self._more(more), entry.citation)
 
     def open(self, entry: OpenPoint) -> Line:

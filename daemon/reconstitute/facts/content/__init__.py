@@ -23,7 +23,7 @@ from daemon.redact import redact
 from daemon.transcript.shell.names import words
 
 MOST_BYTES = 128 << 10
-"""Bytes of a larger file are not read any further; what must be parsed whole is then not read at all."""
+"""A larger file is read to here. What must be parsed whole is then not read at all."""
 _MOST_PARAGRAPH = 4000
 _SENTENCE = re.compile(
     r"(?<![\s.(]\w[.])(?<=[.!?…])[\"')\]»”’`*]*\s+(?=[^\s\W\da-zß-öø-ÿа-я]|[`\"'(«“„¿¡])|(?<=[。！？])"
@@ -33,7 +33,7 @@ _ABBREVIATION = re.compile(
     r"\.\s*$",
     re.IGNORECASE,
 )
-"""A period that ends an abbreviation ends no sentence; one behind a single letter never does."""
+"""A period behind an abbreviation ends no sentence, nor does one behind a single letter."""
 _DOUBTS = frozenset({Operation.UNCLEAR, Operation.RUN})
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -43,7 +43,7 @@ _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file's text with the revision that shows it; `is_certain`: nothing after it may have changed the file."""
+    """A file's text with the revision that shows it; `is_certain`: nothing later may have changed the file."""
 
     path: str
     relative: str
@@ -53,15 +53,15 @@ class Text:
     is_whole: bool
 
     def citation(self, quote: str = "") -> Citation:
-        """Where the file as it is here stands in the records."""
-        one = self.revision
-        return Citation(one.session_id, one.message_id, one.time, quote, self.path)
+        """The message that left the file like this."""
+        revision = self.revision
+        return Citation(revision.session_id, revision.message_id, revision.time, quote, self.path)
 
 
 def last_text(file: Recovered, most: int = MOST_BYTES) -> Text | None:
-    """The first `most` bytes of the last known content, redacted; None where it is not known whole, or is no text.
+    """The first `most` bytes of the last known content, redacted; None if it is not completely known, or no text.
 
-    It is redacted as a whole, because a secret may be known by its line, tag or key alone, which a sentence leaves out.
+    It is redacted as a whole, because a secret may be recognised by its line, tag or key, which a sentence leaves out.
     """
     revision = _revision(file)
     if revision is not None:
@@ -102,7 +102,7 @@ def _revision(file: Recovered) -> Revision | None:
 
 
 def _read_to_its_end(file: Recovered) -> Revision | None:
-    """The revision of which all lines are known, if not whether a newline ends them, where no known change followed."""
+    """The revision of which all lines are known, except whether a newline ends them, if no known change followed."""
     if file.state not in (State.PARTIAL, State.STALE):
         return None
     for revision in reversed(file.revisions):
@@ -116,7 +116,7 @@ def _read_to_its_end(file: Recovered) -> Revision | None:
 
 
 def _lines(revision: Revision) -> tuple[str, ...]:
-    """All lines of the file; none where some are not known."""
+    """All lines of the file; none if some are not known."""
     known = revision.fragments
     is_all = known is not None and known.is_all and not known.is_stale and len(known.runs) == 1
     return known.runs[0].lines if known is not None and is_all else ()
@@ -130,13 +130,13 @@ def is_sentence_end(line: str) -> bool:
 def first_sentences(text: str, most: int, count: int = 1) -> str:
     """The first `count` sentences of a paragraph, redacted, on one line, at most `most` characters."""
     line = " ".join(redact(strip_invisible(text[:_MOST_PARAGRAPH])).split())
-    ends = [found.end() for found in _SENTENCE.finditer(line)]
+    ends = [match.end() for match in _SENTENCE.finditer(line)]
     ends = [end for end in ends if not _ABBREVIATION.search(line, max(0, end - 12), end)][:count]
-    told = line[: ends[count - 1]].rstrip() if len(ends) == count else line
-    while len(told) > most and ends:
+    quote = line[: ends[count - 1]].rstrip() if len(ends) == count else line
+    while len(quote) > most and ends:
         ends = ends[:-1]
-        told = line[: ends[-1]].rstrip() if ends else line
-    return cut(told, most)
+        quote = line[: ends[-1]].rstrip() if ends else line
+    return cut(quote, most)
 
 
 def cut(line: str, most: int) -> str:
@@ -155,7 +155,7 @@ def word_count(text: str) -> int:
 
 
 def comparable(text: str) -> str:
-    """Its letters and digits alone, to compare texts by."""
+    """Its letters and digits in lower case, for comparisons."""
     return "".join(_WORD.findall(text.casefold()))
 
 
@@ -229,7 +229,7 @@ _GENERATOR_WORD = re.compile(r"[^\W_]+(?:[.'’+#-][^\W_]+)*[+#]*")
 
 
 def is_template(text: str) -> bool:
-    """Whether a text would fit any project that was made in the same way."""
+    """Whether a text would fit every project made with the same generator."""
     if _MADE_WITH.search(text[:400]):
         return True
     for number, word in enumerate(_GENERATOR_WORD.findall(text)):
@@ -240,11 +240,11 @@ def is_template(text: str) -> bool:
 
 
 def was_generated(file: Recovered, revision: Revision, sessions: Sequence[SessionFacts]) -> bool:
-    """Whether the content of `revision` appeared while a generator ran, and nobody wrote it."""
+    """Whether the content of `revision` appeared while a generator ran, and no session wrote it."""
     if revision.whole is None:
         return False
-    same = [one for one in file.revisions if one.whole is not None and one.whole.is_same(revision.whole)]
-    if not same or any(one.operation in _MADE_BY_HAND for one in same):
+    same = [state for state in file.revisions if state.whole is not None and state.whole.is_same(revision.whole)]
+    if not same or any(state.operation in _MADE_BY_HAND for state in same):
         return False
     first = same[0]
     if not first.appeared and first.operation not in (Operation.RUN, Operation.UNCLEAR):
@@ -260,7 +260,7 @@ def was_generated(file: Recovered, revision: Revision, sessions: Sequence[Sessio
 
 
 def is_build_output(files: Sequence[Recovered]) -> bool:
-    """Whether programs alone wrote and changed these files of a folder, as trees show: a build's output."""
+    """Whether these files of a folder were only ever written by programs, as snapshots show: a build's output."""
     there = [file for file in files if not (file.last.proven and file.last.deleted)]
     return len(there) >= _FEWEST_FILES and all(map(_is_only_seen, there))
 
@@ -268,6 +268,9 @@ def is_build_output(files: Sequence[Recovered]) -> bool:
 def _is_only_seen(file: Recovered) -> bool:
     changes = FileHistory(file.path, file.revisions).changes
     return changes != [] and all(
-        one.revision.operation is Operation.SNAPSHOT and one.maker and not one.is_revert and not one.revision.moved_from
-        for one in changes
+        change.revision.operation is Operation.SNAPSHOT
+        and change.maker
+        and not change.is_revert
+        and not change.revision.moved_from
+        for change in changes
     )

@@ -1,8 +1,8 @@
-"""What the beginning of a source file says of the file: its docstring, or its first comment that is about the file.
+"""What a source file says about itself: its docstring, or its first comment that is about the file.
 
-Read by the language's comment syntax from the first few thousand characters; nothing is executed, nothing raises.
-Licences, directives for tools, dividers and code that is commented out are passed over. A comment right above a
-definition is about that one and left out, unless the file has no other, or it heads the file and does not name it.
+Only the beginning is read, by the comment syntax of the language; nothing is executed, and it never raises. Licences,
+directives for tools, dividers and commented-out code are skipped. So is a comment right above a definition, unless the
+file has no other definition, or the comment is at the top and does not name the definition.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _DIVIDER = re.compile(r"^[\W_]+$|^([=*#/~+-])\1{3,}|([=*#/~+-])\2{3,}$")
 _MARKUP = re.compile(r"</?(?:summary|remarks|para|p|b|i|code|c|see|ul|li|br|pre|h\d)\b[^<>]{0,200}>", re.IGNORECASE)
 _MOST_LINES = 120
 _INNER = ("//!", "/*!")
-"""How a comment begins that is about what it stands in."""
+"""How a comment begins that is about what contains it."""
 _STATEMENT = re.compile(
     r"(?!end\b|else\b|elif\b|except\b|finally\b|rescue\b|catch\b|then\b|do\b|fi\b|done\b)[^\s})\]>;]"
 )
@@ -74,12 +74,12 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")
 
 
 _TEMPLATE = re.compile(r"(?<=[^.])\.(?:example|sample|template|tmpl|dist)$")
-"""What stands behind the name of a file that is to be copied and filled in."""
+"""The ending of a file that is to be copied and filled in."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """How comments are written; `always`: one at the top is about the file, whatever follows it."""
+    """How comments are written; `always`: a comment at the top is about the file, whatever follows."""
 
     line: tuple[str, ...] = ()
     block: tuple[tuple[str, str], ...] = ()
@@ -128,7 +128,7 @@ _NAMED = {
 
 
 def about(name: str, text: str) -> tuple[str, str]:
-    """(what the beginning of the source file `name` says of it, ``docstring`` or ``comment``); empty: nothing."""
+    """What the source file `name` says about itself, and whether in a ``docstring`` or ``comment``."""
     low = _TEMPLATE.sub("", name.lower())
     ending = low.rpartition(".")[2] if "." in low else ""
     doc = _docstring(ending, text)
@@ -140,9 +140,9 @@ def about(name: str, text: str) -> tuple[str, str]:
 
 def _docstring(ending: str, text: str) -> str:
     pattern = _DOCSTRINGS.get(ending)
-    found = (pattern.match(text) if pattern is _PYTHON else pattern.search(text)) if pattern is not None else None
-    raw = next((group for group in found.groups() if group), "") if found is not None else ""
-    return _told(raw.split("\n"), "")
+    match = (pattern.match(text) if pattern is _PYTHON else pattern.search(text)) if pattern is not None else None
+    raw = next((group for group in match.groups() if group), "") if match is not None else ""
+    return _first_paragraph(raw.split("\n"), "")
 
 
 def _comment(text: str, syntax: _Syntax, name: str) -> str:
@@ -171,9 +171,9 @@ def _comment(text: str, syntax: _Syntax, name: str) -> str:
         is_about = is_about or bare.startswith(_INNER) or _heads(lines, end, block, name if is_top else "", syntax)
         if _LICENCE.search(" ".join(block)) or not is_about:
             continue
-        told = _told(block, name)
-        if told:
-            return told
+        paragraph = _first_paragraph(block, name)
+        if paragraph:
+            return paragraph
     return ""
 
 
@@ -182,10 +182,10 @@ def _is_about(following: str, syntax: _Syntax) -> bool:
 
 
 def _heads(lines: list[str], end: int, block: list[str], name: str, syntax: _Syntax) -> bool:
-    """Whether a comment right above a definition is about the file all the same.
+    """Whether a comment right above a definition is about the file.
 
-    It is where the file defines nothing else. At its top (`name` is given then) it may be where no other definition
-    has a comment, and it names the file, or else not what it stands above.
+    It is if the file defines nothing else. At the top of the file (only then `name` is given) it also is if no other
+    definition has a comment, and if it names the file or does not name the definition.
     """
     rest = lines[end:]
     code = [number for number, line in enumerate(rest) if _STATEMENT.match(line) and not _begins_comment(line, syntax)]
@@ -195,9 +195,9 @@ def _heads(lines: list[str], end: int, block: list[str], name: str, syntax: _Syn
     if len(code) == 1:
         return bool(name) or is_documentation
     if not name or is_documentation or any(number and _begins_comment(rest[number - 1], syntax) for number in code):
-        return False  # documentation, as tools read it, is of what follows
-    said = _stems(" ".join(block))
-    return bool(said & _stems(name.partition(".")[0])) or not said & _stems(_DEFINED.split(rest[0], maxsplit=1)[0])
+        return False  # tools take this for documentation of what follows
+    stems = _stems(" ".join(block))
+    return bool(stems & _stems(name.partition(".")[0])) or not stems & _stems(_DEFINED.split(rest[0], maxsplit=1)[0])
 
 
 def _begins_comment(line: str, syntax: _Syntax) -> bool:
@@ -205,12 +205,12 @@ def _begins_comment(line: str, syntax: _Syntax) -> bool:
 
 
 def _stems(text: str) -> set[str]:
-    """The beginnings of its words, also of those in a name such as ``readAll`` or ``read_all``."""
+    """The beginnings of its words, also of the words in a name such as ``readAll`` or ``read_all``."""
     return {word[:4].casefold().rstrip("s") for word in _PIECE.findall(text) if len(word) > 2}
 
 
 def _block(lines: list[str], at: int, syntax: _Syntax) -> tuple[list[str], int]:
-    """The text of the comment that begins in a line, and the line behind it: the same line where none begins."""
+    """The text of the comment that begins in a line, and the number of the next line; the same line if none does."""
     bare = lines[at].strip()
     for begins, ends in syntax.block:
         if bare.startswith(begins):
@@ -229,14 +229,14 @@ def _until(lines: list[str], at: int, begins: str, ends: str) -> tuple[list[str]
     first = lines[at].strip().removeprefix(begins)
     for number in range(at, len(lines)):
         line = first if number == at else lines[number].strip()
-        inner, found, _ = line.partition(ends)
+        inner, end, _ = line.partition(ends)
         block.append(re.sub(r"^[*!|~-]+(?=\s|$)|[*]+$", "", inner.strip()).strip())
-        if found:
+        if end:
             return block, number + 1
     return block, len(lines)
 
 
-def _told(lines: list[str], name: str) -> str:
+def _first_paragraph(lines: list[str], name: str) -> str:
     """The first paragraph of a comment that says something, on one line."""
     paragraph: list[str] = []
     for line in [*lines, ""]:

@@ -155,9 +155,9 @@ def _xml(text: str) -> Iterator[object]:
 def _go_mod(text: str) -> Iterator[object]:
     before = re.split(r"^module\b", text, maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.strip() for line in before.split("\n") if line.strip()]
-    said = [line.removeprefix("//").strip() for line in lines if line.startswith("//")]
-    if len(said) == len(lines) and not any("eprecated:" in line for line in said):
-        yield " ".join(said)
+    comments = [line.removeprefix("//").strip() for line in lines if line.startswith("//")]
+    if len(comments) == len(lines) and not any("eprecated:" in line for line in comments):
+        yield " ".join(comments)
 
 
 def _yaml(text: str) -> Iterator[object]:

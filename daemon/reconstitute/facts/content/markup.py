@@ -1,7 +1,7 @@
 """Documents as headings and paragraphs: Markdown, reStructuredText, AsciiDoc, Org and plain text.
 
-Only what prose needs is understood. What is no prose (front matter, code, tables, lists, comments, directives, badges)
-ends a paragraph and is left out. Bounded by the length of the text; nothing raises.
+Everything that is no prose (front matter, code, tables, lists, comments, directives, badges) ends a paragraph and is
+left out. Bounded by the length of the text; never raises.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KINDS = {
     ".md": "md", ".markdown": "md", ".mdx": "md", ".mkd": "md", ".rmd": "md", ".qmd": "md", ".rst": "rst",
     ".adoc": "adoc", ".asciidoc": "adoc", ".asc": "adoc", ".org": "org", ".txt": "txt", ".text": "txt", "": "md",
 }  # fmt: skip
-"""Which language a document is written in, by the ending of its name."""
+"""The markup language of a document, by the ending of its name."""
 
 
 _FRONT_TITLE = re.compile(
@@ -54,12 +54,12 @@ _FRONT_TITLE = re.compile(
 
 
 def front_title(text: str) -> str:
-    """The title that the front matter of a Markdown document gives it; empty where it gives none on one line."""
+    """The title in the front matter of a Markdown document; empty if there is none on one line."""
     front = _FRONT.match(text)
-    found = _FRONT_TITLE.search(front[0]) if front is not None else None
-    if found is None:
+    match = _FRONT_TITLE.search(front[0]) if front is not None else None
+    if match is None:
         return ""
-    return without_markup(found[1] or found[2] or re.sub(r"\s#.*", "", found[3]))
+    return without_markup(match[1] or match[2] or re.sub(r"\s#.*", "", match[3]))
 
 
 def blocks(text: str, kind: str) -> Iterator[Block]:
@@ -73,7 +73,7 @@ def blocks(text: str, kind: str) -> Iterator[Block]:
 
 def _markdown(text: str) -> Iterator[Block]:
     text = _COMMENT.sub("", _FRONT.sub("", text, count=1))
-    text = _HTML_HEADING.sub(lambda found: f"\n\n{'#' * int(found[1][1])} {' '.join(found[2].split())}\n\n", text)
+    text = _HTML_HEADING.sub(lambda match: f"\n\n{'#' * int(match[1][1])} {' '.join(match[2].split())}\n\n", text)
     for name in _HTML_BLOCKS:
         text = _without(text, name)
     text = re.sub(r"<br\s*/?>|</?(?:p|div|center)\b[^<>]{0,300}>", "\n\n", text, flags=re.IGNORECASE)
@@ -96,16 +96,16 @@ def _markdown(text: str) -> Iterator[Block]:
             yield Block(1 if "=" in line else 2, title, without_markup(title))
         elif skips or _is_no_prose(line, is_first=not paragraph):
             yield from _ended(paragraph)
-            skips = True  # what goes on from an item, a table or a definition belongs to it
+            skips = True  # what follows an item, a table or a definition belongs to it
         else:
-            told = line.strip().removeprefix(">").strip()
-            if paragraph and is_sentence_end(paragraph[-1]) and told[:1].islower():
-                yield from _ended(paragraph)  # no sentence begins like this: it is a line of its own
-            paragraph.append(told)
+            sentence = line.strip().removeprefix(">").strip()
+            if paragraph and is_sentence_end(paragraph[-1]) and sentence[:1].islower():
+                yield from _ended(paragraph)  # no sentence begins like this: it is a separate line
+            paragraph.append(sentence)
 
 
 def _without(text: str, name: str) -> str:
-    """`text` without the HTML elements of this name, as far as they are closed."""
+    """`text` without the closed HTML elements of this name."""
     opening = re.compile(rf"<{name}\b", re.IGNORECASE)
     closing = re.compile(rf"</{name}\s{{0,9}}>", re.IGNORECASE)
     kept, at = [], 0
@@ -132,7 +132,7 @@ def _ended(paragraph: list[str]) -> Iterator[Block]:
 
 
 def _rst(text: str) -> Iterator[Block]:
-    """Sections are numbered by the order in which their underlines are first used."""
+    """The level of a section follows from the order in which underline characters first appear."""
     styles: list[str] = []
     skips_indented = False
     for chunk in re.split(r"\n[ \t]*\n", text):
@@ -162,7 +162,7 @@ def _rst(text: str) -> Iterator[Block]:
 
 def _rst_plain(text: str) -> str:
     text = _RST_SUBSTITUTION.sub("", _RST_ROLE.sub("", text))
-    text = _RST_LINK.sub(lambda found: found[1] or found[2], text)
+    text = _RST_LINK.sub(lambda match: match[1] or match[2], text)
     return without_markup(text.replace("``", "`"))
 
 
@@ -170,7 +170,7 @@ _DELIMITERS = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3
 
 
 def _marked(text: str, kind: str) -> Iterator[Block]:
-    """AsciiDoc and Org: headings begin with marks, everything else that is no prose with others."""
+    """AsciiDoc and Org: headings begin with marks, and so does everything else that is no prose."""
     is_org = kind == "org"
     text = _FRONT.sub("", text, count=1)
     paragraph: list[str] = []
@@ -195,7 +195,7 @@ def _marked(text: str, kind: str) -> Iterator[Block]:
 
 
 def _opens(bare: str, *, is_org: bool) -> str:
-    """What closes the block that a line opens; empty where it opens none."""
+    """What closes the block that a line opens; empty if it opens none."""
     if is_org:
         begun = re.match(r"#\+begin_(\w+)", bare, re.IGNORECASE)
         return f"#+end_{begun[1].lower()}" if begun else ":end:" if bare.lower() == ":properties:" else ""

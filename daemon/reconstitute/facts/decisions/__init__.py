@@ -2,7 +2,7 @@
 
 A rule is the user's or stands in a file. A decision of the agent counts only if its answer was whole and changed
 something. `Rule.text` and `reason` are stretches of what was said. `replaces` is one too, or the number that stood
-there before, or a decision in quotes. A statement that no longer holds says so in `standing`.
+there before, or a decision in quotes. A statement that no longer holds says so in `invalid_because`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def find(sessions: Sequence[SessionFacts], files: Sequence[Recovered] = ()) -> t
     statements += _returns(statements)
     statements.sort(key=lambda each: (each.rule.time, each.rule.citation.message_id))
     rules = _with_files(validity.judged(statements, sessions, turn_files), rule_files.find(files))
-    rules.sort(key=lambda rule: (bool(rule.standing), _RANK.get(rule.who, 0) if rule.kind == "rule" else 2, -rule.time))
+    rules.sort(
+        key=lambda rule: (bool(rule.invalid_because), _RANK.get(rule.who, 0) if rule.kind == "rule" else 2, -rule.time)
+    )
     return tuple(rules[:MOST])
 
 
@@ -64,7 +66,7 @@ def _with_files(stated_rules: list[Rule], from_files: Iterable[Rule]) -> list[Ru
 
 def _is_the_same(rule: Rule, from_file: Rule) -> bool:
     """Whether most subjects of the shorter one are in the other, and both forbid something, or neither does."""
-    if rule.standing or rule.kind != "rule":
+    if rule.invalid_because or rule.kind != "rule":
         return False
     about, other = subjects.of(rule.text), subjects.of(from_file.text)
     shared = about & other

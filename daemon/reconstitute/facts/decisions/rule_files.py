@@ -65,17 +65,16 @@ class _Item:
 def find(files: Sequence[Recovered]) -> Iterator[Rule]:
     """The rules in these files, in their order; each wording once."""
     seen: set[str] = set()
-    for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
+    for file in sorted(files, key=lambda each: (each.relative.count("/"), each.relative)):
         is_for_agents = _is_for_agents(file.relative)
         if not is_for_agents and not _FOR_ALL.fullmatch(file.relative.rpartition("/")[2]):
             continue
         read = None if _ELSEWHERE.search(file.relative) else last_text(file)
         if read is not None:
-            told = [rule for rule in _rules(read, is_for_agents=is_for_agents) if comparable(rule.text) not in seen][
-                :MOST
-            ]
-            seen.update(comparable(rule.text) for rule in told)
-            yield from told
+            rules = _rules(read, is_for_agents=is_for_agents)
+            new = [rule for rule in rules if comparable(rule.text) not in seen][:MOST]
+            seen.update(comparable(rule.text) for rule in new)
+            yield from new
 
 
 def _is_for_agents(relative: str) -> bool:
@@ -177,8 +176,8 @@ def _items(text: str) -> Iterator[_Item]:
             if depth is None:
                 lead = item.text if item.text.endswith((":", "：")) else ""
             else:
-                parents = [one for one in parents if (one.depth or 0) < depth]
-                item = _Item(item.text, heading, " ".join([lead, *(one.text for one in parents)]).strip(), depth)
+                parents = [parent for parent in parents if (parent.depth or 0) < depth]
+                item = _Item(item.text, heading, " ".join([lead, *(parent.text for parent in parents)]).strip(), depth)
                 parents.append(item)
             yield item
         if fence or mark:

@@ -46,7 +46,7 @@ class StatedRule:
 def judged(statements: Sequence[StatedRule], sessions: Sequence[SessionFacts], turn_files: TurnFiles) -> list[Rule]:
     """The rules stated, oldest first and without repetitions, each with why it no longer holds, if it does not."""
     changes = [change for facts in sessions for change in _changes(facts)]
-    distinct = _without_repetitions([_with_standing(each, changes) for each in statements])
+    distinct = _without_repetitions([_with_validity(each, changes) for each in statements])
     rules = _with_later_ones(distinct, turn_files)
     return [_as_of_now(each, rule, turn_files) for each, rule in zip(distinct, rules, strict=True)]
 
@@ -63,10 +63,10 @@ def _changes(facts: SessionFacts) -> Iterator[tuple[int, str]]:
             yield from ((call.started, path) for call in turn.calls for path in call.changed)
 
 
-def _with_standing(statement: StatedRule, changes: Sequence[tuple[int, str]]) -> StatedRule:
-    standing = _taken_back(statement) or _retracted(statement) or _disregarded(statement, changes)
-    note = statement.rule.note or ("" if standing else _what_came_of_it(statement))
-    return replace(statement, rule=replace(statement.rule, standing=standing, note=note))
+def _with_validity(statement: StatedRule, changes: Sequence[tuple[int, str]]) -> StatedRule:
+    reason = _taken_back(statement) or _retracted(statement) or _disregarded(statement, changes)
+    note = statement.rule.note or ("" if reason else _what_came_of_it(statement))
+    return replace(statement, rule=replace(statement.rule, invalid_because=reason, note=note))
 
 
 def _what_came_of_it(statement: StatedRule) -> str:
@@ -119,8 +119,8 @@ def retracts(prompt: str, context: str = "") -> bool:
 
 def _as_of_now(statement: StatedRule, rule: Rule, turn_files: TurnFiles) -> Rule:
     """The rule; of a decision whose changes are gone from the files, with that as the reason why it no longer holds."""
-    is_changed = not rule.standing and rule.kind == "decision" and turn_files.is_undone(statement.turn)
-    return replace(rule, standing="what it changed was changed again later") if is_changed else rule
+    is_changed = not rule.invalid_because and rule.kind == "decision" and turn_files.is_undone(statement.turn)
+    return replace(rule, invalid_because="what it changed was changed again later") if is_changed else rule
 
 
 def _disregarded(statement: StatedRule, changes: Sequence[tuple[int, str]]) -> str:
@@ -147,11 +147,11 @@ def _with_later_ones(statements: list[StatedRule], turn_files: TurnFiles) -> lis
                 or _changes_mind(later, earlier, turn_files)
             )
             quote = sentences.shorten(new.text, 120)
-            if is_replaced and not old.standing:
-                rules[before] = replace(old, note="", standing=f"replaced later: “{quote}”")
+            if is_replaced and not old.invalid_because:
+                rules[before] = replace(old, note="", invalid_because=f"replaced later: “{quote}”")
                 if not new.replaces or later.changes:
                     rules[place] = replace(new, replaces=quoted(old))
-            elif not (old.standing or old.note) and _goes_over(later, earlier, turn_files):
+            elif not (old.invalid_because or old.note) and _goes_over(later, earlier, turn_files):
                 rules[before] = replace(old, note=f"a later decision changed the same file: “{quote}”")
     return rules
 
@@ -234,6 +234,6 @@ def _without_repetitions(statements: list[StatedRule]) -> list[StatedRule]:
     chosen: dict[str, StatedRule] = {}
     for statement in statements:
         key = " ".join(re.findall(r"\w+", statement.rule.text.casefold()))
-        if key not in chosen or chosen[key].rule.standing:
+        if key not in chosen or chosen[key].rule.invalid_because:
             chosen[key] = statement
     return sorted(chosen.values(), key=lambda statement: (statement.rule.time, statement.rule.citation.message_id))

@@ -83,13 +83,18 @@ def _of_projects(sessions: Sequence[SessionFacts], files: Sequence[Recovered]) -
             below.setdefault(folder, []).append(replace(file, relative=relative))
         elif is_readme(folder) or manifests.is_manifest(folder):
             return []
-    projects = {folder: inner for folder, inner in below.items() if any(_heads_project(one.relative) for one in inner)}
+    projects = {
+        folder: inner for folder, inner in below.items() if any(_heads_project(file.relative) for file in inner)
+    }
     if len(projects) < 2:
         return []
     purposes = []
     for folder, inner in sorted(projects.items()):
         own = (*islice(of_readmes(folder, sessions, inner), 1), *islice(of_manifests(folder, sessions, inner), 1))
-        purposes += [replace(one, text=f"{folder}: {one.text}", origin=f"{folder}/{one.origin}") for one in own[:1]]
+        purposes += [
+            replace(purpose, text=f"{folder}: {purpose.text}", origin=f"{folder}/{purpose.origin}")
+            for purpose in own[:1]
+        ]
     return purposes
 
 
@@ -112,7 +117,7 @@ def _of_prompts(
     is_older = bool(files) and sum(map(_is_older, files)) * 2 > len(files)
     if is_older and not is_only:
         return
-    session = next((one for one in _oldest_first(sessions) if _has_request(one)), None)
+    session = next((facts for facts in _oldest_first(sessions) if _has_request(facts)), None)
     if session is None:
         return
     first_prompt = next((turn.prompt_id for turn in _own_turns(session, target)), "")
@@ -153,7 +158,7 @@ def _opening(
 
     Without known files, the first prompt that says what is worked on: in such a folder one only talks.
     """
-    created = {one.message_id for file in files if (one := creation(file)) is not None}
+    created = {revision.message_id for file in files if (revision := creation(file)) is not None}
     older = {name for file in files if _is_older(file) for name in (file.relative, file.relative.rpartition("/")[2])}
     earlier: tuple[Citation, str] | None = None
     for turn in _own_turns(session, target):

@@ -237,12 +237,14 @@ def _main_documents(files: Sequence[Recovered]) -> Iterator[tuple[str, Text]]:
     top = [file for file in files if "/" not in file.relative and file.state is not State.DELETED]
     is_program = any(manifests.is_manifest(file.relative) for file in top)
     for ending, title_of in ((".tex", _of_tex), (".adoc", _of_adoc)):
-        titles = [] if is_program else [one for file in top if (one := _title(file, ending, title_of)) is not None]
+        titles = (
+            [] if is_program else [document for file in top if (document := _title(file, ending, title_of)) is not None]
+        )
         yield from titles if len(titles) == 1 else ()
     for file in top:
         is_start = file.relative.lower() in ("index.html", "index.htm")
-        if is_start and (one := _title(file, "", _of_html)) is not None:
-            yield one
+        if is_start and (document := _title(file, "", _of_html)) is not None:
+            yield document
 
 
 def _title(file: Recovered, ending: str, title_of: Callable[[Text], str | None]) -> tuple[str, Text] | None:

@@ -107,8 +107,8 @@ def of(sessions: Mapping[str, Iterable[Turn]]) -> dict[str, tuple[tuple[str, ...
     commits = [commit for branch in order for commit in branch.commits if commit.undoes is None]
     return {
         session: (
-            tuple(one.subject for one in commits if one.session == session and one.is_valid),
-            tuple(one.subject for one in commits if one.session == session and one.is_valid is False),
+            tuple(commit.subject for commit in commits if commit.session == session and commit.is_valid),
+            tuple(commit.subject for commit in commits if commit.session == session and commit.is_valid is False),
         )
         for session in sessions
     }

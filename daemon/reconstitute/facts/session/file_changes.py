@@ -117,10 +117,10 @@ def _change(path: str, stretches: Sequence[_Stretch], known: Iterable[str]) -> F
     is_back = _is_back(first, last)
     is_undone = is_back and first.changes[-1].is_revert and last.proven and len(stretches) == 1
     if is_undone:
-        made = [change for change in first.changes if not change.is_revert]
-        if not made:
+        own = [change for change in first.changes if not change.is_revert]
+        if not own:
             return None
-        stretches, last = [_Stretch(first.before, made)], made[-1].revision
+        stretches, last = [_Stretch(first.before, own)], own[-1].revision
     elif is_back:
         return None  # made and removed, or changed and changed back
     if last.deleted and not _was_there(first):

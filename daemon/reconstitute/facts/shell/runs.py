@@ -120,8 +120,10 @@ def _read(call: Call, base: str, code: int | None, status: CallStatus) -> tuple[
         return ()
     is_telling = _STATUS.search(call.command) is not None
     last = next(reversed(call.output.rstrip().splitlines()), "") if is_telling else ""
-    said = frozenset("git" if name == "fatal" else name for name in _SAYS.findall(call.output)) & (_PREPARES | _QUIET)
-    return _walked(call.command, call.folder or base, _Ended(status, code, last, said))
+    reporting = frozenset("git" if name == "fatal" else name for name in _SAYS.findall(call.output)) & (
+        _PREPARES | _QUIET
+    )
+    return _walked(call.command, call.folder or base, _Ended(status, code, last, reporting))
 
 
 @dataclass(frozen=True, slots=True)

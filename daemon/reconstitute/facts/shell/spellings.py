@@ -92,18 +92,18 @@ def _of_make(rest: list[str], folder: str) -> Spelling:
     return posixpath.normpath(folder), "make", *given
 
 
-def is_run_by(named: Spelling, ran: Spelling, *, is_default: bool = False) -> bool:
-    """Whether the command `ran` also runs `named`, perhaps with more arguments.
+def is_run_by(named: Spelling, command: Spelling, *, is_default: bool = False) -> bool:
+    """Whether `command` also runs `named`, perhaps with more arguments.
 
     `is_default`: `named` is what its tool runs without arguments.
     """
-    if not named or not ran:
+    if not named or not command:
         return False
-    if is_default and ran == named[:-1]:
+    if is_default and command == named[:-1]:
         return True
-    if ran[1:] == ("compose", "up") and named[:3] == (ran[0], "compose", "up"):
+    if command[1:] == ("compose", "up") and named[:3] == (command[0], "compose", "up"):
         return True  # all services
-    return ran[: len(named)] == named
+    return command[: len(named)] == named
 
 
 def in_text(text: str) -> frozenset[Spelling]:

@@ -82,9 +82,9 @@ def find(
                         command = commands.setdefault(key, _CommandRuns(text, group))
                         command.runs.append(_RunInTurn(run, call, turn, session))
     _mark_least(commands, sessions)
-    found = [(_command(target, one), max(each.call.started for each in one.runs)) for one in commands.values()]
+    dated = [(_command(target, each), max(each.call.started for each in each.runs)) for each in commands.values()]
     order = {group: number for number, group in enumerate(groups.GROUPS)}
-    kept = [pair for pair in found if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
+    kept = [pair for pair in dated if pair[0].group != "check" or (pair[0].succeeded and pair[0].failed)]
     kept.sort(key=lambda pair: (order[pair[0].group], -pair[1], pair[0].command, pair[0].folder))
     return tuple(command for command, _ in kept)
 

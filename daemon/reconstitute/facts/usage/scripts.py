@@ -67,7 +67,7 @@ def find(files: Sequence[Recovered]) -> tuple[Script, ...]:
     manager = _manager(files)
     script_groups = groups_by_content(files)
     scripts: list[Script] = []
-    for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
+    for file in sorted(files, key=lambda each: (each.relative.count("/"), each.relative)):
         reader = _READERS.get(file.relative.rpartition("/")[2].lower())
         text = _certain(file) if reader is not None else None
         if reader is None or text is None:
@@ -133,7 +133,7 @@ def starts(
             by_spelling.setdefault(
                 spellings.of(command), Script(command, command, main, existing[manifest].path, "run")
             )
-    return tuple(islice((one for spelled, one in by_spelling.items() if spelled not in known), _MOST_STARTS))
+    return tuple(islice((script for spelled, script in by_spelling.items() if spelled not in known), _MOST_STARTS))
 
 
 def _recipe(text: str) -> str:
@@ -167,7 +167,7 @@ def _certain(file: Recovered) -> str | None:
     is_followed = file.guess is not None and not file.guess.mark_unknown
     if file.relative.count("/") > _DEEPEST or is_followed:
         return None
-    if file.state is State.STALE and any(one.note == REVERTED for one in file.revisions[-5:]):
+    if file.state is State.STALE and any(revision.note == REVERTED for revision in file.revisions[-5:]):
         return None
     read = last_text(file)
     return read.text if read is not None and read.is_whole else None
@@ -203,7 +203,7 @@ def _package(text: str, manager: str) -> Named:
 def _composer(text: str, _: str) -> Named:
     for name, runs in records.table(manifests.json_object(text).get("scripts")).items():
         several = runs if isinstance(runs, list) else [runs]
-        lines = [one for one in several if isinstance(one, str)]
+        lines = [line for line in several if isinstance(line, str)]
         if lines and not re.match(r"(?:pre|post)-", name):
             yield name, f"composer run {shlex.quote(name)}", " && ".join(lines)
 
@@ -249,15 +249,15 @@ def _setup_cfg(text: str, _: str) -> Named:
 def _cargo(text: str, _: str) -> Named:
     document = manifests.toml(text)
     binaries = document.get("bin")
-    for one in binaries if isinstance(binaries, list) else []:
-        name = records.text(records.table(one).get("name"))
+    for binary in binaries if isinstance(binaries, list) else []:
+        name = records.text(records.table(binary).get("name"))
         if name:
-            yield name, f"cargo run --bin {shlex.quote(name)}", records.text(records.table(one).get("path"))
+            yield name, f"cargo run --bin {shlex.quote(name)}", records.text(records.table(binary).get("path"))
 
 
 def _makefile(text: str, _: str) -> Named:
     joined = text.replace("\\\n", " ")
-    phony = {one for rule in _PHONY.finditer(joined) for one in rule[1].split()}
+    phony = {goal for rule in _PHONY.finditer(joined) for goal in rule[1].split()}
     seen: set[str] = set()
     for rule in _RULE.finditer(joined):
         lines = [line.strip().lstrip("@-+") for line in rule[3].split("\n") if line.startswith("\t") and line.strip()]

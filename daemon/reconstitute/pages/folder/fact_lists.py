@@ -196,7 +196,9 @@ class Entries:
             said += f"; in place of {markdown.prose(one.replaces, _MOST_TEXT)}"
         if one.note.strip():
             said += f"; {markdown.prose(one.note, _MOST_TEXT)}"
-        return said + (f". **No longer**: {markdown.prose(one.standing, _MOST_TEXT)}" if one.standing.strip() else "")
+        return said + (
+            f". **No longer**: {markdown.prose(one.invalid_because, _MOST_TEXT)}" if one.invalid_because.strip() else ""
+        )
 
     # -- what all of them share --------------------------------------------------------------------------------------
 

@@ -52,13 +52,13 @@ class Superseded:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules: dict[str, list[Rule]] = {}
         for rule in rules:
-            if rule.standing and rule.who == "user":
+            if rule.invalid_because and rule.who == "user":
                 self._rules.setdefault(rule.citation.message_id, []).append(rule)
 
     def mark(self, message_id: str, text: str, shown: str) -> str:
         """`` (**replaced later**)``, what became of the statements of a prompt as far as they are `shown` of `text`."""
         over = [rule for rule in self._rules.get(message_id, ()) if rule.text in shown]
-        heads = dict.fromkeys(rule.standing.partition(":")[0].strip() for rule in over)
+        heads = dict.fromkeys(rule.invalid_because.partition(":")[0].strip() for rule in over)
         is_all = sum(len(rule.text) for rule in over) >= len(text) - len(over)
         said = "; ".join(markdown.inline(head) for head in heads)
         return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from daemon.model import Operation
 from daemon.reconstitute.facts.purposes import files as file_purposes
 from daemon.reconstitute.recover import State
+from tests.support.examples import examples
 from tests.unit.facts.folder_facts import TARGET, file, revision, session, turn
 
 LICENCE = "/*\n * Copyright (c) 2024 Somebody\n * SPDX-License-Identifier: MIT\n */\n\n"
@@ -207,7 +208,7 @@ def test_a_long_sentence_is_cut_between_words():
     assert text.endswith("word…")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from([name for name, *_ in TABLE]), st.binary(max_size=300) | st.text(max_size=300))
 def test_any_bytes_give_a_bounded_line_and_no_error(name, content):
     for one in file_purposes.find([file(name, content)], []).values():

@@ -14,6 +14,7 @@ from daemon.files.history import REVERTED
 from daemon.model import Operation
 from daemon.reconstitute.facts import purposes
 from daemon.reconstitute.recover import State
+from tests.support.examples import examples
 from tests.unit.facts.folder_facts import START, TARGET, call, file, revision, session, turn
 
 
@@ -356,7 +357,7 @@ def test_secrets_are_hidden_in_what_is_said():
     assert token not in _texts(file("README.md", f"# X\n\nUses the key {token} to measure soil.\n"))[0][0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from([name for name, *_ in (*READMES, *MANIFESTS, *DOCUMENTS)]),
     st.binary(max_size=400) | st.text(max_size=400),

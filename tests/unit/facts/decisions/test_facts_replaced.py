@@ -147,8 +147,8 @@ def found(*prompts: str) -> tuple[Rule, ...]:
 @pytest.mark.parametrize(("decided", "later"), RETURNS)
 def test_a_prompt_that_goes_back_to_what_was_replaced_is_the_decision(decided: str, later: str) -> None:
     new, old = found(decided, later)
-    assert (new.kind, new.standing, later.startswith(new.text)) == ("decision", "", True)
-    assert re.match(r"replaced later|taken back by the next prompt", old.standing)
+    assert (new.kind, new.invalid_because, later.startswith(new.text)) == ("decision", "", True)
+    assert re.match(r"replaced later|taken back by the next prompt", old.invalid_because)
     assert new.replaces == f"“{old.text}”" or decided.startswith(old.text)
 
 
@@ -166,16 +166,18 @@ def test_a_prompt_that_goes_back_to_what_was_replaced_is_the_decision(decided: s
     ],
 )
 def test_a_prompt_that_only_speaks_of_what_was_replaced_takes_nothing_back(later: str) -> None:
-    assert [one.standing for one in found("We use Valkey instead of Redis.", later) if "instead" in one.text] == [""]
+    assert [
+        one.invalid_because for one in found("We use Valkey instead of Redis.", later) if "instead" in one.text
+    ] == [""]
 
 
 def test_what_was_taken_back_may_be_decided_again() -> None:
     made = found("We use Valkey instead of Redis.", "Back to Redis.", "No, back to Valkey after all.")
-    assert [one.text for one in made if not one.standing] == ["No, back to Valkey after all."]
+    assert [one.text for one in made if not one.invalid_because] == ["No, back to Valkey after all."]
     assert len(made) == len(RETURNS[0]) + 1
 
 
 def test_a_return_in_a_turn_that_was_taken_back_changes_nothing() -> None:
     first = asked("We use Valkey instead of Redis.", edited("a.py"))
     facts = session(first, asked("Back to Redis.", edited("a.py"), taken_back=True))
-    assert [one.standing for one in decisions.find([facts])] == [""]
+    assert [one.invalid_because for one in decisions.find([facts])] == [""]

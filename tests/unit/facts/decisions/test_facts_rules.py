@@ -225,7 +225,7 @@ def test_another_answer_chooses_nothing(question: str, answer: str) -> None:
 def test_a_prompt_after_a_turn_that_was_taken_back_is_about_that_turn() -> None:
     shorter = asked("Shorten the summary.", edited("a.py"), taken_back=True)
     facts = session(asked("We use Flask here.", edited("b.py")), shorter, asked("Undo that, leave it long."))
-    assert [rule.standing for rule in decisions.find([facts]) if "Flask" in rule.text] == [""]
+    assert [rule.invalid_because for rule in decisions.find([facts]) if "Flask" in rule.text] == [""]
 
 
 def test_an_earlier_reply_of_a_turn_may_decide() -> None:
@@ -383,7 +383,7 @@ def test_what_an_agent_or_a_command_was_told_is_no_rule_of_the_user() -> None:
 )
 def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
     (rule,) = decisions.find([session(turn)])
-    assert (rule.standing, rule.note) == (standing, "")
+    assert (rule.invalid_because, rule.note) == (standing, "")
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_a_decision_says_what_became_of_it(turn: object, standing: str) -> None:
 def test_a_decision_after_which_nothing_was_changed_may_hold(said: str, ending: Ending, note: str) -> None:
     """Deciding against something, or keeping something, changes no file."""
     found = decisions.find([session(asked(said, ending=ending))])
-    assert [(rule.standing, rule.note) for rule in found] in ([("", note)], [])
+    assert [(rule.invalid_because, rule.note) for rule in found] in ([("", note)], [])
     assert found or not said.isascii()
 
 
@@ -422,29 +422,29 @@ def test_a_later_prompt_about_it_takes_a_decision_back(later: str, is_taken_back
     """Also where another prompt stands between them."""
     stated = asked("We use a table instead of a queue like RabbitMQ.", edited("a.py"))
     facts = session(stated, asked("What do you think of NATS?"), asked(later, edited("b.py")))
-    assert decisions.find([facts])[-1].standing.startswith("taken back by a later prompt: “") is is_taken_back
+    assert decisions.find([facts])[-1].invalid_because.startswith("taken back by a later prompt: “") is is_taken_back
 
 
 def test_a_decision_whose_change_was_undone_says_so() -> None:
     facts = session(asked("POST should answer 201.", edited("a.py")))
     undone = replace(facts, changes=(FileChange(f"{FOLDER}/a.py", "changed", undone=True),))
-    assert decisions.find([undone])[0].standing == "what it changed was undone"
+    assert decisions.find([undone])[0].invalid_because == "what it changed was undone"
 
 
 def test_a_later_decision_on_the_same_thing_replaces_it() -> None:
     first = session(asked("POST should answer 200.", edited("a.py")))
     second = session(asked("POST should answer 201.", edited("a.py")), at=100)
     new, old = decisions.find([first, second])
-    assert old.standing == "replaced later: “POST should answer 201.”"
-    assert (new.standing, new.replaces) == ("", "“POST should answer 200.”")
+    assert old.invalid_because == "replaced later: “POST should answer 201.”"
+    assert (new.invalid_because, new.replaces) == ("", "“POST should answer 200.”")
 
 
 def test_what_a_later_decision_names_as_replaced_no_longer_holds() -> None:
     first = session(asked("We use Flask here.", edited("a.py")))
     second = session(asked("Use FastAPI instead of Flask.", edited("a.py")), at=100)
     new, old = decisions.find([first, second])
-    assert old.standing.startswith("replaced later")
-    assert new.standing == ""
+    assert old.invalid_because.startswith("replaced later")
+    assert new.invalid_because == ""
 
 
 def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
@@ -454,7 +454,7 @@ def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
     for turn in (asked(prompt), asked(prompt, ran("make")), asked(prompt, edited("a.py"), ending=Ending.STOPPED)):
         assert decisions.find([session(turn)]) == ()
     (undone,) = decisions.find([session(asked(prompt, edited("a.py"), taken_back=True))])
-    assert undone.standing == "taken back with its turn"
+    assert undone.invalid_because == "taken back with its turn"
 
 
 @pytest.mark.parametrize(
@@ -469,9 +469,9 @@ def test_a_reasoned_task_is_a_decision_where_it_was_carried_out() -> None:
 )
 def test_what_the_next_prompt_takes_back_says_so(stated: str, following: str) -> None:
     *_, taken = decisions.find([session(asked(stated, edited("a.py")), asked(following, edited("a.py")))])
-    assert taken.standing.startswith("taken back by the next prompt: “")
+    assert taken.invalid_because.startswith("taken back by the next prompt: “")
     kept, *_ = decisions.find([session(asked(stated, edited("a.py")), asked("Go on.", edited("a.py")))])
-    assert kept.standing == ""
+    assert kept.invalid_because == ""
 
 
 def _turns(*steps: tuple[str, str]) -> tuple[SessionFacts, Recovered]:
@@ -488,9 +488,9 @@ def test_a_number_that_was_set_again_replaces_the_decision_that_named_it() -> No
         ("The fee is now 12, as the hall got dearer.", "fee = 12\nimport sqlite3\n"),
     )
     new, other, old = decisions.find([facts], [made])
-    assert (new.replaces, new.standing) == ("“The fee should be 10.”", "")
-    assert (other.standing, other.note) == ("", "")
-    assert old.standing == "replaced later: “The fee is now 12, as the hall got dearer.”"
+    assert (new.replaces, new.invalid_because) == ("“The fee should be 10.”", "")
+    assert (other.invalid_because, other.note) == ("", "")
+    assert old.invalid_because == "replaced later: “The fee is now 12, as the hall got dearer.”"
 
 
 @pytest.mark.parametrize(
@@ -504,7 +504,7 @@ def test_what_somebody_thinks_better_of_is_replaced(later: str, is_replaced: boo
     facts, made = _turns(("Let's use SQLite for the visits.", "import sqlite3\n"), (later, "open('visits')\n"))
     *_, old = decisions.find([facts], [made])
     assert old.text.startswith("Let's use SQLite")
-    assert old.standing.startswith("replaced later") is is_replaced
+    assert old.invalid_because.startswith("replaced later") is is_replaced
 
 
 def test_a_later_decision_that_left_its_lines_alone_is_not_told() -> None:
@@ -564,31 +564,31 @@ def test_a_decision_whose_changes_were_undone_by_hand_says_so(
     turn = asked("We use hotels instead of inns.", edited("a.py"))
     made = _file(("m0", before), (turn.calls[0].message_id, after), ("m9", last))
     (rule,) = decisions.find([session(turn)], [made])
-    assert rule.standing == ("what it changed was changed again later" if is_changed else "")
+    assert rule.invalid_because == ("what it changed was changed again later" if is_changed else "")
 
 
 def test_what_became_of_a_file_that_is_not_known_says_nothing() -> None:
     turn = asked("We use hotels instead of inns.", edited("a.py"))
     made = folder_facts.file("a.py", None, revision(None, message_id=turn.calls[0].message_id), revision("x"))
-    assert decisions.find([session(turn)], [made])[0].standing == ""
+    assert decisions.find([session(turn)], [made])[0].invalid_because == ""
 
 
 def test_two_rules_of_the_same_form_stand_beside_each_other() -> None:
     made = decisions.find([session(asked("Never touch generated/. Never touch vendor/.", edited("a.py")))])
-    assert [rule.standing for rule in made] == ["", ""]
+    assert [rule.invalid_because for rule in made] == ["", ""]
 
 
 def test_a_decision_that_was_taken_back_replaces_nothing() -> None:
     first = session(asked("POST should answer 200.", edited("a.py")))
     second = session(asked("POST should answer 201.", edited("a.py"), taken_back=True), at=100)
-    assert decisions.find([first, second])[0].standing == ""
+    assert decisions.find([first, second])[0].invalid_because == ""
 
 
 def test_a_rule_that_was_not_kept_says_so() -> None:
     facts = session(asked("Never touch generated/."), asked("Fix it.", edited("generated/api.py")))
-    assert decisions.find([facts])[0].standing == "changed later all the same"
+    assert decisions.find([facts])[0].invalid_because == "changed later all the same"
     kept = session(asked("Never touch generated/."), asked("Fix it.", edited("src/generated.py")))
-    assert decisions.find([kept])[0].standing == ""
+    assert decisions.find([kept])[0].invalid_because == ""
 
 
 def test_the_same_words_are_one_rule_and_copies_of_a_fork_are_none() -> None:
@@ -604,7 +604,7 @@ def test_there_are_at_most_so_many_and_those_that_hold_stay() -> None:
     turns[0] = replace(asked("Never touch first/.", edited("a.py")), taken_back=True)
     made = decisions.find([session(*turns)])
     assert len(made) == decisions.MOST
-    assert not any(rule.standing for rule in made)
+    assert not any(rule.invalid_because for rule in made)
     assert [rule.time for rule in made] == sorted((rule.time for rule in made), reverse=True)
 
 
@@ -633,7 +633,7 @@ def test_whatever_is_said_a_statement_is_a_stretch_of_it(pieces: list[str]) -> N
 def test_a_revert_of_another_session_changes_nothing() -> None:
     other = session(asked("Do it.", edited("b.py")), at=5, reverts=[TakenBack(START_LATER, "msg_x")])
     (rule,) = decisions.find([session(asked("Never touch generated/.", edited("a.py"))), other])
-    assert rule.standing == ""
+    assert rule.invalid_because == ""
 
 
 START_LATER = 2_000_000

@@ -33,4 +33,4 @@ def test_a_key_is_the_same_in_every_process():
 def test_a_key_stays_when_more_becomes_known_of_the_entry():
     command = Command("run", "make run", "", 1)
     assert key(replace(command, times=7, succeeded=CITED)) == key(command)
-    assert key(replace(ENTRIES[0], standing="replaced later")) == key(ENTRIES[0])
+    assert key(replace(ENTRIES[0], invalid_because="replaced later")) == key(ENTRIES[0])

@@ -10,6 +10,7 @@ from daemon.reconstitute.facts import setbacks, shell, usage
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell import runs
 from daemon.reconstitute.facts.values import Script
+from tests.support.examples import examples
 from tests.support.stores.constructed_sessions import FOLDER, asked, ran, session
 
 OK, FAILED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.UNKNOWN
@@ -125,7 +126,7 @@ LINES = st.lists(st.tuples(LINKS, st.sampled_from([" && ", "; ", " | tail -1; ",
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(LINES, st.integers(0, 2)), min_size=1, max_size=6))
 def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[tuple[str, int]]) -> None:
     """A command that last succeeded is nowhere said not to have succeeded later."""
@@ -137,7 +138,7 @@ def test_how_to_run_it_and_what_failed_never_contradict_each_other(calls: list[t
     assert not good & left
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=200), st.integers(-1, 256))
 def test_no_command_is_too_odd_to_be_read(command: str, code: int) -> None:
     call = ran(command, code)

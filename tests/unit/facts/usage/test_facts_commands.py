@@ -10,6 +10,7 @@ from daemon.reconstitute.facts import usage
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.facts.shell.groups import GROUPS
 from daemon.reconstitute.facts.values import Script
+from tests.support.examples import examples
 from tests.unit.facts.folder_facts import TARGET, call, session, turn
 
 OK, FAILED, STOPPED, UNKNOWN = CallStatus.OK, CallStatus.FAILED, CallStatus.STOPPED, CallStatus.UNKNOWN
@@ -277,7 +278,7 @@ def test_a_secret_on_the_command_line_is_hidden():
     assert token not in found.command
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.text(max_size=200)
     | st.lists(

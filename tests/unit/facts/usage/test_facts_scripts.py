@@ -13,6 +13,7 @@ from daemon.model import Operation
 from daemon.reconstitute.facts import usage
 from daemon.reconstitute.facts.usage import scripts
 from daemon.reconstitute.recover import State
+from tests.support.examples import examples
 from tests.unit.facts.folder_facts import TARGET, call, file, revision, session, turn
 
 MAKEFILE = """CC := gcc
@@ -117,7 +118,7 @@ def test_a_secret_in_a_script_is_hidden():
     assert token not in found.runs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from([name for name, *_ in (*TABLE, *NEEDS)]),
     st.binary(max_size=300)

@@ -16,6 +16,7 @@ from daemon.archive import Archive
 from daemon.files import FileHistory, Files
 from daemon.files.events import Loader, ordered
 from daemon.model import FileEdit, Launch, Message, Operation, Part
+from tests.support.examples import examples
 from tests.support.stores.replaying import (
     append,
     archived_session,
@@ -119,7 +120,7 @@ def plain(history: FileHistory) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.timeout(60)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_STEP, max_size=14))
 def test_a_path_has_the_same_history_whether_it_or_everything_is_asked_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[FileEdit]

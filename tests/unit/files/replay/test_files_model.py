@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from daemon.files.history import FileHistory, Revision
 from daemon.model import FileEdit
 from daemon.transcript.evidence.edits import edits, from_json, to_json
+from tests.support.examples import examples
 from tests.support.stores.records import START, apply_patch, bash, edit, message, read, session, write
 from tests.support.stores.replaying import history
 
@@ -184,7 +185,7 @@ def _play(version: str, steps: list[tuple[Any, ...]], folder: str) -> World:
 _VERSIONS = st.sampled_from(["1.1.65", "1.18.33"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_VERSIONS, _STEPS)
 def test_every_proven_revision_is_what_the_file_held_then(version: str, steps: list[tuple[Any, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -210,7 +211,7 @@ def _stands_alone(revision: Revision) -> bool:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_VERSIONS, _STEPS)
 def test_without_outside_changes_only_commands_or_rules_leave_doubt(version: str, steps: list[tuple[Any, ...]]) -> None:
     steps = [step for step in steps if step[0] in ("write", "edit", "add", "delete")]
@@ -220,7 +221,7 @@ def test_without_outside_changes_only_commands_or_rules_leave_doubt(version: str
             assert not world.of(f"{folder}/{name}").stale
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_VERSIONS, _STEPS, st.randoms(use_true_random=False))
 def test_replaying_twice_in_any_order_and_through_the_archive_is_the_same(
     version: str, steps: list[tuple[Any, ...]], random: Any
@@ -234,7 +235,7 @@ def test_replaying_twice_in_any_order_and_through_the_archive_is_the_same(
             assert world.of(path) == world.of(path) == world.of(path, mixed or None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_VERSIONS, _STEPS)
 def test_splitting_the_history_at_a_write_changes_nothing_after_it(version: str, steps: list[tuple[Any, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

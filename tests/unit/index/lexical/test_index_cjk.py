@@ -13,6 +13,7 @@ from daemon.index import Entry, Filters, Match, tokens
 from daemon.index.lexical import Lexical
 from daemon.index.lexical.query_terms import stretch
 from daemon.model import Document, Kind, Section
+from tests.support.examples import examples
 
 ANY = Filters()
 TEXTS = {
@@ -102,7 +103,7 @@ def test_how_many_windows_hold_a_run_is_never_more_than_hold_its_rarest_pair(ind
 LETTERS = st.text(alphabet="数据库设计师", max_size=12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(LETTERS.filter(lambda text: len(text) > 1), LETTERS)
 def test_the_stretch_named_is_the_longest_that_both_have(run: str, text: str) -> None:
     [term] = tokens.terms(run)

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from daemon.index import tokens
 from daemon.index.lexical.required_words import Endings
+from tests.support.examples import examples
 
 WORDS = st.text(alphabet="abcä1", max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sets(WORDS, max_size=30), max_size=4), st.text(alphabet="abc", min_size=3, max_size=6))
 def test_it_names_all_words_that_end_so_and_no_other(added: list[set[str]], letters: str) -> None:
     endings = Endings()

@@ -24,6 +24,7 @@ from daemon.index import Entry, Filters
 from daemon.index.lexical import Lexical, prefilter, scan
 from daemon.index.lexical.searcher import Reading
 from daemon.model import Document, Kind, Section
+from tests.support.examples import examples
 
 ANY = Filters()
 
@@ -288,7 +289,7 @@ def test_literal_pages_on_until_it_has_enough(index):
     assert ids(index.literal("abcde", ANY, 5)) == ["m0"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=12), max_size=4), st.text(min_size=1, max_size=4))
 def test_literal_agrees_with_python(index, texts, needle):
     index.remove([f"m{n}" for n in range(4)])
@@ -364,7 +365,7 @@ def crowded(index, monkeypatch, request):
     return index
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WRITTEN, min_size=1, max_size=6), st.data())
 def test_a_literal_finds_all_texts_that_have_it_whatever_their_words(crowded, texts, data):
     crowded.remove([f"m{n}" for n in range(6)])
@@ -397,7 +398,7 @@ def test_what_was_found_among_the_newest_is_kept_when_narrowing_takes_all_the_ti
     assert (ids(found), is_all) == (["m3", "m2", "m1"], False)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(WRITTEN, min_size=1, max_size=6),
     st.lists(

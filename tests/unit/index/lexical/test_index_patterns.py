@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from daemon.errors import BadRequest
 from daemon.index.lexical.patterns import ODD_I, class_trigrams, folded, pattern, required
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.recursive(ATOMS, _grown, max_leaves=8), st.text(alphabet="abcdefABC. ", max_size=30))
 def test_whatever_matches_holds_one_of_each(expression: str, text: str) -> None:
     if regex.search(expression, text, regex.IGNORECASE, timeout=2):
@@ -117,7 +118,7 @@ def test_whatever_matches_holds_one_of_each(expression: str, text: str) -> None:
         assert all(any(literal in folded for literal in some) for some in required(expression))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.recursive(ATOMS, _grown, max_leaves=8), st.text(alphabet="abcdefABC. ", max_size=30))
 def test_what_is_tried_first_changes_no_answer(text: str, searched: str) -> None:
     whole = regex.search(text, searched, regex.IGNORECASE, timeout=2)
@@ -167,7 +168,7 @@ _LETTERS = "aiskE_4-x \u017f\u212a\u0130\u0131\u0663\xdf"
     st.lists(st.tuples(_ATOMS, _COUNTS), min_size=2, max_size=6).map(lambda some: "".join(a + b for a, b in some)),
     st.text(_LETTERS, min_size=3, max_size=24),
 )
-@settings(max_examples=3000)
+@settings(max_examples=examples(3000))
 def test_whatever_a_pattern_of_classes_matches_has_a_trigram_of_each_window(text: str, given_text: str) -> None:
     try:
         found = regex.search(text, given_text, regex.IGNORECASE)
@@ -186,7 +187,7 @@ def test_whatever_a_pattern_of_classes_matches_has_a_trigram_of_each_window(text
     st.sampled_from(["ask", r"ask\b", "as+k"]),
     st.lists(st.one_of(st.text(_LETTERS, max_size=4), st.just("ask")), max_size=6).map("".join),
 )
-@settings(max_examples=2000)
+@settings(max_examples=examples(2000))
 def test_the_core_matches_whatever_the_pattern_matches(classes: str, rest: str, given_text: str) -> None:
     try:
         made = pattern(classes + rest)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from daemon.index import tokens
 from daemon.index.lexical.required_words import Standing, certain
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def _stands(one: Standing, words: list[str]) -> bool:
     return False
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(st.lists(PIECE, max_size=16).map("".join), st.integers(0, 20), st.integers(1, 60))
 def test_whatever_contains_a_literal_is_indexed_with_its_words(text: str, start: int, length: int) -> None:
     needle = text.casefold()[start : start + length]
@@ -90,7 +91,7 @@ BEHIND = st.lists(st.sampled_from([":", "_", "-", "'", ".", "/", "\\", "(", ")",
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(BEFORE, LETTERS, BEHIND, st.sampled_from([" ", "\n", " \t"]), st.data())
 def test_however_its_first_word_goes_on_to_the_left_its_end_stands_there(
     before: str, letters: str, behind: str, space: str, data: st.DataObject

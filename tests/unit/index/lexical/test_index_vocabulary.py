@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.index.lexical.fuzzy import Vocabulary, allowed
+from tests.support.examples import examples
 
 WORDS = st.text(alphabet="abcä", min_size=3, max_size=8)
 
@@ -26,7 +27,7 @@ def apart(one: str, other: str) -> int:
     return table[len(one) - 1, len(other) - 1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sets(WORDS, max_size=40), st.sets(WORDS, max_size=5), WORDS, st.sampled_from([1, 2]))
 def test_it_finds_all_near_words_and_no_other(words: set[str], later: set[str], asked: str, most: int) -> None:
     vocabulary = Vocabulary(words)

@@ -14,6 +14,7 @@ from daemon.errors import BadRequest
 from daemon.exports import Export
 from daemon.recall.query.arguments import read
 from daemon.recall.query.request import CALLS, Recall, RecallContext, RecallTimeline
+from tests.support.examples import examples
 
 REQUIRED = {
     "recall": {"query": "x"},
@@ -177,7 +178,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(list(CALLS)), st.dictionaries(st.sampled_from(NAMES) | st.text(), VALUES, max_size=8))
 def test_any_object_is_understood_within_bounds_or_is_a_bad_request(call: str, given_: dict[str, Any]) -> None:
     try:
