@@ -21,7 +21,7 @@ from daemon.model import Part
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
 from daemon.opencode.shared import pending_revert
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
 _AT_ONCE = 500

@@ -27,7 +27,7 @@ from daemon.opencode.shared import (
     project_record,
     unreadable_project,
 )
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 
 class JsonTree:

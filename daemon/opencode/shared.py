@@ -21,7 +21,7 @@ from daemon.errors import BadRecord, DiskFull
 from daemon.filesystem.large_files import LargeFiles, Spool
 from daemon.model import LARGE, Json, Part, Parts
 from daemon.opencode import Problem, RevertMark
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 PIECE = 1 << 20
 """Bytes of one piece of a record that is copied."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 from daemon.transcript.paths import unquoted, work_tree
 from daemon.transcript.tool_calls import absolute, working_directory
 
