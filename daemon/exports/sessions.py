@@ -83,9 +83,7 @@ def _row(archive: Archive, session_id: str) -> _Row:
     if session is not None:
         return _Row(session.created, session.id, session.updated, session.project_id, session.directory)
     if not ids:
-        raise BadRequest(
-            f"session {session_id!r}: not in the archive; `reconstitute recall-sessions` lists those that are"
-        )
+        raise BadRequest(f"session {session_id!r}: not in the archive; `recall_sessions()` lists those that are")
     return _Row(_created(archive, ids[0]), session_id, _created(archive, ids[-1]), "", "")
 
 

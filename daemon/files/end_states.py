@@ -18,6 +18,7 @@ from daemon.archive import Archive
 from daemon.files.history import FileHistory
 from daemon.files.replay import World
 from daemon.files.trees import above, is_beneath
+from daemon.hints import hint
 from daemon.model import FileEdit, Operation
 from daemon.opencode.configuration import configured_by
 
@@ -184,7 +185,7 @@ def alias_hints(archive: Archive, end_states: EndStates, prefix: str) -> list[st
         if alike >= _LEAST_ALIKE and alike >= _SHARE * min(len(own), len(theirs)):
             reasons[other] = f"holds {alike} of the same files"
     return [
-        f"{other} {why}; if it is the same folder under another name, join them: reconstitute alias {other} {prefix}"
+        f"{other} {why}; if it is the same folder under another name, join them: {hint('alias', old=other, new=prefix)}"
         for other, why in sorted(reasons.items())[:_MOST]
         if other not in known
     ]
