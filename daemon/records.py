@@ -3,9 +3,9 @@
 Raw bytes are never changed; what is parsed from them is made valid text (a lone surrogate, which JavaScript may write
 and nothing else can store, becomes U+FFFD: docs/reliability.md, S14). No file access, no knowledge of any store.
 
-An id of OpenCode's is ``<prefix>_``, 12 hex digits and 14 base-62 characters (formats section 2). The digits are the
-low 48 bits of ``ms * 4096 + counter``, inverted for sessions. 36 bits of milliseconds remain, so the clock wraps every
-795 days, last on 2026-08-14: ids tell a time only near a known one, and never an order across a wrap.
+An id of OpenCode's is ``<prefix>_``, 12 hex digits and 14 base-62 characters (opencode-formats.md, Directory). The
+digits are the low 48 bits of ``ms * 4096 + counter``, inverted for sessions. 36 bits of milliseconds remain, so the
+clock wraps every 795 days, last on 2026-08-14: ids tell a time only near a known one, and never an order across a wrap.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def large_part(read: Callable[[], bytes], message_id: str, session_id: str) -> P
 
 
 def message(raw: bytes, parts: Sequence[Part] = (), session_id: str = "") -> Message:
-    """A message record (formats section 3).
+    """A message record (opencode-formats.md, Records).
 
     Raises:
         BadRecord: not an object, or without id or role.

@@ -1,4 +1,5 @@
-"""Capture before prune: what OpenCode's snapshots and spilled outputs hold goes into the archive (formats section 4).
+"""Capture before prune: what OpenCode's snapshots and spilled outputs hold goes into the archive (opencode-formats.md,
+Snapshots).
 
 What a message names is queued in the message's own commit, so a crash loses nothing; the queue is then worked off, each
 content kept once and trees that are done skipped. A commit never marks more as done than it and those before it hold.

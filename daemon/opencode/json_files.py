@@ -1,12 +1,13 @@
-"""Single files of OpenCode's, read while OpenCode may be writing them (formats section 5, docs/reliability.md, S3).
+"""Single files of OpenCode's, read while OpenCode may be writing them (opencode-formats.md, Writing,
+docs/reliability.md, S3).
 
 Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
 one: a file that does not parse and is young is being written, not bad. No link is followed, nothing large is read.
 
 Besides records there are ``storage/session_diff``, what a session changed, and ``tool-output``, outputs too long for
-their record (formats sections 3 and 4). OpenCode up to 1.1 keeps a diff of every session, with whole texts; 1.18 writes
-one only on a revert, with a patch, beside its database. So diffs belong to the data directory and to no single source,
-and outlive their session.
+their record (opencode-formats.md, Records and Snapshots). OpenCode up to 1.1 keeps a diff of every session, with whole
+texts; 1.18 writes one only on a revert, with a patch, beside its database. So diffs belong to the data directory and to
+no single source, and outlive their session.
 """
 
 from __future__ import annotations

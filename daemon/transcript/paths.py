@@ -104,8 +104,8 @@ def _list(value: Any) -> list[Any]:
 def unquoted(name: str) -> str:
     """A file name as it is, from one that git has quoted because of a tab, a quote or a backslash in it.
 
-    OpenCode joins the quoted name to the folder as it stands (formats section 9, 2); a name that cannot be read so
-    comes back empty.
+    OpenCode joins the quoted name to the folder as it stands (opencode-formats.md, Tools 2); a name that cannot be read
+    so comes back empty.
     """
     at = name.find('"')
     if at < 0 or not name.endswith('"') or name[at - 1 : at] not in ("", "/") or len(name) < at + 2:
@@ -182,8 +182,8 @@ def _path_of(word: str, base: str, *, is_quoted: bool) -> str | None:
 def work_tree(message: Message, session: Session | None, *, given: str = "", names: Sequence[str] = ()) -> str | None:
     """The absolute folder that `names` are relative to; None outside git, and where it cannot be known.
 
-    The message's own `path.root` decides (a project's record mixes up clones: formats section 9, 1). A user's message
-    has none: then `given`, or the session record's `path` (1.18), or what the names themselves allow.
+    The message's own `path.root` decides (a project's record mixes up clones: opencode-formats.md, Tools 1). A user's
+    message has none: then `given`, or the session record's `path` (1.18), or what the names themselves allow.
 
     `given` is what the caller knows, such as the `path.root` of another message of the turn. Names recorded in a
     session begin with the session's folder as seen from the work tree; so where they cannot, the session's folder is

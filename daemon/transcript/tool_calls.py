@@ -85,7 +85,10 @@ def working_directory(message: Message, session: Session | None) -> str:
 
 
 def worktree(message: Message, session: Session | None) -> str:
-    """What snapshot and diff paths are relative to: `path.root`, since project records mix up clones (section 9, 1)."""
+    """What snapshot and diff paths are relative to: `path.root`.
+
+    Project records mix up clones (opencode-formats.md, Tools 1).
+    """
     root = records.text(records.table(message.data.get("path")).get("root"))
     # Outside git the recorded root is "/", while file names in such a session are relative to its directory.
     return valid_text(root) if len(root) > 1 else working_directory(message, session)
@@ -112,7 +115,7 @@ class Call:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether it was cut off half-way, so that nobody knows how far it came (formats section 9, 14)."""
+        """Whether it was cut off half-way, so that nobody knows how far it came (opencode-formats.md, Tools 14)."""
         error = records.text(self.state.get("error")).lower()
         return self.status == "running" or (self.status == "error" and ("abort" in error or "interrupt" in error))
 

@@ -1,7 +1,7 @@
 """What the diff recorded with an edit tells: whether it fits a text, and which lines it leaves known.
 
 OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. It has lost the
-lines' common indentation and their CRs (formats section 3, gotcha 1), so it proves nothing by itself; but it can
+lines' common indentation and their CRs (opencode-formats.md, Records), so it proves nothing by itself; but it can
 contradict. Where every line of a file is known but not how they end, all texts that it may be are changed by
 OpenCode's own rules, and what those that fit the diff agree on is known.
 """

@@ -1,4 +1,4 @@
-"""Which reverts a session has had, and when, as far as the records tell (formats section 6).
+"""Which reverts a session has had, and when, as far as the records tell (opencode-formats.md, Reverts).
 
 The journal of 1.18 records each one and its time. Elsewhere a pending one stands in the session's record, which is kept
 even when the next prompt has cleared it there; the others show only by messages, or the last parts of one, being gone.

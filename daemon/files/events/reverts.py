@@ -1,4 +1,4 @@
-"""What reverts did to files; no call is recorded of a revert (formats sections 6 and 9, 13).
+"""What reverts did to files; no call is recorded of a revert (opencode-formats.md, Reverts).
 
 A revert sets each file that a `patch` part after the chosen message or part names back to that part's tree. Ignored
 files, and everything without git, stay as they are. The recorded diff says what became of a file. Without a diff the

@@ -218,7 +218,8 @@ def _recorded(
     """An edit whose text before and after OpenCode has recorded; neither shows a byte order mark."""
     before, after = edit.before or "", edit.after or ""
     follows = base is not None and base.removeprefix(apply.BOM) == before.removeprefix(apply.BOM)
-    # An empty old text overwrites: the recorded text before is empty then, whatever was there (section 9, 6).
+    # An empty old text overwrites: the recorded text before is then empty, whatever was there (opencode-formats.md,
+    # Tools 6).
     overwrites = edit.operation is Operation.EDIT and edit.old == ""
     was_gone = track.is_gone and edit.other is None and before != ""
     outside = not overwrites and (was_gone or (base is not None and not follows))

@@ -29,7 +29,7 @@ from daemon.model import FileEdit, Operation
 from daemon.transcript.evidence.recorded_diffs import NO_MARK
 
 LARGE = 2 << 20
-"""Bytes; since 1.15 snapshots leave out larger files (formats section 9, 11)."""
+"""Bytes; since 1.15 snapshots leave out larger files (opencode-formats.md, Tools 11)."""
 
 _BY_CALL = frozenset({CALL, RESULT})
 """The evidence of content that nothing has shown since the call: a formatter may have run before the call ended."""

@@ -1,4 +1,4 @@
-"""Findings become the pages of an output tree (design section 8).
+"""Findings become the pages of an output tree (docs/pages.md).
 
 Guarantees: the same material gives the same bytes (no clock, everything sorted, UTC); text of others is inert; every
 link leads to a page of the set or to a heading; secrets in file contents are replaced and the page says so. It writes

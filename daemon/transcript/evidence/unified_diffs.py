@@ -1,11 +1,11 @@
 """Unified diffs in records: those that show a whole file, and those that show the lines around a change.
 
-User messages of 1.15 and later record diffs with every line (formats section 3, gotcha 3): the bundles of 1.15.13 and
+User messages of 1.15 and later record diffs with every line (opencode-formats.md, Records): the bundles of 1.15.13 and
 1.18.33 make them with an unlimited number of context lines, in one hunk. `full_diff` reads the file's text before and
 after out of them, exactly, line ends and missing final newline too. Any other diff may end at three or four context
 lines; it counts only if it shows by itself that it goes on to the end of the file. What leaves any doubt is None.
 
-The result of an edit since 1.15 shows some lines, without their common indentation and CRs (gotcha 1). That is no
+The result of an edit since 1.15 shows some lines, without their common indentation and CRs. That is no
 patch: `hunks` tells at which line the change was, and what stood there.
 """
 
