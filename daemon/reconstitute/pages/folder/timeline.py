@@ -64,7 +64,7 @@ class Superseded:
         return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
 
 
-class Asked:
+class PromptQuotes:
     """At most `prompts` of a session are quoted, with `most` characters of each on average."""
 
     def __init__(self, superseded: Superseded, prompts: int, most: int) -> None:
@@ -196,7 +196,7 @@ class Timeline:
         self._notes = notes
         self._bounds = bounds
         self._summaries = summaries
-        self._asked = Asked(superseded, bounds.prompts, bounds.text)
+        self._asked = PromptQuotes(superseded, bounds.prompts, bounds.text)
         self._told = told
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
