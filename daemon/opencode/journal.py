@@ -212,7 +212,7 @@ class Journal:
         return left
 
     def _is_gone(self, log: _Log, message_id: str) -> bool:
-        """Whether a message without a row was removed (the journal says so, or it is old) and not moved to OpenCode 2."""
+        """Whether a message without a row is removed (the journal says so, or it is old), not moved to OpenCode 2."""
         if message_id not in log.removed and self._clock() * 1000 - log.messages[message_id].time < _SETTLING_MS:
             return False
         if not self._connection.columns("session_message"):
