@@ -91,14 +91,14 @@ _SCRIPT = re.compile(r".+\.(?:sh|bash|zsh|fish|py|rb|pl|js|mjs|cjs|ts|mts|php|lu
 
 
 def by_name(name: str) -> str:
-    """What a script or target of this name is for; empty where the name does not say."""
+    """What a script or target of this name is for; empty if the name does not say."""
     pieces = {piece.lower() for piece in _WORD.findall(name)}
     known = next((group for group, listed in _NAMES.items() if pieces & listed), "")
     return known or ("test" if _CHECKS.search(name.casefold()) else "")
 
 
 def group_of(name: str, given: Sequence[str]) -> str:
-    """What a command is for; empty where it is not worth showing. One that only checks is no deployment."""
+    """What a command is for; empty if it is not worth showing. One that only checks is no deployment."""
     if _SYNTAX_ONLY.get(name, " ") in given[:1]:
         return "lint"
     if is_configuring(name, given):
@@ -190,7 +190,7 @@ def _compose(given: list[str], operands: list[str]) -> str:
 
 
 def _of_gradle_task(task: str) -> str:
-    """What a task such as ``:app:assembleDebug`` is for; empty where its name does not say."""
+    """What a task such as ``:app:assembleDebug`` is for; empty if its name does not say."""
     pieces = [piece.lower() for piece in _WORD.findall(task.rpartition(":")[2])]
     first = next((group for piece in pieces[:1] for group, listed in _GRADLE_TASKS.items() if piece in listed), "")
     return first or ("test" if _GRADLE_TASKS["test"] & set(pieces) else "")
@@ -208,7 +208,7 @@ def _package(name: str, given: Sequence[str]) -> str:
 
 
 def _interpreted(name: str, given: list[str]) -> str | None:
-    """What an interpreter runs; None where the table of its subcommands decides."""
+    """What an interpreter runs; None if the table of its subcommands decides."""
     if one_off(name, given):
         return "check"
     if name == "python" and given[:1] == ["-m"]:
@@ -234,7 +234,7 @@ def one_off(name: str, given: Sequence[str]) -> bool:
 
 
 def script(path: str, given: Sequence[str]) -> str:
-    """What a script of the project is for, by its name; empty where it is only asked for its version or help."""
+    """What a script of the project is for, by its name; empty if it is only asked for its version or help."""
     if given and all(word in _ASKING for word in given):
         return ""
     name = path.rstrip("/").rpartition("/")[2]
