@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help run test coverage laws mutants matrix score secrets rubric screenshots bench examples lint hooks lock config clean
+.PHONY: help run test coverage laws mutants matrix score secrets rubric screenshots bench examples house lint hooks lock config clean
 
 help:                        ## list what there is to make
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -45,6 +45,9 @@ bench: .venv/.ready          ## measure speed and quality (minutes; see bench/RE
 
 examples: .venv/.ready       ## write examples/pages anew: the sample, as a scripted model answers about it
 	@$(BIN)/python tools/examples.py
+
+house: .venv/.ready          ## size of the code by room, and how many modules each walk of the data passes
+	@$(BIN)/python tools/house.py
 
 lint: .venv/.ready           ## check style, types and layers
 	$(BIN)/ruff check .

@@ -183,7 +183,7 @@ class Chunk:
 
     @property
     def id(self) -> str:
-        """The semantic index's record id (design section 5)."""
+        """The semantic index's record id (docs/how-it-works.md)."""
         return f"{self.message_id}#{self.number}"
 
 
@@ -249,7 +249,7 @@ class FileEdit:
     that is recorded and earlier; what an UNCLEAR did may have come as late as `until`. `number` orders the edits of
     one part. A RUN stands at the folder in which its effects are looked for; `launch` tells how it was started, where
     its text can be read. `version` is the OpenCode version that made it, because its matching rules changed over time
-    (formats section 9).
+    (opencode-formats.md, Tools).
     """
 
     path: str

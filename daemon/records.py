@@ -2,6 +2,10 @@
 
 Raw bytes are never changed; what is parsed from them is made valid text (a lone surrogate, which JavaScript may write
 and nothing else can store, becomes U+FFFD: docs/reliability.md, S14). No file access, no knowledge of any store.
+
+An id of OpenCode's is ``<prefix>_``, 12 hex digits and 14 base-62 characters (opencode-formats.md, Directory). The
+digits are the low 48 bits of ``ms * 4096 + counter``, inverted for sessions. 36 bits of milliseconds remain, so the
+clock wraps every 795 days, last on 2026-08-14: ids tell a time only near a known one, and never an order across a wrap.
 """
 
 from __future__ import annotations
@@ -25,6 +29,13 @@ T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _built: set[type] = set()
 _building = threading.Lock()
+_FILE_EDIT = msgspec.json.Decoder(FileEdit)
+OWN_SESSION_TITLE = "[reconstitute]"
+"""How the title of every session begins that we ask an OpenCode server for. None of them is ever archived (S13)."""
+OWN_MARK = "reconstitute-model"
+"""Our agent in such sessions, and a tool switched off that there is not: each of their messages names one of them."""
+_SPAN = 1 << 36
+_MASK = (1 << 48) - 1
 
 
 def loads(raw: bytes) -> Any:
@@ -180,7 +191,7 @@ def large_part(read: Callable[[], bytes], message_id: str, session_id: str) -> P
 
 
 def message(raw: bytes, parts: Sequence[Part] = (), session_id: str = "") -> Message:
-    """A message record (formats section 3).
+    """A message record (opencode-formats.md, Records).
 
     Raises:
         BadRecord: not an object, or without id or role.
@@ -214,9 +225,6 @@ def built(schema: type[T]) -> type[T]:
     return schema
 
 
-_FILE_EDIT = msgspec.json.Decoder(FileEdit)
-
-
 def edit_to_json(edit: FileEdit) -> bytes:
     """A file edit for the archive."""
     return dumps(msgspec.to_builtins(edit))
@@ -225,3 +233,24 @@ def edit_to_json(edit: FileEdit) -> bytes:
 def edit_from_json(raw: bytes) -> FileEdit:
     """A file edit out of the archive."""
     return _FILE_EDIT.decode(raw)
+
+
+def time_of(identifier: str, near_ms: int) -> int | None:
+    """The epoch ms at which `identifier` was made, taken to be the closest possibility to `near_ms`.
+
+    None where it is no id of OpenCode's making.
+
+    >>> time_of("msg_1fc13507f001gL2TNTlx7a0gIk", 1795230000000)
+    1795230486655
+    """
+    prefix, _, rest = identifier.partition("_")
+    if len(rest) < 12:
+        return None
+    try:
+        bits = int(rest[:12], 16)
+    except ValueError:
+        return None
+    if prefix == "ses":
+        bits = ~bits & _MASK
+    ms = bits >> 12
+    return ms + round((near_ms - ms) / _SPAN) * _SPAN

@@ -17,7 +17,7 @@ from functools import partial
 
 from daemon import log
 from daemon.adapter import history, prompts
-from daemon.adapter.language import ENGLISH, language_of
+from daemon.adapter.prompts import ENGLISH, language_of
 from daemon.adapter.request import ModelRequest
 from daemon.adapter.responses import Figures
 from daemon.adapter.sessions import Lease, Sessions

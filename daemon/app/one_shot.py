@@ -127,7 +127,7 @@ class OneShot(Engine):
         if not waiting or mode not in _EMBEDDING_S or (mode == "smart" and is_found):
             return answer
         wait = f"{counted(waiting, 'archived message')} {'waits' if waiting == 1 else 'wait'} to be embedded"
-        fix = "run 'reconstitute index' once, or keep the service running"
+        fix = "run `index()` once, or keep the service running"
         if mode == "semantic" and not is_found:
             raise Retry(f"nothing was found by meaning so far, but {wait}; {fix}")
         answer["warnings"].append(f"{wait} and cannot be found by meaning yet; {fix}")

@@ -1,4 +1,4 @@
-"""The archive: the truth we own (design section 4).
+"""The archive: the truth we own (docs/architecture.md, Keys).
 
 Guarantees: every commit is one synced batch, counts and outbox included; records are kept as they were written, each in
 its current version (merge). Safe to call from several threads. How it lies on the disk is `store`'s business, what
@@ -42,7 +42,9 @@ def _now_ms() -> int:
 
 
 class Archive(OwnRecords):
-    """Open it, use it as a context manager or close it. See design section 4 for what is stored where."""
+    """Open it, use it as a context manager or close it. See docs/architecture.md, Keys for what is stored
+    where.
+    """
 
     def __init__(self, directory: Path, clock: Callable[[], int] = _now_ms) -> None:
         """Open, and create where nothing is.

@@ -159,9 +159,13 @@ class Batch(Changes):
         ids: list[str] = records.loads(self.get(keys.session_order(session_id)) or b"[]")
         return ids
 
+    def state(self, message_id: str) -> Json | None:
+        """As Archive.state, as it will be after the commit."""
+        return self._load(keys.message_state(message_id))
+
     def drop_message(self, message_id: str) -> None:
         """It never was a message: its record goes, and the indexes follow. The session's other messages move up."""
-        state = self._load(keys.message_state(message_id))
+        state = self.state(message_id)
         if state is None:
             return
         order = self.message_ids(state["session"])
@@ -182,7 +186,7 @@ class Batch(Changes):
 
     def keep_source(self, message_id: str, source: str) -> None:
         """Another source, no newer, has this message too; a tombstone is lifted."""
-        state = self._load(keys.message_state(message_id))
+        state = self.state(message_id)
         if state is not None and (source not in state["sources"] or state["deleted"] is not None):
             if state["deleted"] is not None:
                 self._outdate_edits(message_id)
@@ -192,7 +196,7 @@ class Batch(Changes):
 
     def tombstone(self, message_id: str, now: int) -> None:
         """The source has removed the message and left its parts; what we have of it stays."""
-        state = self._load(keys.message_state(message_id))
+        state = self.state(message_id)
         if state is not None and state["deleted"] is None:
             self._outdate_edits(message_id)
             self.enqueue(message_id, state["created"], state["hash"])
@@ -257,7 +261,7 @@ class Batch(Changes):
 
     def renew_edits(self, message_id: str, edits: Iterable[FileEdit]) -> None:
         """A message's records are the same, and more is drawn from them now."""
-        state = self._load(keys.message_state(message_id))
+        state = self.state(message_id)
         if state is not None:
             state["edits"] = self._edits(edits, state.get("edits", []))
             self.put(keys.message_state(message_id), records.dumps(state))

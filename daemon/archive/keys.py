@@ -1,4 +1,4 @@
-"""The archive's keys (design section 4), built and taken apart in one place.
+"""The archive's keys (docs/architecture.md, Keys), built and taken apart in one place.
 
 Ids and paths come from other people's records: `:` and `%` and NUL in them are escaped, so that no record can reach
 into another one's keys.

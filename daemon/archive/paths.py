@@ -15,6 +15,7 @@ from itertools import chain
 
 from daemon.archive import Archive
 from daemon.archive.files import FileRecords
+from daemon.hints import hint
 from daemon.model import FileEdit, Operation
 
 CHANGES = frozenset(
@@ -122,11 +123,12 @@ def is_touched(archive: Archive, path: str) -> bool:
 def unknown(archive: Archive, path: str) -> str:
     """One sentence: nothing is recorded of this absolute path, and which recorded ones are near it."""
     if is_touched(archive, path):
-        return f"{path}: sessions named it, but nothing of it is known; `reconstitute recall-files` lists them"
+        sessions = hint("recall_files", path=path)
+        return f"{path}: sessions named it, but nothing of it is known; {sessions} lists them"
     folders = {session.directory for session in archive.sessions() if session.directory.startswith("/")}
     recorded = {*archive.files.paths(), *folders}
     if not recorded:
-        return f"{path}: nothing is recorded at all yet; run `reconstitute index` where OpenCode was used"
+        return f"{path}: nothing is recorded at all yet; run `index()` where OpenCode was used"
     near = similar(path, recorded)
     known = f"near it: {', '.join(near)}" if near else f"sessions ran in {', '.join(sorted(folders)[:_MOST])}"
     return (

@@ -9,17 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING
 
 from daemon import records
 from daemon.archive import keys
 from daemon.archive.batch import Batch
+from daemon.archive.own_records import OwnRecords
 from daemon.archive.store import Store
 from daemon.model import Json
 from daemon.redact import known
-
-if TYPE_CHECKING:
-    from daemon.archive import Archive
 
 _MOST_SESSIONS = 4096
 """Sessions whose values are kept in memory."""
@@ -71,7 +68,7 @@ class SessionRecords:
 class KnownSecrets:
     """The known secrets of each session, value -> kind. Thread-safe as the archive is."""
 
-    def __init__(self, archive: Archive, store: Store, lock: RLock) -> None:
+    def __init__(self, archive: OwnRecords, store: Store, lock: RLock) -> None:
         self._archive = archive
         self._store = store
         self._write = lock
@@ -106,8 +103,8 @@ class KnownSecrets:
             batch = self._archive.batch()
             batch.put(keys.session_secrets(session_id), records.dumps(have | new))
             needles = [text.encode("utf-8", "replace") for value in new for text in (value, json.dumps(value)[1:-1])]
-            for message_id in self._archive.message_ids(session_id):
-                state = self._archive.state(message_id)
+            for message_id in batch.message_ids(session_id):
+                state = batch.state(message_id)
                 if state is not None and _holds(self._raws(message_id, state["parts"]), needles):
                     batch.enqueue(message_id, state["created"], state["hash"])
             self._archive.commit(batch)

@@ -1,6 +1,6 @@
 """A model's text becomes an action, and an action text: the one JSON object a turn of models that have no tools.
 
-Three actions (design section 7): ``tool_call`` with tool_name and arguments, ``answer`` and ``chat`` with content.
+Three actions (docs/answers.md): ``tool_call`` with tool_name and arguments, ``answer`` and ``chat`` with content.
 Read generously, since what surrounds the object can hardly be mistaken: code fences, prose, an array around it, a chat
 template's marks, thinking before it. Read strictly, since guessing would make the model do what it did not say: the
 object itself. ``parse(render(action))`` is the action; whatever else comes is a BadReply that tells the model, in words

@@ -1,9 +1,9 @@
 """The command line.
 
-Guarantees: an error of ours is one line on stderr (thing: cause; fix) and its own exit code, never a traceback; Ctrl-C
-ends with 130; a reader that goes away (``| head``) is no error; nothing heavy is loaded before a command needs it; a
-process ends with its command's exit code, whatever its threads are doing; what it writes others cannot read, and it
-leaves no core file.
+Guarantees: an error of ours is one line on stderr (thing: cause; fix) and its own exit code, never a traceback, and
+with --json also an object on stdout (docs/json.md); Ctrl-C ends with 130; a reader that goes away (``| head``) is no
+error; nothing heavy is loaded before a command needs it; a process ends with its command's exit code, whatever its
+threads are doing; what it writes others cannot read, and it leaves no core file.
 """
 
 from __future__ import annotations
@@ -77,17 +77,14 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one exit code a line
         return 0
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "reconstitute"
-        _say(f"{_in_one_line(error).rstrip('.')}; see: {command.partition(' :')[0]} --help")
-        return USAGE
+        message = f"{_in_one_line(error).rstrip('.')}; see: {command.partition(' :')[0]} --help"
+        return _failed(arguments, "UsageError", message, USAGE)
     except click.ClickException as error:
-        _say(_in_one_line(error))
-        return error.exit_code
+        return _failed(arguments, type(error).__name__, _in_one_line(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
-        return INTERRUPTED
+        return _failed(arguments, "Interrupted", "interrupted", INTERRUPTED)
     except ReconstituteError as error:
-        _say(str(error))
-        return error.exit_code
+        return _failed(arguments, type(error).__name__, str(error), error.exit_code)
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: what is not ours is a fault of ours
@@ -99,10 +96,15 @@ def _in_one_line(error: click.ClickException) -> str:
     return " ".join(error.format_message().split())
 
 
-def _say(message: str) -> None:
-    from daemon.display import visible  # noqa: PLC0415
+def _failed(arguments: list[str], kind: str, message: str, code: int) -> int:
+    """Say what went wrong; the exit code."""
+    from daemon.cli import terminal  # noqa: PLC0415 - an error is rare
 
-    click.echo(f"reconstitute: {visible(message)}", err=True)
+    terminal.note(message)
+    # The words behind -- are no options.
+    if "--json" in arguments[: arguments.index("--") if "--" in arguments else None]:
+        terminal.data({"error": {"type": kind, "message": message, "exitCode": code}})
+    return code
 
 
 def _fault(error: Exception, arguments: list[str]) -> int:
@@ -111,6 +113,8 @@ def _fault(error: Exception, arguments: list[str]) -> int:
     if {"-v", "--verbose"} & set(arguments):
         import traceback  # noqa: PLC0415
 
-        _say(redact("".join(traceback.format_exception(error))))
-    _say(redact(f"a fault of its own ({type(error).__name__}: {error}); run it with -v for the details, and report it"))
-    return FAULT
+        from daemon.cli import terminal  # noqa: PLC0415
+
+        terminal.note(redact("".join(traceback.format_exception(error))))
+    fault = f"a fault of its own ({type(error).__name__}: {error}); run it with -v for the details, and report it"
+    return _failed(arguments, "Fault", redact(fault), FAULT)

@@ -24,6 +24,7 @@ import click
 from daemon.control.answers import to_json
 from daemon.control.calls import Progress, silent
 from daemon.display import visible
+from daemon.hints import for_commands, rendered
 from daemon.model import Json
 
 LINE_SECONDS = 5.0
@@ -72,7 +73,7 @@ def say(text: str = "") -> None:
 
 def note(text: Any) -> None:
     """A remark that is no part of the answer, on stderr."""
-    click.echo(f"reconstitute: {plain(text)}", err=True)
+    click.echo(f"reconstitute: {plain(for_commands(str(text)))}", err=True)
 
 
 def notes(texts: Iterable[str]) -> None:
@@ -83,7 +84,7 @@ def notes(texts: Iterable[str]) -> None:
 
 def data(value: Any) -> None:
     """The answer as JSON. Everything but ASCII is escaped, so no terminal and no pipe can misread it."""
-    click.echo(json.dumps(to_json(value), indent=2, ensure_ascii=True))
+    click.echo(json.dumps(rendered(to_json(value), for_commands), indent=2, ensure_ascii=True))
 
 
 def width() -> int:

@@ -1,7 +1,7 @@
 """Sessions leave the archive as files for other programs and for readers: JSON lines, chat messages, Markdown.
 
-This file only says what may be asked; `stream` answers, `select` finds the sessions, `opened` and `said` read them, and
-`jsonl`, `messages` and `markdown` write them. What each field means is in docs/exports.md.
+This module says what may be asked for, and `stream` answers. `sessions` finds the sessions and reads them, `content`
+takes messages apart, `jsonl` and `markdown` write them. What each field means is in docs/exports.md.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ Item: TypeAlias = Text | Thought | ToolCall | Other
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageContent:
     """A message. Times are epoch ms, 0 or None where there is none; `gone` are the parts that its source dropped.
 
     An `orphan` was made up for parts whose own message its source no longer had; when it was completed nobody knows.
@@ -172,13 +172,15 @@ class Said:
     orphan: bool = False
 
 
-def said(message: Message, *, results: Results, clean: Clean, deleted: int | None, gone: tuple[str, ...]) -> Said:
+def message_content(
+    message: Message, *, results: Results, clean: Clean, deleted: int | None, gone: tuple[str, ...]
+) -> MessageContent:
     """`message` taken apart; with results "none" its tool calls are left out."""
     data = message.data
     model = records.table(data.get("model"))  # of a prompt: the one it is meant for
     orphan = data.get("orphan") is True
     name = records.text(data.get("modelID")) or first_text(model, ("modelID", "id")) or records.text(data.get("model"))
-    return Said(
+    return MessageContent(
         id=message.id,
         role=clean(message.role),
         created=message.created,

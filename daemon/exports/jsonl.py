@@ -10,62 +10,62 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from daemon.exports import Results
-from daemon.exports.content import Other, Said, Text, Thought, ToolCall, iso, line
-from daemon.exports.sessions import Opened
+from daemon.exports.content import MessageContent, Other, Text, Thought, ToolCall, iso, line
+from daemon.exports.sessions import SessionContent
 from daemon.model import Json, OllamaMessage
 
 _MOST = 200
 
 
-def record_line(opened: Opened) -> Iterator[str]:
+def record_line(content: SessionContent) -> Iterator[str]:
     """The line of a session and all it has, in pieces."""
-    session = opened.session
+    session = content.session
     head: Json = {
         "session_id": session.id,
         "project_hash": session.project_id,
         "start_time": iso(session.created),
         "last_updated": iso(session.updated),
-        "source": opened.asked.source,
+        "source": content.request.source,
         "title": session.title,
         "directory": session.directory,
         "parent_id": session.parent_id,
         "version": session.version,
         "archived": iso(session.archived),
-        "deleted": iso(opened.deleted),
+        "deleted": iso(content.deleted),
     }
-    beside = {"todos": opened.todos(), "events": opened.events()}
+    beside = {"todos": content.todos(), "events": content.events()}
     head |= {name: found for name, found in beside.items() if found}
     yield line(head)[:-1] + ',"messages":['
     comma = ""
-    for said in opened.said():
-        yield comma + line(message(said, with_calls=opened.asked.shows != "none"))
+    for message in content.messages():
+        yield comma + line(message_entry(message, with_calls=content.request.shows != "none"))
         comma = ","
     yield "]}\n"
 
 
-def message(said: Said, *, with_calls: bool = True) -> Json:
+def message_entry(message: MessageContent, *, with_calls: bool = True) -> Json:
     """A message's entry. The first seven fields are always there, the others where there is something to say."""
     entry: Json = {
-        "id": said.id,
-        "role": said.role,
-        "timestamp": iso(said.created),
-        "model": said.model or None,
-        "content": "".join(item.text for item in said.items if isinstance(item, Text)),
-        "thoughts": [_thought(item) for item in said.items if isinstance(item, Thought)],
-        "tokens": said.tokens,
+        "id": message.id,
+        "role": message.role,
+        "timestamp": iso(message.created),
+        "model": message.model or None,
+        "content": "".join(item.text for item in message.items if isinstance(item, Text)),
+        "thoughts": [_thought(item) for item in message.items if isinstance(item, Thought)],
+        "tokens": message.tokens,
     }
     if with_calls:
-        entry["tool_calls"] = [_call(item) for item in said.items if isinstance(item, ToolCall)]
+        entry["tool_calls"] = [_call(item) for item in message.items if isinstance(item, ToolCall)]
     more = {
-        "parts": [{"id": item.part_id} | item.data for item in said.items if isinstance(item, Other)],
-        "system": said.system,
-        "error": said.error,
-        "completed": iso(said.completed),
-        "provider": said.provider,
-        "agent": said.agent,
-        "orphan": said.orphan,
-        "deleted": iso(said.deleted),
-        "deleted_parts": list(said.gone),
+        "parts": [{"id": item.part_id} | item.data for item in message.items if isinstance(item, Other)],
+        "system": message.system,
+        "error": message.error,
+        "completed": iso(message.completed),
+        "provider": message.provider,
+        "agent": message.agent,
+        "orphan": message.orphan,
+        "deleted": iso(message.deleted),
+        "deleted_parts": list(message.gone),
     }
     return entry | {name: value for name, value in more.items() if value}
 
@@ -87,14 +87,14 @@ def _call(item: ToolCall) -> Json:
     return entry if item.state is None else entry | {"state": item.state}
 
 
-def chat_line(opened: Opened) -> Iterator[str]:
+def chat_line(content: SessionContent) -> Iterator[str]:
     """The line of a session's conversation, in pieces."""
-    session = opened.session
+    session = content.session
     yield line({"session_id": session.id, "title": session.title, "directory": session.directory})[:-1]
     yield ',"messages":['
     comma = ""
-    for entries in opened.replayed():
-        for entry in shown(entries, opened.asked.shows):
+    for entries in content.replayed():
+        for entry in shown(entries, content.request.shows):
             yield comma + line(entry)
             comma = ","
     yield "]}\n"

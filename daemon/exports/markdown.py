@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from daemon import markdown, records
-from daemon.exports.content import Item, Said, Text, Thought, ToolCall, iso, pretty
-from daemon.exports.sessions import Opened
+from daemon.exports.content import Item, MessageContent, Text, Thought, ToolCall, iso, pretty
+from daemon.exports.sessions import SessionContent
 from daemon.markdown import code, inline
 from daemon.model import Json
 from daemon.transcript.tool_calls import partial_output, patches
@@ -17,9 +17,9 @@ from daemon.transcript.tool_calls import partial_output, patches
 _NAMES = {"user": "Prompt", "assistant": "Answer", "system": "System"}
 
 
-def chapter(opened: Opened) -> Iterator[str]:
+def chapter(content: SessionContent) -> Iterator[str]:
     """The chapter of a session, in pieces."""
-    session = opened.session
+    session = content.session
     facts = [
         ("Session", code(session.id)),
         ("Directory", code(session.directory) if session.directory else "unknown"),
@@ -28,13 +28,13 @@ def chapter(opened: Opened) -> Iterator[str]:
         ("Last updated", iso(session.updated) or "unknown"),
         ("Sub-agent of", code(session.parent_id) if session.parent_id else ""),
         ("Archived", iso(session.archived) or ""),
-        ("Deleted in OpenCode", iso(opened.deleted) or ""),
+        ("Deleted in OpenCode", iso(content.deleted) or ""),
     ]
     yield f"# {inline(session.title) or code(session.id)}\n\n"
     yield "".join(f"- {name}: {value}\n" for name, value in facts if value) + "\n"
-    yield _todos(opened.todos())
-    for said in opened.said():
-        yield from _message(said)
+    yield _todos(content.todos())
+    for message in content.messages():
+        yield from _message(message)
 
 
 def _todos(items: Sequence[Json]) -> str:
@@ -52,30 +52,30 @@ def _facts(item: Json) -> str:
     return "".join(f" · {code(fact)}" for fact in told if fact)
 
 
-def _message(said: Said) -> Iterator[str]:
+def _message(message: MessageContent) -> Iterator[str]:
     facts = [
-        _NAMES.get(said.role) or inline(said.role),
-        iso(said.created) or "unknown time",
-        code(said.model) if said.model else "",
-        "its own record is gone" if said.orphan else "",
-        "deleted in OpenCode" if said.deleted is not None else "",
+        _NAMES.get(message.role) or inline(message.role),
+        iso(message.created) or "unknown time",
+        code(message.model) if message.model else "",
+        "its own record is gone" if message.orphan else "",
+        "deleted in OpenCode" if message.deleted is not None else "",
     ]
     yield f"## {' · '.join(fact for fact in facts if fact)}\n\n"
-    if said.system:
-        yield _folded("System prompt", said.system)
+    if message.system:
+        yield _folded("System prompt", message.system)
     in_list = False
-    for item in said.items:
+    for item in message.items:
         is_entry = isinstance(item, ToolCall)
         # Entries of one list stand together; whatever follows a list is kept apart from it.
         yield ("\n" if in_list and not is_entry else "") + _item(item)
         in_list = is_entry and isinstance(item, ToolCall) and item.state is None
     if in_list:
         yield "\n"
-    if said.error:
-        name = records.text(records.table(said.error).get("name")) or "unknown"
-        yield f"**Error** {code(name)}\n\n{_block(pretty(said.error), 'json')}\n"
-    if said.gone:
-        yield f"Deleted in OpenCode: {', '.join(code(part) for part in said.gone)}\n\n"
+    if message.error:
+        name = records.text(records.table(message.error).get("name")) or "unknown"
+        yield f"**Error** {code(name)}\n\n{_block(pretty(message.error), 'json')}\n"
+    if message.gone:
+        yield f"Deleted in OpenCode: {', '.join(code(part) for part in message.gone)}\n\n"
 
 
 def _item(item: Item) -> str:

@@ -13,7 +13,7 @@ from daemon.archive import Archive
 from daemon.archive.paths import names, touches
 from daemon.errors import BadRequest
 from daemon.exports import Export
-from daemon.exports.content import Clean, Said, iso, said
+from daemon.exports.content import Clean, MessageContent, iso, message_content
 from daemon.model import Json, Message, OllamaMessage, Session, parts_where
 from daemon.moments import parse_time
 from daemon.redact import redact_value
@@ -36,31 +36,31 @@ class _Row:
     directory: str
 
 
-def select(archive: Archive, asked: Export, now: int) -> list[str]:
+def select(archive: Archive, request: Export, now: int) -> list[str]:
     """Session ids; `now` is epoch ms, what "7d" is counted from.
 
     Raises:
         BadRequest: a session that is not in the archive, a path that is not absolute, a time that is none.
     """
-    tests = list(_tests(archive, asked, now))
-    rows = [_row(archive, asked.session)] if asked.session else list(_rows(archive))
-    if asked.project:
-        tests.append(_of_project(archive, asked.project, rows))
-    if not asked.deleted:
+    tests = list(_tests(archive, request, now))
+    rows = [_row(archive, request.session)] if request.session else list(_rows(archive))
+    if request.project:
+        tests.append(_of_project(archive, request.project, rows))
+    if not request.deleted:
         tests.append(lambda row: (archive.session_state(row.id) or {"deleted": None})["deleted"] is None)
     return [row.id for row in sorted(rows) if all(test(row) for test in tests)]
 
 
-def _tests(archive: Archive, asked: Export, now: int) -> Iterator[Callable[[_Row], bool]]:
-    since = parse_time(asked.since, now, "since")
-    until = parse_time(asked.until, now, "until", is_end=True)
+def _tests(archive: Archive, request: Export, now: int) -> Iterator[Callable[[_Row], bool]]:
+    since = parse_time(request.since, now, "since")
+    until = parse_time(request.until, now, "until", is_end=True)
     if since is not None and until is not None and since > until:
-        raise BadRequest(f"since {asked.since!r} is later than until {asked.until!r}; exchange them")
+        raise BadRequest(f"since {request.since!r} is later than until {request.until!r}; exchange them")
     if since is not None or until is not None:
         first, last = since or 0, _NEVER if until is None else until
         yield lambda row: _is_active(archive, row, first, last)
-    if asked.path:
-        known = names(archive.files, _absolute(asked.path, "path"))
+    if request.path:
+        known = names(archive.files, _absolute(request.path, "path"))
         touched = {edit.session_id for edit, _ in touches(archive.files, known)}
         yield lambda row: row.id in touched
 
@@ -84,9 +84,7 @@ def _row(archive: Archive, session_id: str) -> _Row:
     if session is not None:
         return _Row(session.created, session.id, session.updated, session.project_id, session.directory)
     if not ids:
-        raise BadRequest(
-            f"session {session_id!r}: not in the archive; `reconstitute recall-sessions` lists those that are"
-        )
+        raise BadRequest(f"session {session_id!r}: not in the archive; `recall_sessions()` lists those that are")
     return _Row(_created(archive, ids[0]), session_id, _created(archive, ids[-1]), "", "")
 
 
@@ -138,7 +136,7 @@ def _absolute(path: str, name: str) -> str:
 
 
 @dataclass(slots=True)
-class Opened:
+class SessionContent:
     """A session while it is exported. `count` and `missing` grow as its messages are taken.
 
     `session` is clean. At most one message is held in memory at a time. `deleted`: epoch ms when its source was seen to
@@ -147,7 +145,7 @@ class Opened:
     """
 
     archive: Archive
-    asked: Export
+    request: Export
     session: Session
     deleted: int | None
     has_record: bool
@@ -155,10 +153,10 @@ class Opened:
     missing: list[str] = field(default_factory=list)
     only: Sequence[str] | None = None
 
-    def said(self) -> Iterator[Said]:
+    def messages(self) -> Iterator[MessageContent]:
         """Its messages in conversation order, taken apart."""
         for message, deleted, gone in self._messages():
-            yield said(message, results=self.asked.shows, clean=self._clean, deleted=deleted, gone=gone)
+            yield message_content(message, results=self.request.shows, clean=self._clean, deleted=deleted, gone=gone)
 
     def events(self) -> list[Json]:
         """What happened in it besides messages, such as a change of the model: ``{id, type, timestamp, data}``."""
@@ -183,7 +181,7 @@ class Opened:
         """Each message as entries of Ollama's ``messages[]``."""
         for message, _, _ in self._messages():
             entries = replay(message)  # not the archived one, which an older version may have made
-            yield entries if self.asked.raw else clean_replay(message, entries)
+            yield entries if self.request.raw else clean_replay(message, entries)
 
     def _messages(self) -> Iterator[tuple[Message, int | None, tuple[str, ...]]]:
         """(message, when its source dropped it, the parts that its source dropped)."""
@@ -192,10 +190,10 @@ class Opened:
             if state is None or message is None:
                 self.missing.append(message_id)
                 continue
-            if state["deleted"] is not None and not self.asked.deleted:
+            if state["deleted"] is not None and not self.request.deleted:
                 continue
             gone = tuple(state["gone"])
-            if gone and not self.asked.deleted:
+            if gone and not self.request.deleted:
                 parts = parts_where(message.parts, lambda part, gone=gone: part.id not in gone)  # type: ignore[misc]
                 message, gone = replace(message, parts=parts), ()
             self.count += 1
@@ -203,14 +201,14 @@ class Opened:
 
     @property
     def _clean(self) -> Clean:
-        return _as_it_is if self.asked.raw else redact_value
+        return _as_it_is if self.request.raw else redact_value
 
 
-def opened(archive: Archive, asked: Export, session_id: str) -> Opened:
+def open_session(archive: Archive, request: Export, session_id: str) -> SessionContent:
     """The session of that id; what its own record would say is made up from its messages where there is none."""
     session, state = archive.session(session_id), archive.session_state(session_id)
     known = session if session is not None else _made_up(archive, session_id)
-    clean = _as_it_is if asked.raw else redact_value
+    clean = _as_it_is if request.raw else redact_value
     shown = replace(
         known,
         project_id=clean(known.project_id),
@@ -218,7 +216,7 @@ def opened(archive: Archive, asked: Export, session_id: str) -> Opened:
         title=clean(known.title),
         version=clean(known.version),
     )
-    return Opened(archive, asked, shown, state["deleted"] if state else None, has_record=session is not None)
+    return SessionContent(archive, request, shown, state["deleted"] if state else None, has_record=session is not None)
 
 
 def _made_up(archive: Archive, session_id: str) -> Session:

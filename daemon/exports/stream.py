@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from daemon.archive import Archive
 from daemon.archive.paths import is_touched, unknown
 from daemon.exports import Export, jsonl, markdown
-from daemon.exports.sessions import Opened, opened, select
+from daemon.exports.sessions import SessionContent, open_session, select
 from daemon.model import Json
 from daemon.redact import redact
 
-_FORMATS: dict[str, Callable[[Opened], Iterator[str]]] = {
+_FORMATS: dict[str, Callable[[SessionContent], Iterator[str]]] = {
     "jsonl": jsonl.record_line,
     "messages": jsonl.chat_line,
     "markdown": markdown.chapter,
@@ -28,7 +28,7 @@ def _now_ms() -> int:
 
 def export(
     archive: Archive,
-    asked: Export,
+    request: Export,
     take: Callable[[str], None],
     progress: Callable[[Json], None],
     *,
@@ -42,14 +42,14 @@ def export(
     Raises:
         BadRequest: a session that is not in the archive, a path that is not absolute, a time that is none.
     """
-    chosen = select(archive, asked, clock())
+    chosen = select(archive, request, clock())
     count, warnings, left_out = 0, list[str](), 0
-    if not chosen and asked.path and not is_touched(archive, asked.path):
-        warnings.append(redact(unknown(archive, asked.path)))
-    write = _FORMATS[asked.format]
+    if not chosen and request.path and not is_touched(archive, request.path):
+        warnings.append(redact(unknown(archive, request.path)))
+    write = _FORMATS[request.format]
     for number, session_id in enumerate(chosen):
         progress({"phase": "export", "done": number, "total": len(chosen)})
-        session = opened(archive, asked, session_id)
+        session = open_session(archive, request, session_id)
         _hand_out(write(session), take)
         count += session.count
         for warning in _warnings(session):
@@ -74,7 +74,7 @@ def _hand_out(pieces: Iterator[str], take: Callable[[str], None]) -> None:
         take("".join(waiting))
 
 
-def _warnings(session: Opened) -> Iterator[str]:
+def _warnings(session: SessionContent) -> Iterator[str]:
     if not session.has_record:
         yield (
             f"session {session.session.id}: its own record is missing or could not be read; "

@@ -1,4 +1,4 @@
-"""How much is known of a file's content, and which kinds of evidence say so (design section 6)."""
+"""How much is known of a file's content, and which kinds of evidence say so (docs/recovery.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which folders belong together: a project that was renamed, moved or cloned has the same id, or the same files.
 
 It only tells; `reconstitute alias` joins. A project's id is the hash of its repository's first commit, which a clone
-shares and a rename keeps (formats section 2).
+shares and a rename keeps (opencode-formats.md, Directory).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from daemon import records
 from daemon.archive import Archive
 from daemon.files.end_states import View
 from daemon.files.trees import is_beneath
+from daemon.hints import hint
 
 _MOST = 5
 _LEAST_ALIKE = 3
@@ -35,7 +36,7 @@ def hints(archive: Archive, view: View, prefix: str) -> list[str]:
         if alike >= _LEAST_ALIKE and alike >= _SHARE * min(len(own), len(theirs)):
             found[other] = f"holds {alike} of the same files"
     return [
-        f"{other} {why}; if it is the same folder under another name, join them: reconstitute alias {other} {prefix}"
+        f"{other} {why}; if it is the same folder under another name, join them: {hint('alias', old=other, new=prefix)}"
         for other, why in sorted(found.items())[:_MOST]
         if other not in known
     ]

@@ -123,7 +123,7 @@ def number_of(name: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-class Passing(Protocol):
+class AllowedIds(Protocol):
     """Which messages pass filters, told by whoever can tell quickly."""
 
     def __call__(self, filters: Filters, most: int, among: Collection[int] | None = None) -> Collection[int] | None:
@@ -202,7 +202,7 @@ class SemanticIndex(Protocol):
         """Of each of these messages forget the chunks numbered its count and above."""
 
     def query(
-        self, vector: Vector, filters: Filters, limit: int, passing: Passing | None = None, *, is_bare: bool = False
+        self, vector: Vector, filters: Filters, limit: int, passing: AllowedIds | None = None, *, is_bare: bool = False
     ) -> list[Match]:
         """Nearest chunks, best first; `score` is cosine similarity, `text` the chunk's.
 

@@ -1,4 +1,5 @@
-"""Capture before prune: what OpenCode's snapshots and spilled outputs hold goes into the archive (formats section 4).
+"""Capture before prune: what OpenCode's snapshots and spilled outputs hold goes into the archive (opencode-formats.md,
+Snapshots).
 
 What a message names is queued in the message's own commit, so a crash loses nothing; the queue is then worked off, each
 content kept once and trees that are done skipped. A commit never marks more as done than it and those before it hold.
@@ -19,7 +20,7 @@ from daemon.archive.objects import BLOB, FOLDER, SUBMODULE, TREE
 from daemon.errors import BadRecord
 from daemon.filesystem import disk_space
 from daemon.model import FileEdit, Json
-from daemon.opencode import tool_output
+from daemon.opencode import json_files
 from daemon.opencode.snapshots import Snapshots
 
 _LOG = log.get("capture")
@@ -112,7 +113,7 @@ class Capture:
 
     def want_file(self, batch: Batch, path: str, time_ms: int) -> None:
         """Queue a spilled tool output by the absolute path that the part names (``metadata.outputPath``)."""
-        if self._total and tool_output.file_name(path) and self._objects.spill(path) is None:
+        if self._total and json_files.output_name(path) and self._objects.spill(path) is None:
             self._objects.want(batch, path, self._entry(time_ms))
 
     def waiting(self) -> int:
@@ -314,7 +315,7 @@ class Capture:
     def _spill(self, path: str, entry: Json) -> bool:
         """One wanted spilled output; False where it may come yet or is being written."""
         try:
-            raw, changed = tool_output.read(self._spills, tool_output.file_name(path), self._most)
+            raw, changed = json_files.read_output(self._spills, json_files.output_name(path), self._most)
         except FileNotFoundError:
             if self._may_come(entry):
                 return False

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from daemon.archive import merged, superseded
 from daemon.model import Json, Message, Session, part_ids
 from daemon.opencode import DATABASE_2
-from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
-from daemon.records import table
+from daemon.records import OWN_MARK, OWN_SESSION_TITLE, table
 
 _HEAD = ""
 """The message's own record, among the ids of its parts."""

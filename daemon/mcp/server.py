@@ -30,6 +30,7 @@ from mcp.server.stdio import stdio_server
 
 from daemon.display import visible
 from daemon.errors import ReconstituteError
+from daemon.hints import for_tools, rendered
 from daemon.mcp import tools
 from daemon.mcp.service_access import Asking
 from daemon.model import Json
@@ -175,10 +176,10 @@ async def _in_thread(work: Callable[[threading.Event], types.CallToolResult]) ->
 
 def _answer(asking: Asking, name: str, arguments: Json, here: str, given_up: threading.Event) -> types.CallToolResult:
     try:
-        answer = asking.ask(lambda service: tools.call(service, name, arguments, here), given_up)
+        answer = rendered(asking.ask(lambda service: tools.call(service, name, arguments, here), given_up), for_tools)
         return _result(name, answer)
     except ReconstituteError as error:
-        return _failed(redact(str(error)))
+        return _failed(for_tools(redact(str(error))))
     except BaseException as error:  # noqa: BLE001 - a fault of ours is said; the server goes on
         _log.error("a tool call failed by a fault of ours: %s", name, exc_info=error)
         return _failed(f"{name}: a fault of its own ({type(error).__name__}); its stderr says more, report it")

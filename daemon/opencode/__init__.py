@@ -14,7 +14,7 @@ from typing import Protocol
 from daemon.model import Json, Message, Session
 
 JSON_TREE, DATABASE, DATABASE_2 = 1, 2, 3
-"""Generations of OpenCode's storage (formats section 1)."""
+"""Generations of OpenCode's storage (opencode-formats.md, Versions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Reading:
     """What reading one message gave.
 
     `message` is None when nothing usable was there. `orphan` says that only its parts are left: OpenCode's clean-up
-    after a revert removes the message and leaves the parts (formats section 5). `event` is the record where the unit is
-    no message: ``{id, sessionID, type, time, data}``, `data` as it was written.
+    after a revert removes the message and leaves the parts (opencode-formats.md, Writing). `event` is the record where
+    the unit is no message: ``{id, sessionID, type, time, data}``, `data` as it was written.
     """
 
     message: Message | None
@@ -71,12 +71,12 @@ class TodoList:
 
 @dataclass(frozen=True, slots=True)
 class RevertMark:
-    """A moment at which a session was taken back, or the taking back was undone (formats section 6).
+    """A moment at which a session was taken back, or the taking back was undone (opencode-formats.md, Reverts).
 
     At `time` (epoch ms) the session went back to where `message_id` (or its `part_id`, else empty) begins, and the
-    files with it, as far as the `patch` parts from there on tell of them (formats section 9, 13); `snapshot` is the
-    tree of how they were just before, and `diff` is `git diff` from that tree to the files after it. Where no part was
-    worth keeping before the one that a user chose, OpenCode records the prompt of that turn as `message_id` and no
+    files with it, as far as the `patch` parts from there on tell of them (opencode-formats.md, Tools 13); `snapshot` is
+    the tree of how they were just before, and `diff` is `git diff` from that tree to the files after it. Where no part
+    was worth keeping before the one that a user chose, OpenCode records the prompt of that turn as `message_id` and no
     part, though the files keep what came before it: then only `diff` tells. `is_undone` says that this revert was taken
     back: files are as in `snapshot` again. A revert that the next prompt made final has no further mark. Without
     `is_exact`, `time` is only the latest at which it can have been.

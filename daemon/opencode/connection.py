@@ -1,4 +1,5 @@
-"""One long-lived read-only connection to one of OpenCode's SQLite files (formats section 5, reliability S2 and S5-S8).
+"""One long-lived read-only connection to one of OpenCode's SQLite files (opencode-formats.md, Writing, reliability S2
+and S5-S8).
 
 Never writes, never checkpoints, never holds a read transaction open between calls: every query is fetched whole.
 ``mode=ro`` and nothing else: ``immutable=1`` reads stale data, and a read-write open deletes the user's WAL at close.

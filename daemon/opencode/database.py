@@ -1,4 +1,4 @@
-"""The SQLite database of OpenCode 1.2 and later, as of 1.18 (formats sections 3 and 5).
+"""The SQLite database of OpenCode 1.2 and later, as of 1.18 (opencode-formats.md, Records and Writing).
 
 Rows are updated in place far more often than added, so a session's messages are listed with the update times of all
 their rows, and content decides what changed. ``message.data`` and ``part.data`` are the JSON records without their ids.

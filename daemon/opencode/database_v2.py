@@ -1,4 +1,5 @@
-"""The tables of OpenCode 2: ``session_v2`` and ``session_message`` (formats section 8, read from source, not observed).
+"""The tables of OpenCode 2: ``session_v2`` and ``session_message`` (opencode-formats.md, OpenCode 2, read from source,
+not observed).
 
 A row's ``data`` is one whole message. It is turned into the same message and part records as the older generations, so
 that the rest of the house knows one shape; the row as written stays inside the message record under ``v2``. Every field

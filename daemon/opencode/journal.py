@@ -1,4 +1,5 @@
-"""OpenCode 1.18's event journal: what a revert removed from the tables still stands there (formats section 5).
+"""OpenCode 1.18's event journal: what a revert removed from the tables still stands there (opencode-formats.md,
+Writing).
 
 ``event`` is append-only per session, numbered by ``seq``; each event holds the whole record. Followed with a cursor per
 session, in memory: the first look at a session walks its events once, in short queries, later looks read only what was
@@ -21,7 +22,7 @@ from daemon.model import Part
 from daemon.opencode import Problem, RevertMark
 from daemon.opencode.connection import Connection
 from daemon.opencode.shared import pending_revert
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 _COLUMNS = frozenset({"id", "aggregate_id", "seq", "type", "data"})
 _AT_ONCE = 500

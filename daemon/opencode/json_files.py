@@ -1,18 +1,20 @@
-"""OpenCode's JSON files, read while OpenCode may be writing them (formats section 5, docs/reliability.md, S3).
+"""Single files of OpenCode's, read while OpenCode may be writing them (opencode-formats.md, Writing,
+docs/reliability.md, S3).
 
 Files are written in place, so a reader can meet an empty file, half a text, or a new text with the tail of an older
 one: a file that does not parse and is young is being written, not bad. No link is followed, nothing large is read.
 
-``storage/session_diff`` holds what a session changed in its files. OpenCode up to 1.1 keeps one such file for every
-session, with whole texts before and after; 1.18 writes one only on a revert, with a patch, beside its database. So they
-belong to the data directory and to no single source, and outlive their session.
+Besides records there are ``storage/session_diff``, what a session changed, and ``tool-output``, outputs too long for
+their record (opencode-formats.md, Records and Snapshots). OpenCode up to 1.1 keeps a diff of every session, with whole
+texts; 1.18 writes one only on a revert, with a patch, beside its database. So diffs belong to the data directory and to
+no single source, and outlive their session.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -108,3 +110,47 @@ def session_diffs(
         raise BadRecord(f"{path}: cannot be read: {error.strerror}") from None
     _, listed = load(path, record_mb << 20, clock, records.load_objects)
     return listed, status.st_mtime_ns // 1_000_000
+
+
+def output_name(path: str) -> str:
+    """The file's name in ``tool-output``, empty for a path elsewhere.
+
+    Only the name: a data directory that was moved still records the place where it once was.
+    """
+    folder, _, name = path.rpartition("/")
+    fits = path.startswith("/") and folder.endswith("/tool-output") and name not in ("", ".", "..") and "\0" not in name
+    return name if fits else ""
+
+
+def read_output(folders: Sequence[Path], name: str, most: int) -> tuple[bytes | None, int]:
+    """As `_read_output`, from the first of the data directories that has it.
+
+    Raises:
+        OSError: as there; one that tells of a file that is there goes before one that is not.
+    """
+    reason: OSError = FileNotFoundError()
+    for folder in folders:
+        try:
+            return _read_output(folder, name, most)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            reason = error
+    raise reason
+
+
+def _read_output(folder: Path, name: str, most: int) -> tuple[bytes | None, int]:
+    """(content or None where it is larger than `most`, when it changed in ms); links are not followed.
+
+    Raises:
+        OSError: it is not there, or no plain file, or cannot be read.
+    """
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        file = regular_file.opened(name, folder=directory)
+    finally:
+        os.close(directory)
+    with file:
+        status = os.fstat(file.fileno())
+        raw = file.read(most + 1) if status.st_size <= most else b""
+    return (raw if status.st_size <= most and len(raw) <= most else None), status.st_mtime_ns // 1_000_000

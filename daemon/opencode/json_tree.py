@@ -1,4 +1,4 @@
-"""The JSON tree of OpenCode up to 1.1.65: one file a record (formats sections 2, 3 and 5).
+"""The JSON tree of OpenCode up to 1.1.65: one file a record (opencode-formats.md, Directory and Records and Writing).
 
 A file that is being written is told from a bad one (record_file). Sessions are found by their own files and by the
 messages that name them, never by way of projects, whose files may be missing. No link is followed.
@@ -27,7 +27,7 @@ from daemon.opencode.shared import (
     project_record,
     unreadable_project,
 )
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 
 class JsonTree:

@@ -3,7 +3,7 @@
 The parts of a small message stay in memory. Those of a large one are written to a spool as they are read, so that a
 second pass sees the same bytes although OpenCode goes on writing. A record over ``limits.record_mb`` is not parsed: it
 is copied to a file of its own and named. OpenCode keeps at most one pending revert in a session's record; the next
-prompt makes it final by removing messages (formats section 6).
+prompt makes it final by removing messages (opencode-formats.md, Reverts).
 
 A project's `worktree` is the last folder used in OpenCode 1.1 and the first in 1.18, so no path is resolved by it. With
 `sandboxes` and `directories` it tells which folders are clones or former names of one another.
@@ -21,7 +21,7 @@ from daemon.errors import BadRecord, DiskFull
 from daemon.filesystem.large_files import LargeFiles, Spool
 from daemon.model import LARGE, Json, Part, Parts
 from daemon.opencode import Problem, RevertMark
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 PIECE = 1 << 20
 """Bytes of one piece of a record that is copied."""

@@ -1,8 +1,9 @@
 """OpenCode's git snapshots, read object by object: the only importer of dulwich.
 
-Both layouts, loose objects, packs and alternates (formats sections 2 and 4). Nothing is ever written there and no git
-process started; every object is checked against its id before it is handed out. What cannot be had comes back as a
-reason and never as an exception: OpenCode's git prunes and repacks while we read. Open packs are bounded in number.
+Both layouts, loose objects, packs and alternates (opencode-formats.md, Directory and Snapshots). Nothing is ever
+written there and no git process started; every object is checked against its id before it is handed out. What cannot be
+had comes back as a reason and never as an exception: OpenCode's git prunes and repacks while we read. Open packs are
+bounded in number.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _EVERY = 1_000_000
 _NO_TITLES = tuple(str(kind) for kind in Kind if kind is not Kind.TITLE)
 
 
-def get(archive: Archive, asked: RecallGet) -> Json:
+def get(archive: Archive, request: RecallGet) -> Json:
     """``{ok, message, parts, context, warnings}``: one message in full (shown.item).
 
     `message` has ``orphan: true`` where its own record was gone and only its parts were found.
@@ -33,12 +33,12 @@ def get(archive: Archive, asked: RecallGet) -> Json:
     Raises:
         BadRequest: the message is not in the archive.
     """
-    message, warnings = _found(archive, asked.messageID, asked.sessionID)
-    shown = _item(archive, message, asked.maxChars)
+    message, warnings = _found(archive, request.messageID, request.sessionID)
+    shown = _item(archive, message, request.maxChars)
     return {"ok": True, **shown, "context": _context(archive, message.session_id), "warnings": warnings}
 
 
-def context(archive: Archive, asked: RecallContext) -> Json:
+def context(archive: Archive, request: RecallContext) -> Json:
     """``{ok, messages, context, hasMoreBefore, hasMoreAfter, warnings}``: a message and those around it.
 
     `messages` are items (shown.item), the one asked for marked `center`; with format ``messages`` they are entries of
@@ -47,19 +47,19 @@ def context(archive: Archive, asked: RecallContext) -> Json:
     Raises:
         BadRequest: the message is not in the archive.
     """
-    message, warnings = _found(archive, asked.messageID, asked.sessionID)
-    before = asked.window if asked.before is None else asked.before
-    after = asked.window if asked.after is None else asked.after
+    message, warnings = _found(archive, request.messageID, request.sessionID)
+    before = request.window if request.before is None else request.before
+    after = request.window if request.after is None else request.after
     order = archive.message_ids(message.session_id)
     place = order.index(message.id) if message.id in order else 0
     ids = order[max(0, place - before) : place + after + 1]
     shown: Sequence[Json]
-    if asked.format == "messages":
+    if request.format == "messages":
         wanted = len(ids)
-        ids, shown = around(archive, message.id, before, after, asked.budgetTokens)
-        warnings += _short_of(message.id, asked.budgetTokens, wanted - len(ids), is_empty=not ids)
+        ids, shown = around(archive, message.id, before, after, request.budgetTokens)
+        warnings += _short_of(message.id, request.budgetTokens, wanted - len(ids), is_empty=not ids)
     else:
-        shown = _items(archive, ids, asked.maxChars, center=message.id)
+        shown = _items(archive, ids, request.maxChars, center=message.id)
     first = order.index(ids[0]) if ids else place
     return {
         "ok": True,
@@ -71,7 +71,7 @@ def context(archive: Archive, asked: RecallContext) -> Json:
     }
 
 
-def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: RecallMessages, here: str) -> Json:
+def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallMessages, here: str) -> Json:
     """``{ok, messages, context, pagination: {offset, returned, total, hasMore}, warnings}``: a session's messages.
 
     Without a session the latest one of the directory `here` is taken, and said. `query` is looked for in every text of
@@ -81,12 +81,12 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: R
         BadRequest: the session is not in the archive, or none is given and `here` has none.
         IndexBroken: `query` cannot be answered, the index must be rebuilt.
     """
-    session_id, warnings = _session(archive, catalog, asked.sessionID.strip(), here)
+    session_id, warnings = _session(archive, catalog, request.sessionID.strip(), here)
     ids = archive.message_ids(session_id)
-    role = "" if asked.role == "all" else asked.role
-    if asked.query.strip():
+    role = "" if request.role == "all" else request.role
+    if request.query.strip():
         filters = Filters(session_id=session_id, role=role, kinds=_NO_TITLES)
-        held = {match.message_id for match in lexical.literal(asked.query.strip(), filters, _EVERY)}
+        held = {match.message_id for match in lexical.literal(request.query.strip(), filters, _EVERY)}
         ids = [message_id for message_id in ids if message_id in held]
         if waiting := archive.waiting("lexical"):
             warnings.append(
@@ -94,26 +94,26 @@ def messages(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: R
             )
     elif role:
         ids = [message.id for message in archive.messages(session_id) if message.role == role]
-    if asked.reverse:
+    if request.reverse:
         ids.reverse()
-    page = _items(archive, ids[asked.offset : asked.offset + asked.limit], asked.maxChars)
-    if asked.offset >= len(ids) > 0:
-        warnings.append(f"offset {asked.offset} is behind the last of {counted(len(ids), 'message')}")
+    page = _items(archive, ids[request.offset : request.offset + request.limit], request.maxChars)
+    if request.offset >= len(ids) > 0:
+        warnings.append(f"offset {request.offset} is behind the last of {counted(len(ids), 'message')}")
     return {
         "ok": True,
         "messages": page,
         "context": _context(archive, session_id),
         "pagination": {
-            "offset": asked.offset,
+            "offset": request.offset,
             "returned": len(page),
             "total": len(ids),
-            "hasMore": asked.offset + asked.limit < len(ids),
+            "hasMore": request.offset + request.limit < len(ids),
         },
         "warnings": warnings,
     }
 
 
-def sessions(archive: Archive, catalog: Catalog, asked: RecallSessions, here: str) -> Json:
+def sessions(archive: Archive, catalog: Catalog, request: RecallSessions, here: str) -> Json:
     """``{ok, sessions, returned, total, hasMore, scope, warnings}``: sessions that fit, the latest updated first.
 
     A session is ``{id, title, directory, projectID, parentID?, time: {created, updated}, archived, deleted,
@@ -124,12 +124,12 @@ def sessions(archive: Archive, catalog: Catalog, asked: RecallSessions, here: st
     """
     rows = catalog.rows()
     warnings: list[str] = []
-    place = _place(rows, asked, here, warnings)
+    place = _place(rows, request, here, warnings)
     there = [row for row in rows.values() if place(row)]
-    fitting = [row for row in there if _fits(row, asked)]
+    fitting = [row for row in there if _fits(row, request)]
     fitting.sort(key=lambda row: (-row.updated, -row.created, row.id))
-    page = fitting[asked.offset : asked.offset + asked.limit]
-    warnings += _why_empty(rows, asked, there=len(there), fitting=len(fitting))
+    page = fitting[request.offset : request.offset + request.limit]
+    warnings += _why_empty(rows, request, there=len(there), fitting=len(fitting))
     for row in page:
         archive.secrets.learn(row.id)  # the rows are kept in memory: nothing of the session is read for them
     return {
@@ -137,49 +137,49 @@ def sessions(archive: Archive, catalog: Catalog, asked: RecallSessions, here: st
         "sessions": [_listed(archive, row) for row in page],
         "returned": len(page),
         "total": len(fitting),
-        "hasMore": asked.offset + asked.limit < len(fitting),
-        "scope": asked.scope,
+        "hasMore": request.offset + request.limit < len(fitting),
+        "scope": request.scope,
         "warnings": warnings,
     }
 
 
-def _place(rows: Mapping[str, Row], asked: RecallSessions, here: str, warnings: list[str]) -> Fits:
+def _place(rows: Mapping[str, Row], request: RecallSessions, here: str, warnings: list[str]) -> Fits:
     """Whether a session is where it should be. Scope project with a directory means the project of that directory."""
-    directory = absolute(asked.directory, here, "directory")
+    directory = absolute(request.directory, here, "directory")
     if not directory:
-        return at_hand("project", rows, here, warnings) if asked.scope == "project" else lambda _: True
+        return at_hand("project", rows, here, warnings) if request.scope == "project" else lambda _: True
     place = place_of(rows, directory, climbs=False)
-    if "project" in {asked.within, asked.scope}:
+    if "project" in {request.within, request.scope}:
         warnings += several(place)
     ways: dict[str, Fits] = {
         "project": place.is_project,
         "exact": lambda row: absolute(row.directory, "/", "directory") == directory,
         "below": lambda row: is_within(row.directory, directory),
     }
-    is_there = ways[asked.within]
-    return (lambda row: is_there(row) and place.is_project(row)) if asked.scope == "project" else is_there
+    is_there = ways[request.within]
+    return (lambda row: is_there(row) and place.is_project(row)) if request.scope == "project" else is_there
 
 
-def _why_empty(rows: Mapping[str, Row], asked: RecallSessions, *, there: int, fitting: int) -> list[str]:
+def _why_empty(rows: Mapping[str, Row], request: RecallSessions, *, there: int, fitting: int) -> list[str]:
     """What was asked for and is nowhere, where a list without it would only look short."""
-    project, directory = asked.projectID.strip(), asked.directory.strip()
+    project, directory = request.projectID.strip(), request.directory.strip()
     said = []
     if project and not any(row.project_id == project for row in rows.values()):
         said.append(f"project {redact(project)!r} is not in the archive; each session of the list names its own")
     if directory and not there:
-        said.append(f"no recorded session is of {redact(directory)} (within {asked.within}, scope {asked.scope})")
-    if asked.offset >= fitting > 0:
-        said.append(f"offset {asked.offset} is behind the last of {counted(fitting, 'session')}")
+        said.append(f"no recorded session is of {redact(directory)} (within {request.within}, scope {request.scope})")
+    if request.offset >= fitting > 0:
+        said.append(f"offset {request.offset} is behind the last of {counted(fitting, 'session')}")
     return said
 
 
-def _fits(row: Row, asked: RecallSessions) -> bool:
-    needle = asked.search.strip().casefold()
+def _fits(row: Row, request: RecallSessions) -> bool:
+    needle = request.search.strip().casefold()
     return (
-        (not asked.projectID.strip() or row.project_id == asked.projectID.strip())
-        and (asked.children or not row.parent_id)
-        and _is_chosen(asked.archived, is_so=row.archived is not None)
-        and _is_chosen(asked.deleted, is_so=row.deleted is not None)
+        (not request.projectID.strip() or row.project_id == request.projectID.strip())
+        and (request.children or not row.parent_id)
+        and _is_chosen(request.archived, is_so=row.archived is not None)
+        and _is_chosen(request.deleted, is_so=row.deleted is not None)
         and (not needle or (needle in row.title.casefold() and needle in redact(row.title).casefold()))
     )
 

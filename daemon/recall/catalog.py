@@ -42,7 +42,7 @@ class Aside:
         record, reason = self.samples[0]
         others = " and others" if self.count > 1 else ""
         some = f"{counted(self.count, 'recorded item')} could not be read, or not whole, and cannot be found"
-        return [f"{some}: {record} ({reason}){others}; coverage.loadErrors and 'reconstitute status' say more"]
+        return [f"{some}: {record} ({reason}){others}; coverage.loadErrors and `status()` say more"]
 
 
 class KeptAside:

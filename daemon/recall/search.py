@@ -19,7 +19,7 @@ from daemon.index import Filters, LexicalIndex, SemanticIndex
 from daemon.index import Match as IndexMatch
 from daemon.model import Hit, Json
 from daemon.recall.answer import Response
-from daemon.recall.answer.results import Looks, result
+from daemon.recall.answer.results import Display, as_json
 from daemon.recall.catalog import Catalog
 from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
@@ -27,8 +27,8 @@ from daemon.recall.query.request import Match
 from daemon.recall.query.request import Recall as Request
 from daemon.recall.query.scope import Allowed, Scope, by_all_names, resolve
 from daemon.recall.ranking import Budget, Plan, Search
-from daemon.recall.ranking.candidates import Candidates
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking.grouping import Result
 
 BUDGET_S = 2.0
 """Seconds that all searching of one client's request may take."""
@@ -71,7 +71,7 @@ class Recall:
         repair it. `prepare` loads what a search by meaning needs; it runs before the search's time begins.
         """
         self._archive, self._lexical, self._on_failure = archive, lexical, on_failure
-        self._candidates = partial(Candidates, lexical, semantic, embedder, on_failure, self._is_behind)
+        self._candidates = partial(CandidateSearch, lexical, semantic, embedder, on_failure, self._is_behind)
         self._model = embedder.name
         self._catalog = catalog or Catalog(archive)
         self._budget_s = budget_s
@@ -122,7 +122,7 @@ class Recall:
         None where the lexical index fails; `on_failure` was called then.
         """
         rows, seen, hits = self._catalog.rows(), set(besides), list[Hit]()
-        looks = Looks(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tool))
+        display = Display(Query(""), _SNIPPET, False, "message", None, 0, Allowed(filters.kinds, filters.tool))
         depth, is_all = 2 * (limit + len(seen)), False
         while len(hits) < limit and not is_all:
             matches = self._newest(filters, depth)
@@ -131,8 +131,8 @@ class Recall:
                 state = self._archive.state(match.message_id) if match.message_id not in seen else None
                 seen.add(match.message_id)
                 if state is not None:
-                    find = Find(match.message_id, state["session"], "", state["created"], match, "kind")
-                    made = result(self._archive, rows, find, looks)
+                    result = Result(match.message_id, state["session"], "", state["created"], match, "kind")
+                    made = as_json(self._archive, rows, result, display)
                     hits += [_hit(made)] if made is not None else []
         return tuple(sorted(hits, key=lambda hit: (-hit.created, hit.message_id))[:limit])
 

@@ -57,7 +57,7 @@ class _Entry:
     more: Json = field(default_factory=dict)
 
 
-def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: RecallTimeline, now: int) -> Json:
+def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallTimeline, now: int) -> Json:
     """``{ok, anchor: {type, id?, time}, entries, hasMoreBefore, hasMoreAfter, warnings}``; `now` is epoch ms.
 
     An entry is ``{type, time, sessionID, sessionTitle, messageID?, path?, operation?, tool?, text, anchor}``, its type
@@ -68,19 +68,19 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: R
         BadRequest: the anchor, the session or the project is not known.
         IndexBroken: the index must be rebuilt.
     """
-    walk = _Walk(archive, lexical, catalog.rows(), asked)
+    walk = _Walk(archive, lexical, catalog.rows(), request)
     anchor, key, own = walk.anchor(now)
-    before = list(itertools.islice(walk.entries(key, is_before=True), asked.depth_before + 1))
-    after = list(itertools.islice(walk.entries(key, is_before=False), asked.depth_after + 1))
+    before = list(itertools.islice(walk.entries(key, is_before=True), request.depth_before + 1))
+    after = list(itertools.islice(walk.entries(key, is_before=False), request.depth_after + 1))
     if waiting := archive.waiting("lexical"):
         walk.warnings.append(f"{counted(waiting, 'archived message')} still waiting to be indexed, not shown here yet")
-    shown = [*reversed(before[: asked.depth_before]), *own, *after[: asked.depth_after]]
+    shown = [*reversed(before[: request.depth_before]), *own, *after[: request.depth_after]]
     return {
         "ok": True,
         "anchor": anchor,
         "entries": [walk.shown(entry, is_anchor=entry in own) for entry in shown],
-        "hasMoreBefore": len(before) > asked.depth_before or "before" in walk.unread,
-        "hasMoreAfter": len(after) > asked.depth_after or "after" in walk.unread,
+        "hasMoreBefore": len(before) > request.depth_before or "before" in walk.unread,
+        "hasMoreAfter": len(after) > request.depth_after or "after" in walk.unread,
         "warnings": walk.warnings,
     }
 
@@ -88,10 +88,12 @@ def timeline(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: R
 class _Walk:
     """One question's way through the records."""
 
-    def __init__(self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], asked: RecallTimeline) -> None:
-        self._archive, self._lexical, self._rows, self._asked = archive, lexical, rows, asked
+    def __init__(
+        self, archive: Archive, lexical: LexicalIndex, rows: Mapping[str, Row], request: RecallTimeline
+    ) -> None:
+        self._archive, self._lexical, self._rows, self._asked = archive, lexical, rows, request
         self.warnings: list[str] = []
-        self._chosen = _chosen(rows, asked, self.warnings)
+        self._chosen = _chosen(rows, request, self.warnings)
         self.unread: set[str] = set()
 
     def anchor(self, now: int) -> tuple[Json, _Key, list[_Entry]]:
@@ -211,9 +213,9 @@ class _Walk:
             limit *= 2
 
 
-def _chosen(rows: Mapping[str, Row], asked: RecallTimeline, warnings: list[str]) -> frozenset[str] | None:
+def _chosen(rows: Mapping[str, Row], request: RecallTimeline, warnings: list[str]) -> frozenset[str] | None:
     """The sessions that are asked about; None is all of them."""
-    session_id, project = asked.sessionID.strip(), asked.project.strip()
+    session_id, project = request.sessionID.strip(), request.project.strip()
     chosen = None
     if project.startswith("/"):
         folder = absolute(project, "", "project")

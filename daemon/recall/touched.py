@@ -39,7 +39,7 @@ class _Touch:
     mention_only: bool = False
 
 
-def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: RecallFiles) -> Json:
+def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, request: RecallFiles) -> Json:
     """``{ok, path, sessions, total, warnings}``: the sessions, those that touched it last first.
 
     A session is ``{sessionID, title, directory, projectID, first, last, changes, reads, unclear, files, moreFiles?,
@@ -52,7 +52,7 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: Re
         BadRequest: the path is not absolute, or none.
         IndexBroken: `mentions` cannot be answered, the index must be rebuilt.
     """
-    path = absolute(asked.path, "", "path")
+    path = absolute(request.path, "", "path")
     if not path:
         raise BadRequest("path is blank: write an absolute path, as /home/you/project")
     if "\0" in path:
@@ -61,15 +61,15 @@ def touched(archive: Archive, lexical: LexicalIndex, catalog: Catalog, asked: Re
     found = _from_edits(archive, known)
     warnings: list[str] = []
     rows = catalog.rows()
-    if asked.mentions and _add_mentions(archive, lexical, rows, known, found, most=asked.limit):
+    if request.mentions and _add_mentions(archive, lexical, rows, known, found, most=request.limit):
         warnings.append(f"more sessions mention {redact(path)} than are counted here; raise limit to see them")
     newest = sorted(found, key=lambda one: (-found[one].last, one))
-    for one in newest[: asked.limit]:
+    for one in newest[: request.limit]:
         archive.secrets.learn(one)  # the rows are kept in memory: nothing of the session is read for them
     return {
         "ok": True,
         "path": redact(path),
-        "sessions": [_shown(one, rows.get(one), found[one]) for one in newest[: asked.limit]],
+        "sessions": [_shown(one, rows.get(one), found[one]) for one in newest[: request.limit]],
         "total": len(found),
         "warnings": warnings,
     }

@@ -24,6 +24,7 @@ from daemon.display import counted
 from daemon.errors import ModelUnavailable, NotRecorded
 from daemon.files import Files
 from daemon.files.trees import is_beneath
+from daemon.hints import for_commands
 from daemon.model import FileEdit, Json, Page, Target
 from daemon.moments import parse_moment
 from daemon.recall.search import Recall
@@ -243,12 +244,12 @@ class Reconstitution:
         message = self._nothing(target.path, target.at)
         if target.refresh == "once":
             raise NotRecorded(message)
-        return [message]
+        return [for_commands(message)]
 
     def _nothing(self, path: str, until: int | None) -> str:
         """Why there is nothing to reconstitute, and which paths a person may have meant."""
         if until is not None and (self._files.rows(path) or self._sessions_beneath(path)):
-            return f"{path}: nothing was recorded of it by that time; leave out --at, or give a later one"
+            return f"{path}: nothing was recorded of it by that time; leave out `at`, or give a later one"
         return unknown(self._archive, path)
 
     def _sessions_beneath(self, path: str) -> bool:

@@ -178,13 +178,13 @@ def _on_disk(path: str, shown: Revision | None) -> Disk:
 
 def evidence(revision: Revision) -> str:
     """What proves a revision, or why it is not proven, in one line."""
-    told = [*revision.evidence, said(revision)]
+    told = [*revision.evidence, note_for_people(revision)]
     if revision.was_changed_outside:
         told.append("changed outside OpenCode before this")
     return "; ".join(dict.fromkeys(filter(None, told)))
 
 
-def said(revision: Revision) -> str:
+def note_for_people(revision: Revision) -> str:
     """The note of a revision, for people."""
     if revision.grade is Grade.PARTIAL and revision.fragments is not None:
         return _known_lines(revision.fragments)
@@ -217,7 +217,7 @@ def _why(revisions: Sequence[Revision]) -> str:
     for revision in reversed(revisions):
         if revision.proven:
             break
-        note = said(revision)
+        note = note_for_people(revision)
         if note and note not in notes:
             notes.append(note)
         if revision.grade is Grade.PARTIAL:

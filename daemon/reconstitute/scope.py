@@ -20,8 +20,8 @@ from daemon.archive import Archive
 from daemon.display import counted
 from daemon.errors import Retry, Skip
 from daemon.exports import Export
-from daemon.exports.content import Said
-from daemon.exports.sessions import opened
+from daemon.exports.content import MessageContent
+from daemon.exports.sessions import open_session
 from daemon.files import FileHistory
 from daemon.files.grade import SNAPSHOT
 from daemon.files.trees import is_beneath
@@ -242,17 +242,17 @@ class Conversations:
     def digest(self, message_ids: Sequence[str]) -> str:
         """Changes whenever what `said` answers may change, but for the time at which a deletion was noticed."""
         states = [self._archive.state(one) or {} for one in message_ids]
-        told = [
+        shown = [
             [one, state.get("hash"), state.get("deleted") is not None, state.get("gone")]
             for one, state in zip(message_ids, states, strict=True)
         ]
-        return records.digest(self._hidden.encode(), records.dumps(told))
+        return records.digest(self._hidden.encode(), records.dumps(shown))
 
     def hiding(self) -> AbstractContextManager[None]:
         """Hide the secrets of these sessions, and no others, in what is redacted meanwhile."""
         return known.only(self._secrets)
 
-    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[Said]:
+    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
         """These messages of a session, in this order; one that the archive does not have is passed over."""
-        session = opened(self._archive, Export(session=session_id, results="full"), session_id)
-        return replace(session, only=message_ids).said()
+        session = open_session(self._archive, Export(session=session_id, results="full"), session_id)
+        return replace(session, only=message_ids).messages()

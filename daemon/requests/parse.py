@@ -1,4 +1,4 @@
-"""What a request file says: paths, one a line, or a TOML or JSON table (design section 9). Pure functions.
+"""What a request file says: paths, one a line, or a TOML or JSON table (docs/how-it-works.md). Pure functions.
 
 A wrong file raises BadRequest naming file, line or key, and fix; nothing in it is guessed or passed over.
 """

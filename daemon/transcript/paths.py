@@ -103,8 +103,8 @@ def _list(value: Any) -> list[Any]:
 def unquoted(name: str) -> str:
     """A file name as it is, from one that git has quoted because of a tab, a quote or a backslash in it.
 
-    OpenCode joins the quoted name to the folder as it stands (formats section 9, 2); a name that cannot be read so
-    comes back empty.
+    OpenCode joins the quoted name to the folder as it stands (opencode-formats.md, Tools 2); a name that cannot be read
+    so comes back empty.
     """
     at = name.find('"')
     if at < 0 or not name.endswith('"') or name[at - 1 : at] not in ("", "/") or len(name) < at + 2:

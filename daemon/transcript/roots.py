@@ -1,7 +1,7 @@
 """Which work tree the relative names in snapshots and recorded diffs start at; None rather than a wrong one.
 
-The message's own `path.root` decides (a project's record mixes up clones: formats section 9, 1). A user message has
-none: then the caller's, or the session record's `path` (1.18), or what the names themselves allow.
+The message's own `path.root` decides (a project's record mixes up clones: opencode-formats.md, Tools 1). A user message
+has none: then the caller's, or the session record's `path` (1.18), or what the names themselves allow.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Call:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether it was cut off half-way, so that nobody knows how far it came (formats section 9, 14)."""
+        """Whether it was cut off half-way, so that nobody knows how far it came (opencode-formats.md, Tools 14)."""
         error = records.text(self.state.get("error")).lower()
         return self.status == "running" or (self.status == "error" and ("abort" in error or "interrupt" in error))
 

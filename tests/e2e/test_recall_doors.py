@@ -22,6 +22,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from daemon.hints import for_commands, for_tools, rendered
 from tests.conftest import unpack
 from tests.e2e.talk import Talk
 from tests.support.processes.daemon_process import CHECKOUT, Daemon
@@ -127,11 +128,11 @@ class Doors:
         status, answer = self.by_socket(call, arguments)
         assert (status, answer.get("ok")) == (200, True), answer
         is_error, _, structured = self.mcp(call, arguments)
-        assert (is_error, structured) == (False, answer)
+        assert (is_error, structured) == (False, rendered(answer, for_tools))
         done = self.by_command(call, arguments)
-        assert json.loads(done.stdout) == answer
+        assert json.loads(done.stdout) == rendered(answer, for_commands)
         assert done.returncode == (0 if call not in FOUND or answer[FOUND[call]] else 4)
-        assert done.stderr.splitlines() == [f"reconstitute: {warning}" for warning in answer["warnings"]]
+        assert done.stderr.splitlines() == [f"reconstitute: {for_commands(warning)}" for warning in answer["warnings"]]
         return answer
 
 
@@ -356,9 +357,9 @@ def test_an_error_names_the_same_thing_at_every_door(
     assert (status, answer["error"]["type"], answer["error"]["exitCode"]) == (400, "BadRequest", 64)
     assert re.search(named, answer["error"]["message"])
     is_error, said, structured = doors.mcp(call, arguments)
-    assert (is_error, said, structured) == (True, answer["error"]["message"], None)
+    assert (is_error, said, structured) == (True, for_tools(answer["error"]["message"]), None)
     done = doors.by_command(call, arguments)
-    assert (done.returncode, done.stdout) == (64, "")
+    assert (done.returncode, json.loads(done.stdout)["error"]["exitCode"]) == (64, 64)
     assert done.stderr.startswith("reconstitute: ")
     assert re.search(named, done.stderr)
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon.opencode_ids import OWN_SESSION_TITLE
+from daemon.records import OWN_SESSION_TITLE
 from tests.live.opencode import OpenCode, make_project
 from tests.live.scripted_model import Call, ScriptedModel, Step
 from tests.support.processes.daemon_process import Daemon

@@ -25,7 +25,7 @@ from daemon.archive import Archive
 from daemon.chat import BadReply, ModelUnavailable
 from daemon.chat.opencode import OpenCodeChat
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
-from daemon.opencode_ids import OWN_SESSION_TITLE
+from daemon.records import OWN_SESSION_TITLE
 from tests.live.opencode import CHECKOUT, OpenCode, make_project
 from tests.live.recorded import read_quiet_source
 from tests.live.scripted_model import Call, ScriptedModel, Step, _Handler

@@ -1,9 +1,9 @@
 """A small OpenCode: sessions whose tool calls really change a temporary folder, the records it would write, the truth.
 
-`Model` keeps two books. The journal is every record as it was written, in order (formats section 3), so that any moment
-of OpenCode's store can be read back. The truth is the bytes of every file after each event, on a clock that never goes
-back. `blind` are paths whose content nobody could tell from the records at that moment: changed from outside, and no
-complete evidence of them since.
+`Model` keeps two books. The journal is every record as it was written, in order (opencode-formats.md, Records), so that
+any moment of OpenCode's store can be read back. The truth is the bytes of every file after each event, on a clock that
+never goes back. `blind` are paths whose content nobody could tell from the records at that moment: changed from
+outside, and no complete evidence of them since.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ import pytest
 from daemon.cli.commands import COMMANDS, reconstitute
 
 CHECKOUT = Path(__file__).parents[2]
-DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(CHECKOUT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((CHECKOUT / "docs").glob("*.md")),
+]
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
@@ -94,15 +97,43 @@ def test_every_setting_a_document_names_exists(document: Path) -> None:
     example = (CHECKOUT / "config.example.toml").read_text()
     settings = tomllib.loads(re.sub(r"(?m)^# (?=\w+ = |\[\[)", "", example))
     named = re.findall(r"`([a-z]+)\.(\w+)`", document.read_text())
-    assert [f"{section}.{key}" for section, key in named if section in settings and key not in settings[section]] == []
+    assert [
+        f"{section}.{key}"
+        for section, key in named
+        if section in settings and key not in {*settings[section], "db", "py"}
+    ] == []
 
 
 def test_every_kind_of_key_in_the_archive_is_told() -> None:
     source = (CHECKOUT / "daemon" / "archive" / "keys.py").read_text()
     kinds = set(re.findall(r'_key\("(\w+)"|b"(\w+):', source))
-    page = (CHECKOUT / "docs" / "how-it-works.md").read_text()
+    page = (CHECKOUT / "docs" / "architecture.md").read_text()
     assert len(kinds) > 15
     assert sorted(kind for pair in kinds for kind in pair if kind and f"`{kind}:" not in page) == []
+
+
+def test_every_module_that_the_map_names_exists() -> None:
+    page = re.sub(r"(?ms)^## Keys$.*?(?=^## )", "", (CHECKOUT / "docs" / "architecture.md").read_text())
+    named = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_0-9]+\.py)?|[a-z_]+\.py)`", page)
+    rows = [line.partition("|")[2].partition("|")[0] for line in page.splitlines()]
+    rooms = {room for row in rows for room in re.findall(r"`([a-z_]+/)`", row)}
+    places = [CHECKOUT, CHECKOUT / "daemon", *(CHECKOUT / "daemon" / room for room in rooms), *_inner_rooms()]
+    assert len(named) > 80
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+def _inner_rooms() -> Iterator[Path]:
+    """A row about a room names the modules in it by their own names."""
+    return (path for path in (CHECKOUT / "daemon").glob("*/*/") if path.name != "__pycache__")
+
+
+def test_every_citation_of_the_formats_page_names_a_heading() -> None:
+    page = (CHECKOUT / "docs" / "opencode-formats.md").read_text()
+    headings = re.findall(r"(?m)^## (.+)$", page)
+    sources = [path.read_text() for room in ("daemon", "tests") for path in (CHECKOUT / room).rglob("*.py")]
+    cited = [place for text in sources for place in re.findall(r"opencode-formats\.md,\s+(\w.{1,20})", text)]
+    assert len(cited) > 20
+    assert [place for place in cited if not place.startswith(tuple(headings))] == []
 
 
 def test_the_score_stands_once_between_its_marks() -> None:

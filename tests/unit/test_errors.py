@@ -18,7 +18,7 @@ ENDS = {
     "adapter/delivery.py": "a request to the adapter ends with it",
     "adapter/routes.py": "a request to the adapter ends with it",
     "app/daemon.py": "the service ends",
-    "app/feeding.py": "the service ends",
+    "app/loops.py": "the service ends",
     "cli/__init__.py": "the command ends",
     "index/semantic/health.py": "a child process ends",
     "mcp/server.py": "the call ends",

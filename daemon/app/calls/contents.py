@@ -18,6 +18,7 @@ from daemon.control.calls import FileContent, Progress, Take
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Revision
 from daemon.files.grade import Grade
+from daemon.hints import hint
 from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
@@ -145,7 +146,7 @@ def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | 
     latest = history.revisions[-1]
     if latest.deleted:
         if not deleted:
-            return "deleted; --deleted restores what it held before"
+            return "deleted; `deleted` restores what it held before"
         before = history.last_state
         if before is None:
             return "deleted, and nothing is known of what it held before"
@@ -153,7 +154,8 @@ def _choice(history: FileHistory, least: Grade, *, deleted: bool) -> Revision | 
     if posixpath.dirname(history.path) == history.path:
         return "not a file's path"
     if stat.S_ISLNK(latest.mode):
-        return "a symbolic link; links are not restored, `show --raw` prints where it led"
+        where = hint("content", path=history.path, raw=True)
+        return f"a symbolic link; links are not restored, {where} tells where it led"
     if _needed(latest).rank > least.rank or _data(latest) is None:
         return _why_not(history, latest)
     return latest
@@ -168,9 +170,9 @@ def _why_not(history: FileHistory, revision: Revision) -> str:
     """Why a revision is not certain enough, and what there is instead."""
     reason = f"{revision.grade}: {revision.note or 'no recorded call tells its whole content'}"
     if _data(revision) is not None and revision.grade is not Grade.LOST:
-        return f"{reason}; --grade {_needed(revision)} writes it"
+        return f"{reason}; `grade={_needed(revision)}` writes it"
     earlier = next((r for r in reversed(history.revisions) if r.proven and r.content is not None), None)
-    return reason if earlier is None else f"{reason}; an earlier state is proven: --at {earlier.time}"
+    return reason if earlier is None else f"{reason}; an earlier state is proven: `at={earlier.time}`"
 
 
 def _content(history: FileHistory, revision: Revision, prefix: str) -> FileContent:

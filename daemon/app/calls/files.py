@@ -21,6 +21,7 @@ from daemon.files.disk import Disk, standing
 from daemon.files.end_states import row_of
 from daemon.files.grade import Grade
 from daemon.files.line_diffs import unified
+from daemon.hints import hint
 from daemon.moments import parse_moment
 from daemon.redact import redact, redact_value
 
@@ -72,9 +73,9 @@ class FileCalls:
         """Why there is nothing to say of a path; `is_file`: a file was asked for, not a folder."""
         rows = self.recorded.rows(path)
         if is_file and rows and all(row.path != path for row in rows):
-            return f"{path}: is a folder; `reconstitute files {path}` lists what is recorded beneath it"
+            return f"{path}: is a folder; {hint('files', path=path)} lists what is recorded beneath it"
         if rows:
-            return f"{path}: nothing was recorded of it by then; leave out --at, or give a later time"
+            return f"{path}: nothing was recorded of it by then; leave out `at`, or give a later time"
         return unknown(self.archive, path)
 
     def _rows_at(self, prefix: str, until: int) -> list[Row]:
@@ -123,7 +124,7 @@ class FileCalls:
             if not old or new:
                 raise BadRequest("alias: to take one back, name the old folder alone")
             if not self.recorded.remove_alias(absolute(old)):
-                raise BadRequest(f"{old!r}: is no alias; `reconstitute alias --list` shows those there are")
+                raise BadRequest(f"{old!r}: is no alias; {hint('alias', list=True)} shows those there are")
         elif old or new:
             self._add_alias(absolute(old), absolute(new))
             if not is_touched(self.archive, absolute(old)):
@@ -140,7 +141,7 @@ class FileCalls:
             place = known[place]
             if place in passed:
                 raise BadRequest(
-                    f"{old!r} is {new!r}: goes in a circle; take one back with: reconstitute alias OLD --remove"
+                    f"{old!r} is {new!r}: goes in a circle; take one back with {hint('alias', old=place, remove=True)}"
                 )
             passed.add(place)
         self.recorded.alias(old, new)

@@ -78,9 +78,7 @@ class RunCalls(RecallCalls, ABC):
             return answers.Trajectories(sorted(listed, key=lambda each: each.started))
         heads = [(target, head) for target, head in heads if head["started"] == request.started]
         if not heads:
-            raise BadRequest(
-                f"{request.started}: no trajectory began then; `reconstitute trajectory` lists those there are"
-            )
+            raise BadRequest(f"{request.started}: no trajectory began then; `trajectories()` lists those there are")
         made = []
         for target, head in heads:
             made.append(_trajectory(target, head))

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from daemon.filesystem.durable import Root
-from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
+from daemon.records import OWN_MARK, OWN_SESSION_TITLE
 
 AGENT = OWN_MARK
 """The agent that `prepare` configures; a prompt that names it gets no tools and nothing of OpenCode's own prompt."""

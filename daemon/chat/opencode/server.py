@@ -24,8 +24,7 @@ from daemon.chat.opencode.http import HttpClient, SessionGone
 from daemon.chat.opencode.turn import Patience, Turn, TurnFollower, reply_of
 from daemon.errors import OutputRefused
 from daemon.model import Json
-from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
-from daemon.records import integer, table, text
+from daemon.records import OWN_MARK, OWN_SESSION_TITLE, integer, table, text
 
 __all__ = ["OpenCodeServer", "Patience", "ServedModel", "SessionGone"]
 

@@ -20,8 +20,7 @@ from daemon.chat.ollama_reply import without_thinking
 from daemon.chat.opencode.http import HttpClient
 from daemon.errors import ReconstituteError
 from daemon.model import Json
-from daemon.opencode_ids import OWN_MARK
-from daemon.records import integer, table, text
+from daemon.records import OWN_MARK, integer, table, text
 
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|window|limit)|too (?:long|large|many tokens)|maximum.{0,20}tokens", re.IGNORECASE

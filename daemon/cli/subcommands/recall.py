@@ -10,6 +10,7 @@ from daemon.cli import terminal
 from daemon.cli.settings import NOTHING, Settings
 from daemon.cli.subcommands.recall_messages import show_all
 from daemon.cli.subcommands.recall_options import Searching, ask, with_options
+from daemon.hints import command, for_commands
 
 INDENT = "    "
 SNIPPET_LINES = 8
@@ -112,7 +113,10 @@ def _miss(miss: dict[str, Any]) -> str:
 
 
 def _suggestion(suggestion: dict[str, Any]) -> str:
-    return f"try: {suggestion.get('action', '')} ({suggestion.get('reason', '')})"
+    """What else could be tried, and the command that does it."""
+    text = for_commands(f"try: {suggestion.get('action', '')} ({suggestion.get('reason', '')})")
+    example = suggestion.get("example")
+    return f"{text}: {command('recall', example)}" if isinstance(example, dict) and example.get("query") else text
 
 
 def _show_expanded(expanded: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ Only what the user wrote is sent: the defaults are the service's, so that every 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -16,16 +15,9 @@ import msgspec
 from daemon.cli import terminal
 from daemon.cli.settings import Settings, absolute
 from daemon.control import calls
+from daemon.hints import option_name
 from daemon.recall.query.request import CALLS
 
-NAMES = {
-    "sessionID": "--session",
-    "projectID": "--project",
-    "toolName": "--tool",
-    "kinds": "--kind",
-    "maxChars": "--max-chars",
-}
-"""Options that are not called as their argument is."""
 _MEANT_AS_PATH = frozenset({"directory", "path"})
 
 
@@ -78,7 +70,7 @@ def ask(settings: Settings, call: str, as_json: bool, given: dict[str, Any], **m
 def _option(field: msgspec.structs.FieldInfo, hint: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     kind, *notes = get_args(hint)
     described = next((note.description for note in notes if isinstance(note, msgspec.Meta)), "") or ""
-    name = NAMES.get(field.encode_name) or "--" + _hyphened(field.encode_name)
+    name = option_name(field.encode_name)
     if kind is bool and field.default is True:
         return click.option(f"{name}/--no-{name[2:]}", field.name, default=None, help=described)
     if kind is bool:
@@ -102,7 +94,3 @@ def _metavar(kind: Any) -> str:
     if str in kinds:
         return "TIME" if float in kinds else "TEXT"
     return "|".join(["N", *words])
-
-
-def _hyphened(name: str) -> str:
-    return re.sub(r"[A-Z]+", lambda found: "-" + found[0].lower(), name).replace("_", "-")

@@ -1,7 +1,7 @@
 """Whether what the result of an edit shows of the file fits the text we take the file to have had.
 
 OpenCode since 1.15 records no text before and after, but a diff with some lines around the change. It has lost the
-lines' common indentation and their CRs (formats section 3, gotcha 1), so it proves nothing; but it can contradict.
+lines' common indentation and their CRs (opencode-formats.md, Records), so it proves nothing; but it can contradict.
 """
 
 from __future__ import annotations

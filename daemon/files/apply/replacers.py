@@ -3,7 +3,7 @@
 OpenCode then tries a series of ever looser ways, each of which names places of the file that the old text may have
 meant; the first place whose text occurs once (or at all, when every place is to be replaced) is taken. `candidates`
 names these places in OpenCode's order, each by its text; choosing among them is up to `matching`. Read in, and checked
-against, the versions from 0.5.29 to 1.18.33 (formats section 9, 5).
+against, the versions from 0.5.29 to 1.18.33 (opencode-formats.md, Tools 5).
 
 Two of its nine ways are left out, since they name no place that an earlier one has not named: another indentation is
 also another run of blanks, and the exact text is sought first of all. A trimmed line is one without the blanks at its

@@ -1,10 +1,10 @@
 """OpenCode's own way from a file's text and a change to the text after it, for each of its versions.
 
-Text in, text out. The rules changed between the versions that were read (formats section 9: 4 to 8); where a version
-lies between two of these, or is not known, a result counts only when all rules that may hold give it. So an `Outcome`
-is one of three: a text with the rule that led to it; refused, which for a call that is known to have succeeded means
-that the text it was computed from is not what the file held; or neither, when nothing is certain. Nothing is raised,
-nothing is guessed. A byte order mark is the character U+FEFF at the beginning of a text.
+Text in, text out. The rules changed between the versions that were read (opencode-formats.md, Tools 4 to 8); where a
+version lies between two of these, or is not known, a result counts only when all rules that may hold give it. So an
+`Outcome` is one of three: a text with the rule that led to it; refused, which for a call that is known to have
+succeeded means that the text it was computed from is not what the file held; or neither, when nothing is certain.
+Nothing is raised, nothing is guessed. A byte order mark is the character U+FEFF at the beginning of a text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which reverts a session has had, and when, as far as anything that was recorded tells (formats section 6).
+"""Which reverts a session has had, and when, as far as anything that was recorded tells (opencode-formats.md, Reverts).
 
 The journal of 1.18 tells of each one, and when. Elsewhere a pending one stands in the session's record, which is kept
 even when the next prompt has cleared it there; the others show only by messages, or the last parts of one, being gone.

@@ -1,4 +1,4 @@
-"""What reverts did to files: a revert sets them back, and is itself recorded as no call (formats sections 6 and 9, 13).
+"""What reverts did to files: a revert sets them back, and is itself recorded as no call (opencode-formats.md, Reverts).
 
 OpenCode takes each file that a `patch` part behind the chosen message or part names back to that part's tree; ignored
 files and everything without git stay as they are. What came of that, the recorded diff says; without one the `patch`

@@ -25,7 +25,7 @@ from daemon.transcript.evidence.recorded_diffs import NO_MARK
 
 NOT_UTF8 = "it holds U+FFFD: the file may have other bytes there"
 LARGE = 2 << 20
-"""Bytes; since 1.15 snapshots leave out larger files (formats section 9, 11)."""
+"""Bytes; since 1.15 snapshots leave out larger files (opencode-formats.md, Tools 11)."""
 
 _UNSEEN = frozenset({CALL, RESULT})
 """The evidence of content that nothing has shown since the call: a formatter may have run before that ended."""

@@ -1,7 +1,8 @@
 """What a snapshot tree says of the files in its folder, told to their tracks.
 
-Trees vote, they do not rule (formats section 4): what lies outside the session's folder in one may be old, ignored and
-large files are in none, and with a fast model one may already hold what the calls of its step are about to do.
+Trees vote, they do not rule (opencode-formats.md, Snapshots): what lies outside the session's folder in one may be old,
+ignored and large files are in none, and with a fast model one may already hold what the calls of its step are about to
+do.
 """
 
 from __future__ import annotations

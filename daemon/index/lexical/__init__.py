@@ -28,10 +28,10 @@ from daemon.index.lexical import files, scan
 from daemon.index.lexical import fuzzy as near
 from daemon.index.lexical.fuzzy import Vocabulary
 from daemon.index.lexical.patterns import pattern as compiled
-from daemon.index.lexical.query_terms import Clue, clue, content, quoted, stretch
-from daemon.index.lexical.ranking import Found, Ranking, worthwhile
+from daemon.index.lexical.query_terms import TermMatch, clue, content, quoted, stretch
+from daemon.index.lexical.ranking import Candidate, Ranking, worthwhile
 from daemon.index.lexical.schema import GROUPS, WINDOW, Group, clean, documents, mark, schema
-from daemon.index.lexical.searcher import Reading, as_match, text_of
+from daemon.index.lexical.searcher import Snapshot, as_match, text_of
 from daemon.index.tokens import Term
 
 __all__ = ["Lexical"]
@@ -120,7 +120,7 @@ class Lexical:
             return []
         with self._named("searching it"):
             reading = self._reading()
-            found: list[Found] = []
+            found: list[Candidate] = []
             for group, narrowed in _asked_groups(filters):
                 most = max(limit, least_said) if group.is_said else limit
                 some = Ranking(reading, group, wanted, quoted(query)).best(narrowed, most)
@@ -166,7 +166,7 @@ class Lexical:
             vocabulary, reading = self._known_words(), self._reading()
             spelt = near.near_words(reading, vocabulary, wanted)
             asked = near.Asked(wanted, quoted(query), spelt)
-            found: list[Found] = []
+            found: list[Candidate] = []
             for group, narrowed in _asked_groups(filters):
                 found += near.by_closeness(reading, group, asked, narrowed, limit)
             return [
@@ -251,9 +251,9 @@ class Lexical:
 
     # -- one state of the index ----------------------------------------------------------------------------------
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> Snapshot:
         vocabulary = self._vocabulary
-        return Reading(self._schema, self._searcher(), vocabulary.endings if vocabulary is not None else None)
+        return Snapshot(self._schema, self._searcher(), vocabulary.endings if vocabulary is not None else None)
 
     def _known_words(self) -> Vocabulary:
         """All words that near spellings are looked for among: read once, then kept up with what is written."""
@@ -366,14 +366,14 @@ def _asked_groups(filters: Filters) -> Iterator[tuple[Group, Filters]]:
             yield group, filters
 
 
-def _ranked(found: list[Found]) -> list[Found]:
+def _ranked(found: list[Candidate]) -> list[Candidate]:
     """Those that are worth showing, best first."""
     return sorted(worthwhile(found), key=lambda one: -one.score)
 
 
 def _unique(
-    reading: Reading, found: Sequence[Found], wanted: Sequence[Term], limit: int
-) -> Iterator[tuple[Match, Found]]:
+    reading: Snapshot, found: Sequence[Candidate], wanted: Sequence[Term], limit: int
+) -> Iterator[tuple[Match, Candidate]]:
     """The first `limit` matches, one per part; what a call was given and what came of it count apart."""
     seen: set[tuple[str, str, str]] = set()
     for one in found:
@@ -388,14 +388,14 @@ def _unique(
             return
 
 
-def _terms(found: Found, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
+def _terms(found: Candidate, wanted: Sequence[Term], text: str) -> tuple[str, ...]:
     """The terms that it holds, and of those that it has in part what its text has of them."""
     held = [wanted[number].text for number in sorted(found.held)]
     parts = [stretch(wanted[number], text) for number in found.partly] if text else []
     return tuple(dict.fromkeys((*held, *filter(None, parts))))
 
 
-def _having(reading: Reading, one: Clue) -> int:
+def _having(reading: Snapshot, one: TermMatch) -> int:
     """In how many windows a term stands, or of a run at most."""
     together = min((reading.frequency(name, token) for name, token in one.every), default=0)
     return max([together, *(reading.frequency(name, token) for name, token, _ in one.tokens)])

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daemon.index import Filters, Match, tokens
-from daemon.index.lexical.query_terms import Near
-from daemon.index.lexical.ranking import Found, Ranking
+from daemon.index.lexical.query_terms import Spelling
+from daemon.index.lexical.ranking import Candidate, Ranking
 from daemon.index.lexical.required_words import Endings
 from daemon.index.lexical.schema import GROUPS, Group
-from daemon.index.lexical.searcher import Reading
+from daemon.index.lexical.searcher import Snapshot
 from daemon.index.tokens import Form, Term
 
 Codes: TypeAlias = NDArray[np.uint32]
@@ -177,7 +177,7 @@ _SURE = 1000  # a word that so many parts have is no typing error
 _WORTH = (1.0, 0.5, 0.3)  # of a word that differs in so many places
 
 
-def spellings(reading: Reading, vocabulary: Vocabulary, word: str, limit: int) -> list[tuple[int, str, int]]:
+def spellings(reading: Snapshot, vocabulary: Vocabulary, word: str, limit: int) -> list[tuple[int, str, int]]:
     """(distance, word, number of parts), nearest first, then most frequent."""
     folded = "".join(chain.from_iterable(term.pieces for term in tokens.terms(word)))
     most = allowed(folded)
@@ -192,16 +192,16 @@ def spellings(reading: Reading, vocabulary: Vocabulary, word: str, limit: int) -
     return found[:limit]
 
 
-def near_words(reading: Reading, vocabulary: Vocabulary, wanted: Sequence[Term]) -> list[tuple[int, Near]]:
+def near_words(reading: Snapshot, vocabulary: Vocabulary, wanted: Sequence[Term]) -> list[tuple[int, Spelling]]:
     """For each term, by its number, the words that may have been meant: of a name its pieces apart, too."""
-    found: list[tuple[int, Near]] = []
+    found: list[tuple[int, Spelling]] = []
     for number, term in enumerate(wanted):
         asked = dict.fromkeys((term.whole, *term.spelt) if term.form is not Form.RUN else ())
         known = {term.whole, *term.spelt}
         for word in asked:
             if _parts(reading, word) < (_SURE if word == term.whole else 1):
                 found += [
-                    (number, Near(term.text, other, distance))
+                    (number, Spelling(term.text, other, distance))
                     for distance, other, _ in spellings(reading, vocabulary, word, _MOST_NEAR)
                     if other not in known
                 ]
@@ -214,10 +214,10 @@ class Asked:
 
     wanted: Sequence[Term]
     quoted: Sequence[tuple[int, str]]
-    near: Sequence[tuple[int, Near]]
+    near: Sequence[tuple[int, Spelling]]
     _worth: list[float] = field(default_factory=list, init=False)
 
-    def worth(self, reading: Reading) -> list[float]:
+    def worth(self, reading: Snapshot) -> list[float]:
         """What each term counts in this state of the index: the same in every group, so looked up once."""
         if not self._worth:
             for place, term in enumerate(self.wanted):
@@ -225,7 +225,7 @@ class Asked:
         return self._worth
 
 
-def by_closeness(reading: Reading, group: Group, asked: Asked, filters: Filters, limit: int) -> list[Found]:
+def by_closeness(reading: Snapshot, group: Group, asked: Asked, filters: Filters, limit: int) -> list[Candidate]:
     """Candidates of one group; `score` is a whole number for how much of the query they have, and how well below 1."""
     numbers = {one: number for number, one in asked.near}
     worth = asked.worth(reading)
@@ -241,21 +241,21 @@ def by_closeness(reading: Reading, group: Group, asked: Asked, filters: Filters,
     return found
 
 
-def pairs(match: Match, found: Found, wanted: Sequence[Term]) -> tuple[tuple[str, str], ...]:
+def pairs(match: Match, found: Candidate, wanted: Sequence[Term]) -> tuple[tuple[str, str], ...]:
     """(asked, found) for each term that the match has only nearly, the found word as it is written there."""
     exact = {wanted[number].text for number in found.held}
-    best: dict[str, Near] = {}
+    best: dict[str, Spelling] = {}
     for near in sorted(found.near, key=lambda one: one.distance):
         if near.asked not in exact:
             best.setdefault(near.asked, near)
     return tuple((asked, _written(match.text, near.word)) for asked, near in best.items())
 
 
-def _parts(reading: Reading, word: str) -> int:
+def _parts(reading: Snapshot, word: str) -> int:
     return sum(reading.frequency(group.spelt, word) for group in GROUPS)
 
 
-def _rarity(reading: Reading, term: Term, near: Sequence[Near]) -> float:
+def _rarity(reading: Snapshot, term: Term, near: Sequence[Spelling]) -> float:
     """What a term counts: the rarer the more; of one that nobody wrote, its likeliest spelling."""
     total = reading.searcher.num_docs
     counts = [sum(reading.frequency(group.words, term.whole) for group in GROUPS)]

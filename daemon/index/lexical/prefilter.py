@@ -16,9 +16,9 @@ from tantivy import Query
 
 from daemon.index import Filters
 from daemon.index.lexical.patterns import ODD_I, Pattern, class_trigrams, plain_character
-from daemon.index.lexical.required_words import Standing, certain
+from daemon.index.lexical.required_words import WordSequence, certain
 from daemon.index.lexical.schema import GROUPS, Group, clean
-from daemon.index.lexical.searcher import Reading, all_of, any_of
+from daemon.index.lexical.searcher import Snapshot, all_of, any_of
 
 _MOST_CLAUSES = 4
 _FEW = 1000  # documents that are read sooner than words are looked up
@@ -48,7 +48,7 @@ class _Narrowed:
     most: int
 
 
-def literal(reading: Reading, needle: str, filters: Filters) -> Query:
+def literal(reading: Snapshot, needle: str, filters: Filters) -> Query:
     """Documents that the filters let through and that may contain the folded text."""
     rows = _rows(reading, clean(needle), filters)
     query = all_of([*_grams(reading, clean(needle), rows), *(row.query for row in rows)])
@@ -57,7 +57,7 @@ def literal(reading: Reading, needle: str, filters: Filters) -> Query:
     return reading.restricted(query, _span(filters))  # the rows tell all else
 
 
-def matching(reading: Reading, pattern: Pattern, filters: Filters) -> Query:
+def matching(reading: Snapshot, pattern: Pattern, filters: Filters) -> Query:
     """Documents that the filters let through and in which an expression may find something."""
     clauses = sorted(pattern.required, key=lambda some: -min(map(len, some)))[:_MOST_CLAUSES]
     candidates = [_any_holding(reading, some, filters) for some in clauses]
@@ -66,7 +66,7 @@ def matching(reading: Reading, pattern: Pattern, filters: Filters) -> Query:
     return _restricted(reading, query, filters)
 
 
-def _restricted(reading: Reading, query: Query, filters: Filters) -> Query:
+def _restricted(reading: Snapshot, query: Query, filters: Filters) -> Query:
     """With the filters. Alternatives of single values: for a set of them tantivy would gather all that it names."""
     clauses = [query]
     if filters.kinds:
@@ -80,7 +80,7 @@ def _restricted(reading: Reading, query: Query, filters: Filters) -> Query:
 # -- trigrams --------------------------------------------------------------------------------------------------------
 
 
-def _grams(reading: Reading, needle: str, rows: Sequence[_Narrowed]) -> list[Query]:
+def _grams(reading: Snapshot, needle: str, rows: Sequence[_Narrowed]) -> list[Query]:
     """The rarest trigrams of a text, or for one that is shorter any that it begins."""
     if len(needle) < 3:
         grams = [gram for gram, _ in reading.searcher.terms_with_prefix("trigrams", needle)]
@@ -95,7 +95,7 @@ def _grams(reading: Reading, needle: str, rows: Sequence[_Narrowed]) -> list[Que
     return [reading.flag("trigrams", gram) for gram in rarest]
 
 
-def _any_holding(reading: Reading, texts: Collection[str], filters: Filters) -> Query:
+def _any_holding(reading: Snapshot, texts: Collection[str], filters: Filters) -> Query:
     """Documents in which an expression may find one of the folded texts."""
     holding = []
     for text in sorted(texts):
@@ -104,7 +104,7 @@ def _any_holding(reading: Reading, texts: Collection[str], filters: Filters) -> 
     return any_of([*holding, *_with_odd_i(reading, texts)])
 
 
-def _with_odd_i(reading: Reading, texts: Collection[str]) -> list[Query]:
+def _with_odd_i(reading: Snapshot, texts: Collection[str]) -> list[Query]:
     """An expression takes two other letters for i as well, which are not folded to it; hardly any text has one."""
     if not any("i" in text for text in texts):
         return []
@@ -113,7 +113,7 @@ def _with_odd_i(reading: Reading, texts: Collection[str]) -> list[Query]:
     return [Query.term_set_query(reading.schema, "trigrams", grams)] if grams else []
 
 
-def classed(reading: Reading, pattern: Pattern, filters: Filters, end: float) -> Query | None:
+def classed(reading: Snapshot, pattern: Pattern, filters: Filters, end: float) -> Query | None:
     """As `matching`, for a pattern without a text of its own: by the trigrams of its classes.
 
     None where these do not narrow, or where the time is over, on time.monotonic's clock: it takes 1 ms for 1000
@@ -138,7 +138,7 @@ def classed(reading: Reading, pattern: Pattern, filters: Filters, end: float) ->
 # -- words -----------------------------------------------------------------------------------------------------------
 
 
-def _spaced(reading: Reading, pattern: Pattern, filters: Filters) -> Iterator[Query]:
+def _spaced(reading: Snapshot, pattern: Pattern, filters: Filters) -> Iterator[Query]:
     """For texts of a pattern that span white space, the documents with their words in this order."""
     for texts in pattern.spaced:
         found = [[row.query for row in _rows(reading, text, filters)] for text in sorted(texts)]
@@ -146,7 +146,7 @@ def _spaced(reading: Reading, pattern: Pattern, filters: Filters) -> Iterator[Qu
             yield any_of([*map(all_of, found), *_with_odd_i(reading, texts)])
 
 
-def _rows(reading: Reading, needle: str, filters: Filters) -> list[_Narrowed]:
+def _rows(reading: Snapshot, needle: str, filters: Filters) -> list[_Narrowed]:
     """For each row of words that the text has for certain, the documents of the kinds asked for that have it.
 
     None where the filters let so few documents through that these are read as quickly.
@@ -164,7 +164,7 @@ def _rows(reading: Reading, needle: str, filters: Filters) -> list[_Narrowed]:
     return [row for row in found if row is not None]
 
 
-def _at_most(reading: Reading, filters: Filters) -> int:
+def _at_most(reading: Snapshot, filters: Filters) -> int:
     """How many documents the filters let through at most; times are not counted."""
     most = [reading.at_most(filters)]
     if filters.sessions is not None and len(filters.sessions) <= _MOST_SESSIONS:
@@ -180,7 +180,7 @@ def _span(filters: Filters) -> Filters:
 
 
 def _in_groups(
-    reading: Reading, one: Standing, groups: Sequence[Group], led: Filters, share: float
+    reading: Snapshot, one: WordSequence, groups: Sequence[Group], led: Filters, share: float
 ) -> _Narrowed | None:
     """None where too many words would have to be looked for, in one of the groups."""
     most = sum(min((reading.frequency(group.words, token) for token in one.tokens), default=0) for group in groups)
@@ -198,7 +198,7 @@ def _in_groups(
     return _Narrowed(any_of(each_led), sum(most for _, most in known))
 
 
-def _in_field(reading: Reading, field: str, one: Standing, share: float) -> tuple[list[Query], int] | None:
+def _in_field(reading: Snapshot, field: str, one: WordSequence, share: float) -> tuple[list[Query], int] | None:
     """Alternatives for these words one behind the other, and how many documents have them at most.
 
     What ends before them is left. A rare last word may stand anywhere: to look for all in their place takes longer.
@@ -225,7 +225,7 @@ def _in_field(reading: Reading, field: str, one: Standing, share: float) -> tupl
     return clauses, min([*counts, together])
 
 
-def _begun(reading: Reading, field: str, one: Standing) -> tuple[list[Query], int] | None:
+def _begun(reading: Snapshot, field: str, one: WordSequence) -> tuple[list[Query], int] | None:
     """As `_in_field`, with the word before them; None where too many words end so, or where enough stand behind it."""
     if not one.ending or reading.endings is None or len(one.tokens) > 1:
         return None
@@ -243,7 +243,7 @@ def _begun(reading: Reading, field: str, one: Standing) -> tuple[list[Query], in
     return clauses, min(most, sum(count for _, count in last))
 
 
-def _one_of(reading: Reading, field: str, words: Sequence[str]) -> list[Query]:
+def _one_of(reading: Snapshot, field: str, words: Sequence[str]) -> list[Query]:
     """Alternatives for any of these words."""
     if len(words) > _ALONE:
         return [Query.term_set_query(reading.schema, field, list(words))]

@@ -27,7 +27,7 @@ _STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class Spelling:
     """A word of the index that is spelt nearly as a word of the query, and in how many places it differs."""
 
     asked: str
@@ -36,7 +36,7 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
-class Clue:
+class TermMatch:
     """One term of the query in the fields of one group.
 
     `tokens` are (field, token, boost), each enough alone; `phrase` is (field, tokens in order, boost); `every` are
@@ -65,17 +65,17 @@ def content(query: str) -> list[Term]:
     return [term for term in every if term.whole not in _STOP_WORDS][:_MOST_TERMS] or every[:_MOST_TERMS]
 
 
-def clue(term: Term, group: Group) -> Clue:
+def clue(term: Term, group: Group) -> TermMatch:
     """What a document of the group must hold to match one term of the query."""
     if not group.has_order:
         return _loose(term, group)
     if term.form is Form.WORD:
         stem = tokens.stem(term.whole)
-        return Clue(term, ((group.words, term.whole, 1.0), (group.bag, stem, 0.7)), broad=(group.bag, stem))
+        return TermMatch(term, ((group.words, term.whole, 1.0), (group.bag, stem, 0.7)), broad=(group.bag, stem))
     if term.form is Form.NAME:
-        return Clue(term, ((group.words, term.whole, 2.0),), (group.words, term.pieces, 1.0))
+        return TermMatch(term, ((group.words, term.whole, 2.0),), (group.words, term.pieces, 1.0))
     if term.form is Form.PATH:
-        return Clue(term, ((group.bag, term.whole, 2.0),), (group.words, term.sequence, 1.0))
+        return TermMatch(term, ((group.bag, term.whole, 2.0),), (group.words, term.sequence, 1.0))
     return _run(term, group)
 
 
@@ -108,21 +108,21 @@ def joined(wanted: Sequence[Term]) -> str:
     return "".join(plain) if 1 < len(plain) == len(wanted) <= 4 else ""
 
 
-def _run(term: Term, group: Group) -> Clue:
+def _run(term: Term, group: Group) -> TermMatch:
     if len(term.whole) == 1:
-        return Clue(term, ((group.bag, term.whole, 1.0),))
+        return TermMatch(term, ((group.bag, term.whole, 1.0),))
     phrase = (group.words, term.sequence, 1.0)
     if len(term.whole) < _LONG_RUN:
-        return Clue(term, (), phrase)
-    return Clue(term, (), phrase, some=_distinct(group.words, term.sequence)[:_MOST_TERMS])
+        return TermMatch(term, (), phrase)
+    return TermMatch(term, (), phrase, some=_distinct(group.words, term.sequence)[:_MOST_TERMS])
 
 
-def _loose(term: Term, group: Group) -> Clue:
+def _loose(term: Term, group: Group) -> TermMatch:
     if term.form is Form.RUN and len(term.sequence) > 1:
-        return Clue(term, (), every=_distinct(group.bag, term.sequence))
+        return TermMatch(term, (), every=_distinct(group.bag, term.sequence))
     if term.form in (Form.NAME, Form.PATH):
-        return Clue(term, ((group.bag, term.whole, 2.0),))
-    return Clue(term, ((group.bag, tokens.stem(term.whole), 1.0),))
+        return TermMatch(term, ((group.bag, term.whole, 2.0),))
+    return TermMatch(term, ((group.bag, tokens.stem(term.whole), 1.0),))
 
 
 def _distinct(name: str, sequence: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -15,9 +15,9 @@ from typing import Any
 from tantivy import Occur, Query
 
 from daemon.index import Filters
-from daemon.index.lexical.query_terms import Clue, Near, clue, joined
+from daemon.index.lexical.query_terms import Spelling, TermMatch, clue, joined
 from daemon.index.lexical.schema import Group
-from daemon.index.lexical.searcher import Place, Reading, all_of, any_of, place
+from daemon.index.lexical.searcher import Place, Snapshot, all_of, any_of, place
 from daemon.index.tokens import Term
 
 _IN_ORDER = 0.5  # of what has all words: their sequence
@@ -32,7 +32,7 @@ _BITS = 20  # a sum of powers of two that a 32-bit float holds exactly
 
 
 @dataclass(slots=True)
-class Found:
+class Candidate:
     """A candidate: which terms of the query it holds, and of which it has a good part only, as numbers of the query's
     terms; and the near spellings that it has.
     """
@@ -41,11 +41,11 @@ class Found:
     address: Any
     score: float
     held: list[int] = field(default_factory=list)
-    near: list[Near] = field(default_factory=list)
+    near: list[Spelling] = field(default_factory=list)
     partly: list[int] = field(default_factory=list)
 
 
-def worthwhile(found: list[Found]) -> list[Found]:
+def worthwhile(found: list[Candidate]) -> list[Candidate]:
     """Those that hold a term, or a spelling near to one; where there is none, those that have a good part of one."""
     return [one for one in found if one.held or one.near] or found
 
@@ -55,11 +55,11 @@ class Ranking:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: Snapshot,
         group: Group,
         wanted: Sequence[Term],
         quoted: Sequence[tuple[int, str]] = (),
-        near: Sequence[tuple[int, Near]] = (),
+        near: Sequence[tuple[int, Spelling]] = (),
     ) -> None:
         self._reading = reading
         self._group = group
@@ -69,7 +69,7 @@ class Ranking:
         self._near = near  # with the number of the term
         self._clues = [clue(term, group) for term in wanted]
 
-    def best(self, filters: Filters, limit: int) -> list[Found]:
+    def best(self, filters: Filters, limit: int) -> list[Candidate]:
         """The best `limit` candidates, best first."""
         addresses: dict[Place, Any] = {}
         scores: dict[Place, float] = {}
@@ -82,7 +82,7 @@ class Ranking:
             return []
         is_sure = not self._near and not self._clues[0].some and not self._clues[0].every
         if len(self._clues) == 1 and is_sure:  # whatever was found holds it
-            found = [Found(self._group, addresses[key], score, [0]) for key, score in scores.items()]
+            found = [Candidate(self._group, addresses[key], score, [0]) for key, score in scores.items()]
         else:
             found = self._scored(self._reading.among(list(addresses.values())), addresses)
         found.sort(key=lambda one: -one.score)
@@ -125,7 +125,7 @@ class Ranking:
     def _leads(self, name: str, sequence: Sequence[str]) -> bool:
         return 0 < min(self._reading.frequency(name, token) for token in sequence) <= _LEADS
 
-    def _rarity(self, one: Clue) -> int:
+    def _rarity(self, one: TermMatch) -> int:
         """About how many documents hold the term."""
         total = sum(self._reading.frequency(name, token) for name, token, _ in one.tokens)
         if one.phrase is not None:
@@ -134,7 +134,7 @@ class Ranking:
             total += min(self._reading.frequency(name, token) for name, token in one.every)
         return total
 
-    def _whole(self, one: Clue) -> Query:
+    def _whole(self, one: TermMatch) -> Query:
         """Documents that hold the term in whatever way."""
         if one.broad is not None:
             return self._reading.term(*one.broad)
@@ -145,10 +145,10 @@ class Ranking:
             clauses.append(self._together(one))
         return any_of(clauses)
 
-    def _together(self, one: Clue) -> Query:
+    def _together(self, one: TermMatch) -> Query:
         return all_of([self._reading.term(name, token) for name, token in one.every])
 
-    def _scored(self, among: Query, addresses: dict[Place, Any]) -> list[Found]:
+    def _scored(self, among: Query, addresses: dict[Place, Any]) -> list[Candidate]:
         # Query, boost, number of the term: what holds it; then what has a good part of it, then what is near to it.
         pieces: list[tuple[Query, float, int]] = []
         for number, one in enumerate(self._clues):
@@ -169,7 +169,7 @@ class Ranking:
         extra = self._extra(among)
         limit = len(addresses)
         sums = self._reading.sums(among, [*((query, boost) for query, boost, _ in pieces), *extra], limit)
-        found = {key: Found(self._group, addresses[key], score) for key, score in sums.items() if key in addresses}
+        found = {key: Candidate(self._group, addresses[key], score) for key, score in sums.items() if key in addresses}
         for key, numbers in self._held(among, [query for query, _, _ in pieces], limit).items():
             if key in found:
                 candidate = found[key]
@@ -181,7 +181,7 @@ class Ranking:
                     candidate.score *= self._group.complete
         return [one for one in found.values() if one.held or one.near or one.partly]
 
-    def _part(self, one: Clue) -> Query:
+    def _part(self, one: TermMatch) -> Query:
         """Documents with a good part of a long run, in whatever order: the more of it, and the rarer, the better.
 
         However long they are: else a short text with half of it would stand above a longer one with nearly all.

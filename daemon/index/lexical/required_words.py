@@ -63,7 +63,7 @@ _LEAST_PREFIX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WordSequence:
     """Tokens that stand one behind the other in the field of words.
 
     Behind them, if given, one with this beginning; before them one with this ending, or one of which only the beginning
@@ -75,13 +75,13 @@ class Standing:
     ending: str = ""
 
 
-def certain(needle: str) -> list[Standing]:
+def certain(needle: str) -> list[WordSequence]:
     """What the words of every text hold whose casefolded form contains `needle`, itself casefolded."""
     first, *inner = _SPACE.split(needle)
     if not inner:
         return []
     *whole, last = inner
-    found: list[Standing] = []
+    found: list[WordSequence] = []
     run: list[str] = []
     ending = _ending(first)
     for chunk in whole:
@@ -113,10 +113,10 @@ def _ending(chunk: str) -> str:
     return word.group(1) if word is not None else ""
 
 
-def _sequences(run: Sequence[str], beginning: str, ending: str) -> Iterator[Standing]:
+def _sequences(run: Sequence[str], beginning: str, ending: str) -> Iterator[WordSequence]:
     for start in range(0, len(run), _MOST_TOKENS):
         some = tuple(run[start : start + _MOST_TOKENS])
         is_last = start + _MOST_TOKENS >= len(run)
-        yield Standing(some, beginning if is_last else "", "" if start else ending)
+        yield WordSequence(some, beginning if is_last else "", "" if start else ending)
     if not run and beginning:
-        yield Standing((), beginning, ending)
+        yield WordSequence((), beginning, ending)

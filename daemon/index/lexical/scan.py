@@ -12,7 +12,7 @@ from tantivy import Query
 from daemon.index import Filters, Match
 from daemon.index.lexical import prefilter
 from daemon.index.lexical.patterns import Pattern
-from daemon.index.lexical.searcher import Reading, as_match
+from daemon.index.lexical.searcher import Snapshot, as_match
 
 _NEWEST = 256  # documents that are looked at before a pattern is narrowed by its classes
 _PAGE = 2048  # to ask again costs more than a few addresses too many
@@ -24,7 +24,7 @@ Held = Callable[[bytes], tuple[str, ...] | None]
 """The terms to show of a stored text, None where it is no match."""
 
 
-def literal(reading: Reading, text: str, filters: Filters, limit: int) -> list[Match]:
+def literal(reading: Snapshot, text: str, filters: Filters, limit: int) -> list[Match]:
     """Parts whose text contains `text`, verified, newest first."""
     needle = text.casefold()
     plain = needle.encode() if needle.isascii() else None
@@ -40,7 +40,7 @@ def literal(reading: Reading, text: str, filters: Filters, limit: int) -> list[M
 
 
 def matching(
-    reading: Reading, pattern: Pattern, filters: Filters, limit: int, within_s: float
+    reading: Snapshot, pattern: Pattern, filters: Filters, limit: int, within_s: float
 ) -> tuple[list[Match], bool]:
     """Parts that the pattern matches, newest first; False when the time was over before all were looked at."""
     end = time.monotonic() + within_s
@@ -66,7 +66,7 @@ def matching(
     return found, True
 
 
-def nearest(reading: Reading, moment: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
+def nearest(reading: Snapshot, moment: int, filters: Filters, limit: int, *, before: bool) -> list[Match]:
     """Parts before `moment`, newest first, or from it on, oldest first.
 
     Looked for in a span of time that grows until it has enough: sorting all of a large index would take longer.
@@ -93,7 +93,7 @@ def _narrowed(filters: Filters, moment: int, span: int | None, *, before: bool) 
     return replace(filters, after=max(begins, default=None), before=min(ends, default=None))
 
 
-def _pages(reading: Reading, query: Query) -> Iterator[Sequence[tuple[int, Any]]]:
+def _pages(reading: Snapshot, query: Query) -> Iterator[Sequence[tuple[int, Any]]]:
     """Documents by time."""
     offset, size = 0, _PAGE
     while True:
@@ -106,7 +106,7 @@ def _pages(reading: Reading, query: Query) -> Iterator[Sequence[tuple[int, Any]]
 
 
 def _verified(
-    pages: Iterable[Sequence[tuple[int, Any]]], reading: Reading, limit: int, held: Held, found: list[Match]
+    pages: Iterable[Sequence[tuple[int, Any]]], reading: Snapshot, limit: int, held: Held, found: list[Match]
 ) -> None:
     """Put candidates that `held` confirms with the terms to show into `found`, one per part and kind, up to `limit`."""
     seen: set[tuple[str, str, str]] = set()

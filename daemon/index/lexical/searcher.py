@@ -20,7 +20,7 @@ Place = tuple[int, int]
 """Segment and number of a document, good for one searcher."""
 
 
-class Reading:
+class Snapshot:
     """What one call asks of one state of the index; commits made meanwhile are not seen.
 
     `endings` knows the tokens of its fields of words; None where they were not read yet.

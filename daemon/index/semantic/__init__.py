@@ -23,10 +23,10 @@ import numpy as np
 
 from daemon.errors import IndexBroken, ReconstituteError, Retry
 from daemon.filesystem.durable import atomic_write
-from daemon.index import Filters, Match, Passing, VectorRow
+from daemon.index import AllowedIds, Filters, Match, VectorRow
 from daemon.index.semantic import notes
 from daemon.index.semantic.chroma import NUDGE, PAGE, check, put, unit
-from daemon.index.semantic.vector_search import SEARCHED, Nearest
+from daemon.index.semantic.vector_search import SEARCHED, VectorSearch
 from daemon.model import Vector
 
 PREFIX = "opencode_messages_v1-"
@@ -63,7 +63,7 @@ class Semantic:
         with self._named("opening it"):
             self._client = self._connect()
             self._collection = self._collected(PREFIX + fingerprint)
-            self._nearest = Nearest(self._collection, dims, self._named)
+            self._nearest = VectorSearch(self._collection, dims, self._named)
             self.notes = notes.NoteVectors(self._collected(notes.PREFIX + fingerprint), dims, self._named)
             """What models found out, in a collection of its own."""
 
@@ -96,7 +96,7 @@ class Semantic:
                 self._nearest.removed(stale)
 
     def query(
-        self, vector: Vector, filters: Filters, limit: int, passing: Passing | None = None, *, is_bare: bool = False
+        self, vector: Vector, filters: Filters, limit: int, passing: AllowedIds | None = None, *, is_bare: bool = False
     ) -> list[Match]:
         """See SemanticIndex; how Chroma is asked stands in `nearest`."""
         if limit < 1 or (filters.sessions is not None and not filters.sessions):

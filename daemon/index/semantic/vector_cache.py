@@ -28,7 +28,7 @@ _AT_ONCE = 512  # rows that are compared in one go: their floats fit a processor
 _NONE = 0xFFFFFFFF
 
 
-class Roster:
+class VectorCache:
     """Records are named as the semantic index does, `{message id}#{place}`. Its caller sees to it that calls wait."""
 
     def __init__(self, dims: int) -> None:

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from daemon.errors import ReconstituteError
-from daemon.index import Filters, Match, Passing, number_of
+from daemon.index import AllowedIds, Filters, Match, number_of
 from daemon.index.semantic.chroma import PAGE, passes, unit, where
-from daemon.index.semantic.vector_cache import Roster, Rows
+from daemon.index.semantic.vector_cache import Rows, VectorCache
 from daemon.model import Kind, Vector
 
 SEARCHED = 200
@@ -51,8 +51,8 @@ class _Asked:
 
     vector: Vector
     filters: Filters
-    passing: Passing
-    roster: Roster
+    passing: AllowedIds
+    roster: VectorCache
 
     @property
     def is_by_kind(self) -> bool:
@@ -60,13 +60,13 @@ class _Asked:
         return self.filters == Filters(kinds=self.filters.kinds)
 
 
-class Nearest:
+class VectorSearch:
     """`named` is the gate of the semantic index: one caller at a time, and what Chroma raises gets a name."""
 
     def __init__(self, collection: Any, dims: int, named: Callable[[str], AbstractContextManager[None]]) -> None:
         self._collection, self._dims, self._named = collection, dims, named
         self._total: int | None = None
-        self._roster: Roster | None = None
+        self._roster: VectorCache | None = None
         self._is_listed = False
 
     # -- what there is -------------------------------------------------------------------------------------------
@@ -97,9 +97,9 @@ class Nearest:
                 break
         return roster.is_whole
 
-    def _listed(self) -> Roster:
+    def _listed(self) -> VectorCache:
         with self._named("listing it"):
-            self._roster = roster = Roster(self._dims)
+            self._roster = roster = VectorCache(self._dims)
             for record in self._collection.get(include=[])["ids"]:
                 roster.put(record)
         for kind in map(str, Kind):  # what is written meanwhile takes note of itself
@@ -130,7 +130,7 @@ class Nearest:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def best(self, vector: Vector, filters: Filters, limit: int, passing: Passing | None) -> list[Match]:
+    def best(self, vector: Vector, filters: Filters, limit: int, passing: AllowedIds | None) -> list[Match]:
         """The nearest chunks that pass, best first; to be called behind the gate."""
         if not self.total():
             return []

@@ -11,14 +11,14 @@ from daemon.display import counted
 from daemon.model import Json
 from daemon.recall.answer import hints, results
 from daemon.recall.answer.expand import Expansion, expand
-from daemon.recall.answer.suggestions import Helper
+from daemon.recall.answer.suggestions import Suggester
 from daemon.recall.catalog import Catalog, Row
 from daemon.recall.query.parse import Query
 from daemon.recall.query.request import Recall as Request
 from daemon.recall.query.scope import Scope
 from daemon.recall.ranking import Budget, Outcome, Search
-from daemon.recall.ranking.candidates import MODEL_LATE, Candidates
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.candidates import MODEL_LATE, CandidateSearch
+from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
 
 _SHARE_OF_HELP = 0.01
@@ -30,7 +30,7 @@ class Response:
     """A search that was done, and what its answer is made from. `model` names the embedder; `now` is epoch ms."""
 
     archive: Archive
-    candidates: Candidates
+    candidates: CandidateSearch
     catalog: Catalog
     rows: Mapping[str, Row]
     request: Request
@@ -46,7 +46,7 @@ class Response:
         """``{ok, query, results, total, truncated, matchMode, degradeKind, degraded, group, warnings, suggestions,
         coverage, nearMisses, expanded?}``.
 
-        A result is that of results.result, `expanded` that of expand.expand, a suggestion ``{reason, action,
+        A result is that of results.as_json, `expanded` that of expand.expand, a suggestion ``{reason, action,
         example}``, a near miss ``{sessionID, title, directory, reason, terms}``. `total` counts what was found;
         `truncated` says that there is, or may be, more than is shown. `matchMode` is the one asked for, or the one
         fallen back on. `degradeKind` is the gravest of index (one failed), time (searching was ended), fallback
@@ -56,7 +56,7 @@ class Response:
         request, outcome = self.request, self.outcome
         page = self.page()
         shown = self.shown(page)
-        expansion = expand(self.archive, self.rows, request, [find for find, _ in shown])
+        expansion = expand(self.archive, self.rows, request, [result for result, _ in shown])
         made = [one for _, one in shown]
         missing = self._missing(page)
         warnings = self._warnings(page, made, missing) + expansion.warnings
@@ -65,8 +65,8 @@ class Response:
             "ok": True,
             "query": redact(request.query),
             "results": made,
-            "total": len(outcome.finds),
-            "truncated": len(outcome.finds) > len(page) or outcome.is_full,
+            "total": len(outcome.results),
+            "truncated": len(outcome.results) > len(page) or outcome.is_full,
             "matchMode": outcome.fallback or request.match,
             "degradeKind": self._degraded(expansion),
             "degraded": self.degraded(),
@@ -78,39 +78,39 @@ class Response:
         }
         return body | ({"expanded": expansion.expanded} if request.expand != "none" else {})
 
-    def page(self) -> list[Find]:
+    def page(self) -> list[Result]:
         """The results to be shown, those by meaning with their texts."""
-        page = self.outcome.finds[: self.request.results]
-        matches = self.candidates.told([find.match for find in page])
+        page = self.outcome.results[: self.request.results]
+        matches = self.candidates.told([result.match for result in page])
         return [
-            replace(find, match=replace(match, terms=find.match.terms))
-            for find, match in zip(page, matches, strict=True)
+            replace(result, match=replace(match, terms=result.match.terms))
+            for result, match in zip(page, matches, strict=True)
         ]
 
-    def shown(self, page: Sequence[Find]) -> list[tuple[Find, Json]]:
+    def shown(self, page: Sequence[Result]) -> list[tuple[Result, Json]]:
         """Each with its result; without those whose message has left the archive meanwhile."""
         request, scope = self.request, self.scope
-        looks = results.Looks(
+        display = results.Display(
             self.query, request.width, request.explain, request.group, scope.place, self.now, scope.allowed
         )
-        made = [(find, results.result(self.archive, self.rows, find, looks)) for find in page]
-        return [(find, one) for find, one in made if one is not None]
+        made = [(result, results.as_json(self.archive, self.rows, result, display)) for result in page]
+        return [(result, one) for result, one in made if one is not None]
 
     def degraded(self) -> list[str]:
         """What did not answer, in words."""
         return [*self.outcome.warnings, *self.outcome.late]
 
-    def warnings(self, page: Sequence[Find], made: Sequence[Json]) -> list[str]:
+    def warnings(self, page: Sequence[Result], made: Sequence[Json]) -> list[str]:
         """What must be said beside these results."""
         return self._warnings(page, made, self._missing(page))
 
-    def _missing(self, page: Sequence[Find]) -> hints.Missing:
+    def _missing(self, page: Sequence[Result]) -> hints.Missing:
         """What of the query was not found; nothing where the results hold it as it stands."""
         if page and self.request.match in {"literal", "regex"}:
             return hints.Missing()
         return hints.absent(self.query, self.outcome.held, self.outcome.frequencies)
 
-    def _warnings(self, page: Sequence[Find], made: Sequence[Json], missing: hints.Missing) -> list[str]:
+    def _warnings(self, page: Sequence[Result], made: Sequence[Json], missing: hints.Missing) -> list[str]:
         outcome, match = self.outcome, self.request.match
         said, aside = [*self.scope.warnings, *outcome.warnings], self.catalog.aside.now()
         if outcome.late:
@@ -119,7 +119,7 @@ class Response:
             said.append(f"searching was ended after {self.budget.seconds:g} s: {'; '.join(outcome.late)}; {fix}")
         if outcome.fallback:
             said.append("nothing was found by words; what follows was found by meaning")
-        farther = sum(find.relevance in {"project", "global"} for find in page)
+        farther = sum(result.relevance in {"project", "global"} for result in page)
         if farther:
             said.append(f"{counted(farther, 'result')} from beyond the directory: see directoryRelevance")
         if not self.scope.emptied_by:
@@ -146,11 +146,11 @@ class Response:
             said.append(f"{counted(behind, 'archived message')} still waiting to be indexed")
         return list(dict.fromkeys(said))
 
-    def _help(self, page: Sequence[Find], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+    def _help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses): where there is little or nothing by words, and in a short time."""
         now, budget = time.monotonic(), self.budget
         until = min(budget.deadline, now + max(_SHARE_OF_HELP * budget.seconds, now - budget.began))
-        helper = Helper(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
+        helper = Suggester(self.candidates, self.request, self.query, self.scope, self.rows, until, self.search.arrange)
         return helper.help(page, missing)
 
     def _degraded(self, expansion: Expansion) -> str:
@@ -159,7 +159,7 @@ class Response:
             return "index"
         if self.outcome.late:
             return "time"
-        if self.outcome.fallback or any(find.relevance in {"project", "global"} for find in self.outcome.finds):
+        if self.outcome.fallback or any(result.relevance in {"project", "global"} for result in self.outcome.results):
             return "fallback"
         return "budget" if expansion.is_short else "none"
 

@@ -20,7 +20,7 @@ from daemon.recall.answer import messages as shown
 from daemon.recall.answer.messages import tokens, window
 from daemon.recall.catalog import Row
 from daemon.recall.query.request import Recall
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.grouping import Result
 
 _AUTO_MOST = 12
 """Messages on each side that window "auto" looks at for the beginning and the end of a turn."""
@@ -41,45 +41,45 @@ class Expansion:
     is_short: bool = False
 
 
-def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequence[Find]) -> Expansion:
-    """`finds` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
+def expand(archive: Archive, rows: Mapping[str, Row], request: Recall, results: Sequence[Result]) -> Expansion:
+    """`results` are the results as they are shown, in their order; the first `expandResults` of them are expanded.
 
     A message is shown once: an expansion that would have it again names it in ``shownBefore``, a list of
     ``{messageID, resultIndex}``, by the result that shows it.
     """
     made = Expansion()
-    if asked.expand == "none" or not finds:
+    if request.expand == "none" or not results:
         return made
-    chosen = list(finds[: asked.expandResults])
-    if asked.expand == "messages":
-        return _as_messages(archive, rows, asked, chosen)
-    room = _Room(asked.expandBudgetMessages, asked.expandBudgetChars)
+    chosen = list(results[: request.expandResults])
+    if request.expand == "messages":
+        return _as_messages(archive, rows, request, chosen)
+    room = _Room(request.expandBudgetMessages, request.expandBudgetChars)
     left_out, seen = 0, dict[str, int]()
-    for number, find in enumerate(chosen):
-        order = archive.message_ids(find.session_id)
-        if asked.expand == "message" or find.message_id not in order:
-            first = last = order.index(find.message_id) if find.message_id in order else 0
-            ids = [find.message_id]
+    for number, result in enumerate(chosen):
+        order = archive.message_ids(result.session_id)
+        if request.expand == "message" or result.message_id not in order:
+            first = last = order.index(result.message_id) if result.message_id in order else 0
+            ids = [result.message_id]
         else:
-            first, last = _around(archive, order, order.index(find.message_id), asked.window)
+            first, last = _around(archive, order, order.index(result.message_id), request.window)
             ids = order[first : last + 1]
         before = [one for one in ids if one in seen]
-        items, missing = _items(archive, [one for one in ids if one not in seen], find.message_id, room)
+        items, missing = _items(archive, [one for one in ids if one not in seen], result.message_id, room)
         left_out += missing
         if not items and not before:
             continue
         entry: Json = {
             "resultIndex": number,
-            "sessionID": find.session_id,
-            "messageID": find.message_id,
-            "mode": asked.expand,
+            "sessionID": result.session_id,
+            "messageID": result.message_id,
+            "mode": request.expand,
         }
         shown_now = [item["message"]["id"] for item in items]
         if before:
             entry["shownBefore"] = [{"messageID": one, "resultIndex": seen[one]} for one in before]
-        if asked.expand == "message" and items:
+        if request.expand == "message" and items:
             entry["message"] = items[0]
-        elif asked.expand != "message":
+        elif request.expand != "message":
             kept = [order.index(one) for one in (*shown_now, *before) if one in order]
             first, last = min(kept, default=first), max(kept, default=last)
             entry |= {"messages": items, "hasMoreBefore": first > 0, "hasMoreAfter": last < len(order) - 1}
@@ -87,15 +87,15 @@ def expand(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequ
         seen |= dict.fromkeys(shown_now, number)
     if left_out or room.was_cut:
         made.is_short = True
-        made.warnings.append(_short_of(asked, left_out))
+        made.warnings.append(_short_of(request, left_out))
     return made
 
 
-def _short_of(asked: Recall, left_out: int) -> str:
+def _short_of(request: Recall, left_out: int) -> str:
     said = f"{counted(left_out, 'message')} left out" if left_out else "texts were cut"
     return (
-        f"expansion: {said}, to stay within expandBudgetMessages {asked.expandBudgetMessages} and expandBudgetChars "
-        f"{asked.expandBudgetChars}; recall_get and recall_context show them in full"
+        f"expansion: {said}, to stay within expandBudgetMessages {request.expandBudgetMessages} and expandBudgetChars "
+        f"{request.expandBudgetChars}; recall_get and recall_context show them in full"
     )
 
 
@@ -196,21 +196,21 @@ def _is_prompt(archive: Archive, message_id: str) -> bool:
 # -- messages for a model --------------------------------------------------------------------------------------------
 
 
-def _as_messages(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds: Sequence[Find]) -> Expansion:
-    hits = [_hit(find, rows.get(find.session_id)) for find in finds]
-    side = max(0, min(asked.window, 50)) if isinstance(asked.window, int) else 3
-    orders = [archive.message_ids(find.session_id) for find in finds]
+def _as_messages(archive: Archive, rows: Mapping[str, Row], request: Recall, results: Sequence[Result]) -> Expansion:
+    hits = [_hit(result, rows.get(result.session_id)) for result in results]
+    side = max(0, min(request.window, 50)) if isinstance(request.window, int) else 3
+    orders = [archive.message_ids(result.session_id) for result in results]
     spans = [
-        (order, order.index(find.message_id) if find.message_id in order else -1)
-        for order, find in zip(orders, finds, strict=True)
+        (order, order.index(result.message_id) if result.message_id in order else -1)
+        for order, result in zip(orders, results, strict=True)
     ]
-    kept, before, after = _sides(spans, side, asked.expandBudgetMessages)
+    kept, before, after = _sides(spans, side, request.expandBudgetMessages)
     left_out = len(_union(spans, side, side)) - len(_union(spans[:kept], before, after))
     made = window(archive, hits[:kept], before, after, _UNBOUNDED)
-    budget_tokens = asked.expandBudgetTokens or None
-    fits = _fits(made, asked.expandBudgetChars, budget_tokens)
+    budget_tokens = request.expandBudgetTokens or None
+    fits = _fits(made, request.expandBudgetChars, budget_tokens)
     if not fits:
-        made = window(archive, hits[:kept], before, after, asked.expandBudgetChars, budget_tokens=budget_tokens)
+        made = window(archive, hits[:kept], before, after, request.expandBudgetChars, budget_tokens=budget_tokens)
     expansion = Expansion()
     if not made:
         expansion.is_short = True
@@ -219,7 +219,7 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds
             "expand='message', which cuts"
         )
         return expansion
-    first = finds[0]
+    first = results[0]
     expansion.expanded.append(
         {
             "resultIndex": 0,
@@ -234,8 +234,8 @@ def _as_messages(archive: Archive, rows: Mapping[str, Row], asked: Recall, finds
         expansion.is_short = True
         said = f"{counted(left_out, 'message')} left out" if left_out else "messages were left out"
         expansion.warnings.append(
-            f"expansion: {said}, to stay within expandBudgetMessages {asked.expandBudgetMessages}, expandBudgetChars "
-            f"{asked.expandBudgetChars} and expandBudgetTokens {asked.expandBudgetTokens or 'without limit'}; "
+            f"expansion: {said}, to stay within expandBudgetMessages {request.expandBudgetMessages}, expandBudgetChars "
+            f"{request.expandBudgetChars} and expandBudgetTokens {request.expandBudgetTokens or 'without limit'}; "
             "recall_context shows them"
         )
     return expansion
@@ -270,15 +270,15 @@ def _fits(made: Sequence[Json], chars: int, budget_tokens: int | None) -> bool:
     return budget_tokens is None or sum(tokens(entry) for entry in made) <= budget_tokens
 
 
-def _hit(find: Find, row: Row | None) -> Hit:
+def _hit(result: Result, row: Row | None) -> Hit:
     return Hit(
-        message_id=find.message_id,
-        session_id=find.session_id,
+        message_id=result.message_id,
+        session_id=result.session_id,
         title=row.title if row else "",
         role="",
-        created=find.created,
-        kind=find.match.kind,
-        score=find.score,
-        mode=find.mode,
+        created=result.created,
+        kind=result.match.kind,
+        score=result.score,
+        mode=result.mode,
         snippet="",
     )

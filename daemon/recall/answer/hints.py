@@ -19,7 +19,7 @@ from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Query, Tier, as_asked, split
 from daemon.recall.query.request import Recall
 from daemon.recall.query.scope import Scope
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.grouping import Result
 from daemon.redact import redact
 
 MOST_WORDS = 4
@@ -65,30 +65,30 @@ def absent(query: Query, held: set[str], frequencies: Mapping[str, int]) -> Miss
     return Missing((*names, *words), tuple(word for word in words if frequencies.get(word) == 0))
 
 
-def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]]], asked: Recall) -> list[Json]:
+def spelt(missing: Sequence[str], near: Callable[[str], Sequence[tuple[str, int]]], request: Recall) -> list[Json]:
     """A suggestion for each absent word that something is spelt like; `near` gives (word, number of parts)."""
     made = []
     for word in missing[:MOST_WORDS]:
-        found = [(other, parts) for other, parts in near(word) if other.lower() != word.lower()]
-        if not found:
+        results = [(other, parts) for other, parts in near(word) if other.lower() != word.lower()]
+        if not results:
             continue
-        other = redact(found[0][0])
-        others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in found)
+        other = redact(results[0][0])
+        others = ", ".join(f"{redact(name)!r} ({counted(parts, 'part')})" for name, parts in results)
         made.append(
             {
                 "reason": f"no current text that was searched has {redact(word)!r} whole; spelt nearly so: {others}",
                 "action": f"ask for {other!r} if that was meant"
-                + ("" if asked.match == "fuzzy" else ", or use match 'fuzzy'"),
-                "example": _without(asked) | {"query": _replaced(redact(asked.query), redact(word), other)},
+                + ("" if request.match == "fuzzy" else ", or use match 'fuzzy'"),
+                "example": _without(request) | {"query": _replaced(redact(request.query), redact(word), other)},
             }
         )
     return made
 
 
-def beyond(suggestion: Json, asked: Recall, scope: Scope) -> Json:
+def beyond(suggestion: Json, request: Recall, scope: Scope) -> Json:
     """A suggestion of `spelt` that finds something only without the filters."""
     action = f"{suggestion['action']}; only what the filters ({', '.join(scope.limited_by)}) leave out has it"
-    example = _without(asked, *scope.limited_by) | {"query": suggestion["example"]["query"]}
+    example = _without(request, *scope.limited_by) | {"query": suggestion["example"]["query"]}
     return suggestion | {"action": action, "example": example}
 
 
@@ -106,7 +106,7 @@ _UNSEARCHABLE = (
 def word_warnings(
     query: Query,
     mode: str,
-    finds: Sequence[Find],
+    results: Sequence[Result],
     missing: Missing,
     *,
     is_inside: bool,
@@ -124,36 +124,36 @@ def word_warnings(
     if not is_sure:
         nothing = "no text that could be searched holds"
     if mode == "literal":
-        return _inside_only((query.text.strip(),), finds) if _is_one_name(query) else []
+        return _inside_only((query.text.strip(),), results) if _is_one_name(query) else []
     if mode not in {"smart", "hybrid", "fuzzy"}:
         return []
-    if not any(find.is_by_words for find in finds):
-        unsought = [] if is_inside or any(find.near for find in finds) else _unsought(query.named)
-        return [_wordless(query, finds, nothing, is_inside=is_inside), *unsought]
+    if not any(result.is_by_words for result in results):
+        unsought = [] if is_inside or any(result.near for result in results) else _unsought(query.named)
+        return [_wordless(query, results, nothing, is_inside=is_inside), *unsought]
     unwritten = missing.unwritten
     absent_words = [f"{nothing} {_as_words(unwritten)}; these results hold the other words"] if unwritten else []
     if query.is_exact and mode != "fuzzy":
-        return _name_warnings(query, finds, nothing) + absent_words
+        return _name_warnings(query, results, nothing) + absent_words
     if mode == "fuzzy":  # near spellings have no tiers
         said = _absent_names(query, missing, nothing, is_inside=is_inside)
     else:
-        alike = sum(find.mode == "semantic" for find in finds)
+        alike = sum(result.mode == "semantic" for result in results)
         said = [f"the last {_results(alike)} only similar in meaning"] if alike and query.is_short else []
     if not query.is_exact and _is_one_name(query):
-        said += _inside_only((query.phrase,), finds)
-    near = sum(bool(find.near) for find in finds)
+        said += _inside_only((query.phrase,), results)
+    near = sum(bool(result.near) for result in results)
     return absent_words + said + ([f"{_results(near)} only a near spelling: see near"] if near else [])
 
 
-def _wordless(query: Query, finds: Sequence[Find], nothing: str, *, is_inside: bool) -> str:
+def _wordless(query: Query, results: Sequence[Result], nothing: str, *, is_inside: bool) -> str:
     """Where no result holds a word as it was asked for."""
     wanted = _listed(as_asked(query)) or _shown(query.text)
-    is_near = any(find.near for find in finds)
-    rest = "these results are only similar in meaning" if finds else "nothing was found"
-    if finds and all(not find.is_own for find in finds):
+    is_near = any(result.near for result in results)
+    rest = "these results are only similar in meaning" if results else "nothing was found"
+    if results and all(not result.is_own for result in results):
         rest = "these messages only follow such that hold some of it"
     if is_inside:
-        shown = ": see near" if is_near else f"; match 'literal' finds it there{f'; {rest}' if finds else ''}"
+        shown = ": see near" if is_near else f"; match 'literal' finds it there{f'; {rest}' if results else ''}"
         inside = [query.phrase] if query.phrase else as_asked(query)
         return _inside_longer(inside, "words") + shown
     if is_near:
@@ -162,10 +162,10 @@ def _wordless(query: Query, finds: Sequence[Find], nothing: str, *, is_inside: b
     return f"{nothing} {wanted if is_looked_up else _as_words(as_asked(query))}; {rest}"
 
 
-def _name_warnings(query: Query, finds: Sequence[Find], nothing: str) -> list[str]:
+def _name_warnings(query: Query, results: Sequence[Result], nothing: str) -> list[str]:
     named = _listed(query.named)
-    best = min((find.grade for find in finds), default=int(Tier.NONE))
-    without = sum(find.grade == Tier.NONE for find in finds)
+    best = min((result.grade for result in results), default=int(Tier.NONE))
+    without = sum(result.grade == Tier.NONE for result in results)
     if best == Tier.NONE:
         return [f"{nothing} {named}; these results are only similar", *_unsought(query.named)]
     said = []
@@ -206,9 +206,9 @@ def _is_one_name(query: Query) -> bool:
     return query.named == (query.text.strip(),) or ("-" in query.phrase and " " not in query.phrase)
 
 
-def _inside_only(named: Sequence[str], finds: Sequence[Find]) -> list[str]:
+def _inside_only(named: Sequence[str], results: Sequence[Result]) -> list[str]:
     """Where a part of a text was asked for that looks like a name, and each result has it in a longer one."""
-    texts = [find.match.text for find in finds if find.is_by_words and find.match.text]
+    texts = [result.match.text for result in results if result.is_by_words and result.match.text]
     if not texts or any(names.stands(name, text) is Stands.WHOLE for text in texts for name in named):
         return []
     return [f"these results hold {_listed(named)} only inside longer names{_otherwise(named)}"]
@@ -242,25 +242,25 @@ def _results(number: int) -> str:
 # -- filters ---------------------------------------------------------------------------------------------------------
 
 
-def emptied(asked: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
+def emptied(request: Recall, scope: Scope, rows: Mapping[str, Row]) -> tuple[list[str], list[Json]]:
     """(warnings, suggestions) where a filter leaves no session at all to be searched."""
     name = scope.emptied_by
     if not name:
         return [], []
     values = {
-        "directory": asked.directory,
-        "title": asked.title,
-        "projectID": asked.projectID,
-        "scope": asked.scope,
-        "archived": asked.archived,
+        "directory": request.directory,
+        "title": request.title,
+        "projectID": request.projectID,
+        "scope": request.scope,
+        "archived": request.archived,
     }
     value = redact(str(values.get(name, "")))
     reason = f"{name} {value!r}: none of the {counted(len(rows), 'recorded session')} fits it and the filters before it"
     action = f"leave {name} out, or look at what there is with recall_sessions"
-    return [reason], [{"reason": reason, "action": action, "example": _without(asked, name)}]
+    return [reason], [{"reason": reason, "action": action, "example": _without(request, name)}]
 
 
-def limiting(asked: Recall, scope: Scope, known: int) -> list[Json]:
+def limiting(request: Recall, scope: Scope, known: int) -> list[Json]:
     """Suggestions where filters are on and nothing was found."""
     if scope.emptied_by or not scope.limited_by:
         return []
@@ -275,32 +275,32 @@ def limiting(asked: Recall, scope: Scope, known: int) -> list[Json]:
         {
             "reason": reason,
             "action": "search without these filters",
-            "example": _without(asked, *scope.limited_by),
+            "example": _without(request, *scope.limited_by),
         }
     ]
 
 
-def other_tool(asked: Recall, tool: str) -> list[Json]:
+def other_tool(request: Recall, tool: str) -> list[Json]:
     """Where nothing was found of a tool, but something of `tool`, which is written in another case."""
-    wanted, there = redact(asked.toolName.strip()), redact(tool)
+    wanted, there = redact(request.toolName.strip()), redact(tool)
     reason = f"toolName is a tool's exact name: nothing fits {wanted!r}, something fits {there!r}"
-    return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(asked) | {"toolName": there}}]
+    return [{"reason": reason, "action": f"ask for {there!r}", "example": _without(request) | {"toolName": there}}]
 
 
-def other_modes(asked: Recall, query: Query) -> tuple[str, ...]:
+def other_modes(request: Recall, query: Query) -> tuple[str, ...]:
     """Modes that may find something where nothing was found, the likeliest first."""
-    if asked.match in {"literal", "regex"}:
+    if request.match in {"literal", "regex"}:
         return ("hybrid",)
     is_bare = query.is_exact and not query.words
-    return tuple(mode for mode in ("literal", "fuzzy", "semantic") if mode != asked.match) if is_bare else ()
+    return tuple(mode for mode in ("literal", "fuzzy", "semantic") if mode != request.match) if is_bare else ()
 
 
-def other_mode(asked: Recall, mode: str) -> list[Json]:
+def other_mode(request: Recall, mode: str) -> list[Json]:
     """Another way to ask, where nothing was found."""
     reason = "a bare name is only answered by that name"
-    if asked.match in {"literal", "regex"}:
-        reason = f"nothing {asked.match} was found"
-    return [{"reason": reason, "action": f"use match {mode!r} {_FINDS[mode]}", "example": _in_mode(asked, mode)}]
+    if request.match in {"literal", "regex"}:
+        reason = f"nothing {request.match} was found"
+    return [{"reason": reason, "action": f"use match {mode!r} {_FINDS[mode]}", "example": _in_mode(request, mode)}]
 
 
 _FINDS = {
@@ -311,17 +311,17 @@ _FINDS = {
 }
 
 
-def _in_mode(asked: Recall, mode: str) -> Json:
-    return _without(asked, "match") | ({} if mode == Recall(query="").match else {"match": mode})
+def _in_mode(request: Recall, mode: str) -> Json:
+    return _without(request, "match") | ({} if mode == Recall(query="").match else {"match": mode})
 
 
-def _without(asked: Recall, *names: str) -> Json:
+def _without(request: Recall, *names: str) -> Json:
     """The arguments as they were asked, but for those of the named filters; such as are the default go unsaid."""
     gone = {argument for name in names for argument in _ARGUMENTS.get(name, (name,))}
     defaults = Recall(query="")
     example: Json = {}
     for name, argument in zip(Recall.__struct_fields__, Recall.__struct_encode_fields__, strict=True):
-        value: Any = getattr(asked, name)
+        value: Any = getattr(request, name)
         if argument not in gone and value != getattr(defaults, name):
             example[argument] = _redacted(value)
     return example
@@ -336,39 +336,39 @@ def _redacted(value: Any) -> Any:
 # -- near misses -----------------------------------------------------------------------------------------------------
 
 
-def held_by(find: Find, query: Query, mode: str) -> str:
+def held_by(result: Result, query: Query, mode: str) -> str:
     """In words, what a near miss that was found in `mode` holds of the query: no more than was seen in it."""
     if mode in {"literal", "regex"}:
         return "holds it"
-    if find.near:
-        is_inside = any(asked.lower() in there.lower() for asked, there in find.near)
+    if result.near:
+        is_inside = any(wanted.lower() in there.lower() for wanted, there in result.near)
         return "holds it inside a longer name" if is_inside else "holds words that are spelt nearly so"
-    if not find.is_own:
+    if not result.is_own:
         return "follows messages that hold some of the words"
-    if query.is_exact and find.grade == Tier.INSIDE:
+    if query.is_exact and result.grade == Tier.INSIDE:
         return "holds it inside a longer name"
-    is_whole = mode == "smart" and find.grade == Tier.WHOLE  # else only the terms tell whether it holds the names
-    held = split(find.terms) | (split(query.named) if is_whole else set())
+    is_whole = mode == "smart" and result.grade == Tier.WHOLE  # else only the terms tell whether it holds the names
+    held = split(result.terms) | (split(query.named) if is_whole else set())
     return "holds all of the words" if held >= split((*query.named, *query.words)) else "holds some of the words"
 
 
 def near_misses(
-    finds: Sequence[Find], rows: Mapping[str, Row], reason: Callable[[Find], str], most: int = 3
+    results: Sequence[Result], rows: Mapping[str, Row], reason: Callable[[Result], str], most: int = 3
 ) -> list[Json]:
     """The sessions of finds that are no answer, best first, each with why it is none, as `reason` says of a find."""
     made: dict[str, Json] = {}
-    for find in finds:
+    for result in results:
         if len(made) == most:
             break
-        if find.session_id in made:
+        if result.session_id in made:
             continue
-        row = rows.get(find.session_id)
-        terms = [redact(there) for _, there in find.near] or [redact(term) for term in find.terms]
-        made[find.session_id] = {
-            "sessionID": find.session_id,
+        row = rows.get(result.session_id)
+        terms = [redact(there) for _, there in result.near] or [redact(term) for term in result.terms]
+        made[result.session_id] = {
+            "sessionID": result.session_id,
             "title": one_line(redact(row.title)) if row else "",
             "directory": redact(row.directory) if row else "",
-            "reason": reason(find),
+            "reason": reason(result),
             "terms": list(dict.fromkeys(terms)),
         }
     return list(made.values())

@@ -18,7 +18,7 @@ from daemon.recall.query import names
 from daemon.recall.query.parse import Query, Tier, split
 from daemon.recall.query.places import Place
 from daemon.recall.query.scope import ANYTHING, Allowed
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.grouping import Result
 from daemon.records import table, text
 from daemon.redact import redact
 
@@ -47,7 +47,7 @@ _ANY_TYPE = ("text", "reasoning", "tool", "subtask")
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class Display:
     """How finds are to be shown; `place` is what directories are measured by, `now` is epoch ms.
 
     `allowed` are the kinds and the tool that were asked for.
@@ -74,104 +74,106 @@ class Looks:
         return (*self.query.named, *self.query.words)
 
 
-def result(archive: Archive, rows: Mapping[str, Row], find: Find, looks: Looks) -> Json | None:
+def as_json(archive: Archive, rows: Mapping[str, Row], result: Result, display: Display) -> Json | None:
     """The result of one find; None where its message, or what is allowed of it, has left the archive meanwhile."""
-    message = archive.message(find.message_id)
+    message = archive.message(result.message_id)
     if message is None:
         return None
-    row = rows.get(find.session_id)
-    match = meant(find.match, message, row.title if row else "", looks.allowed, looks.words)
+    row = rows.get(result.session_id)
+    match = meant(result.match, message, row.title if row else "", display.allowed, display.words)
     if match is None:
         return None
-    find = replace(find, match=match)
-    part = _part(message, find)
-    kind = _kind(message, part) if _is_loose(find) else find.match.kind
-    terms = tuple(dict.fromkeys(looks.clean(names.written(term, find.match.text)) for term in find.terms))
-    shown = _snippet(find, part, looks)
+    result = replace(result, match=match)
+    part = _part(message, result)
+    kind = _kind(message, part) if _is_loose(result) else result.match.kind
+    terms = tuple(dict.fromkeys(display.clean(names.written(term, result.match.text)) for term in result.terms))
+    shown = _snippet(result, part, display)
     made: Json = {
-        "sessionID": find.session_id,
-        "sessionTitle": one_line(looks.clean(row.title))[:_LONG_TITLE] if row else "",
-        "directory": looks.clean(row.directory) if row else "",
+        "sessionID": result.session_id,
+        "sessionTitle": one_line(display.clean(row.title))[:_LONG_TITLE] if row else "",
+        "directory": display.clean(row.directory) if row else "",
         "projectID": row.project_id if row else "",
         "messageID": message.id,
         "role": message.role,
         "time": message.created,
-        "partID": find.match.part_id or (part.id if part else ""),
-        "partType": _part_type(find, part),
+        "partID": result.match.part_id or (part.id if part else ""),
+        "partType": _part_type(result, part),
         "kind": kind,
         "pruned": _is_pruned(part),
-        "deleted": archive.is_deleted(message.id) or find.match.part_id in archive.gone(message.id),
+        "deleted": archive.is_deleted(message.id) or result.match.part_id in archive.gone(message.id),
         "archived": row is not None and row.archived is not None,
         "snippet": shown,
-        "score": find.score,
-        "matchMode": find.mode,
+        "score": result.score,
+        "matchMode": result.mode,
         "matchedTerms": list(terms),
         "source": _SOURCES.get(Kind(kind), "message") if kind else "message",
     }
-    tool = find.match.tool or (text(part.data.get("tool")) if part and part.type == "tool" else "")
+    tool = result.match.tool or (text(part.data.get("tool")) if part and part.type == "tool" else "")
     if tool:
-        made["toolName"] = looks.clean(tool)
-    if find.near:
-        made["near"] = [[redact(asked), redact(there)] for asked, there in find.near]
-    if looks.level != "part":
-        made["hitCount"] = find.hits
-    title_terms = _in_title(row, looks)
+        made["toolName"] = display.clean(tool)
+    if result.near:
+        made["near"] = [[redact(wanted), redact(there)] for wanted, there in result.near]
+    if display.level != "part":
+        made["hitCount"] = result.hits
+    title_terms = _in_title(row, display)
     if title_terms:
         made["titleMatch"] = {"title": made["sessionTitle"], "matchedTerms": title_terms}
-    relevance = find.relevance or (looks.place.relevance(row) if looks.place else "")
+    relevance = result.relevance or (display.place.relevance(row) if display.place else "")
     if relevance:
         made["directoryRelevance"] = relevance
-    made["why"] = _why(find, part, terms, looks, relevance) | ({} if not title_terms else {"titleTerms": title_terms})
-    if looks.explain:
-        made["matchReasons"] = _reasons(find, kind, terms, title_terms)
+    made["why"] = _why(result, part, terms, display, relevance) | (
+        {} if not title_terms else {"titleTerms": title_terms}
+    )
+    if display.explain:
+        made["matchReasons"] = _reasons(result, kind, terms, title_terms)
     return made
 
 
-def _why(find: Find, part: Part | None, terms: Sequence[str], looks: Looks, relevance: str) -> Json:
+def _why(result: Result, part: Part | None, terms: Sequence[str], display: Display, relevance: str) -> Json:
     why: Json = {
-        "matchedFields": _fields(find, part),
+        "matchedFields": _fields(result, part),
         "matchedTerms": list(terms),
-        "recency": "recent" if looks.now - find.created <= RECENT_MS else "older",
-        "confidence": _confidence(find, looks),
+        "recency": "recent" if display.now - result.created <= RECENT_MS else "older",
+        "confidence": _confidence(result, display),
     }
     return why | ({"directoryRelevance": relevance} if relevance else {})
 
 
-def _fields(find: Find, part: Part | None) -> list[str]:
+def _fields(result: Result, part: Part | None) -> list[str]:
     """Which text matched; ``meaning`` and ``neighbours`` where the message itself has no word of the query."""
-    if find.mode == "semantic":
+    if result.mode == "semantic":
         return ["meaning"]
-    if not find.is_own:
+    if not result.is_own:
         return ["neighbours"]
-    named = _FIELDS.get(Kind(find.match.kind), "text") if find.match.kind else "text"
+    named = _FIELDS.get(Kind(result.match.kind), "text") if result.match.kind else "text"
     if named == "stdout" and part is not None and table(part.data.get("state")).get("status") == "error":
         named = "stderr"
-    return [named, "meaning"] if "semantic" in find.sources else [named]
+    return [named, "meaning"] if "semantic" in result.sources else [named]
 
 
-def _confidence(find: Find, looks: Looks) -> str:
+def _confidence(result: Result, display: Display) -> str:
     """high: it holds all that was asked for; medium: some of it; low: only something near it."""
-    if not find.is_by_words or find.grade > 1:
+    if not result.is_by_words or result.grade > 1:
         return "low"
-    if find.mode in {"literal", "regex"}:
+    if result.mode in {"literal", "regex"}:
         return "high"
-    held, asked = split(find.terms), split(looks.words)
-    if find.mode in {"smart", "hybrid"} and find.grade == Tier.WHOLE:
-        held |= split(looks.query.named)
-    if held >= asked and not find.near:
+    held, wanted = split(result.terms), split(display.words)
+    if result.mode in {"smart", "hybrid"} and result.grade == Tier.WHOLE:
+        held |= split(display.query.named)
+    if held >= wanted and not result.near:
         return "high"
-    return "medium" if find.grade == 0 and 2 * len(held & asked) >= len(asked) else "low"
+    return "medium" if result.grade == 0 and 2 * len(held & wanted) >= len(wanted) else "low"
 
 
-def _reasons(find: Find, kind: str, terms: Sequence[str], title_terms: Sequence[str]) -> list[str]:
-    said = [*find.reasons, f"kind {kind}"] if kind else list(find.reasons)
+def _reasons(result: Result, kind: str, terms: Sequence[str], title_terms: Sequence[str]) -> list[str]:
+    said = [*result.reasons, f"kind {kind}"] if kind else list(result.reasons)
     if terms:
         said.append(f"holds {', '.join(terms)}")
-    if find.near:
-        said.append("holds " + ", ".join(f"{redact(there)} for {redact(asked)}" for asked, there in find.near))
-    if find.mode == "semantic":
+    if result.near:
+        said.append("holds " + ", ".join(f"{redact(there)} for {redact(wanted)}" for wanted, there in result.near))
+    if result.mode == "semantic":
         said.append("holds no word of the query: only its meaning is near")
-    elif not find.is_own:
+    elif not result.is_own:
         said.append("holds no word of the query: the messages before it do")
     if title_terms:
         said.append(f"its session's title has {', '.join(title_terms)}")
@@ -181,9 +183,9 @@ def _reasons(find: Find, kind: str, terms: Sequence[str], title_terms: Sequence[
 # -- where it stands -------------------------------------------------------------------------------------------------
 
 
-def _part(message: Message, find: Find) -> Part | None:
+def _part(message: Message, result: Result) -> Part | None:
     """The part that is shown. Of a find by meaning, which knows of no part, the one of its kind that has its text."""
-    match = find.match
+    match = result.match
     if match.part_id:
         return next((part for part in message.parts if part.id == match.part_id), None)
     types = _PART_TYPES.get(Kind(match.kind), _ANY_TYPE) if match.kind else _ANY_TYPE
@@ -193,9 +195,9 @@ def _part(message: Message, find: Find) -> Part | None:
     return next(holding, of_kind[0] if of_kind else None)
 
 
-def _is_loose(find: Find) -> bool:
+def _is_loose(result: Result) -> bool:
     """Whether the match says nothing certain of its kind: of a whole window, or of a chunk that begins with a title."""
-    return not find.match.part_id and find.match.kind in {"", Kind.TITLE}
+    return not result.match.part_id and result.match.kind in {"", Kind.TITLE}
 
 
 def _kind(message: Message, part: Part | None) -> str:
@@ -206,10 +208,10 @@ def _kind(message: Message, part: Part | None) -> str:
     return {"reasoning": Kind.REASONING, "tool": Kind.TOOL_OUTPUT}.get(part.type, Kind.TASK)
 
 
-def _part_type(find: Find, part: Part | None) -> str:
+def _part_type(result: Result, part: Part | None) -> str:
     if part is not None:
         return part.type
-    return find.match.part_id if find.match.part_id in {"title", "error"} else ""
+    return result.match.part_id if result.match.part_id in {"title", "error"} else ""
 
 
 def _is_pruned(part: Part | None) -> bool:
@@ -218,21 +220,21 @@ def _is_pruned(part: Part | None) -> bool:
     return table(state.get("time")).get("compacted") is not None
 
 
-def _snippet(find: Find, part: Part | None, looks: Looks) -> str:
-    shown = find.match.text
+def _snippet(result: Result, part: Part | None, display: Display) -> str:
+    shown = result.match.text
     if not shown and part is not None:
         # Found by its neighbours: its own beginning. Redacted before it is cut, the end given away for a half secret.
         whole = text(part.data.get("text")) or text(table(part.data.get("state")).get("output"))
         shown = redact(whole[:_SHOWN_TEXT])
         shown = shown if len(whole) <= _SHOWN_TEXT else shown[:-_MARGIN]
-    exact = [looks.query.text] if find.mode == "literal" else []
-    near = [there for _, there in find.near]
-    return redact(snippet(shown, [*exact, *find.terms, *near, *looks.words], looks.width))
+    exact = [display.query.text] if result.mode == "literal" else []
+    near = [there for _, there in result.near]
+    return redact(snippet(shown, [*exact, *result.terms, *near, *display.words], display.width))
 
 
-def _in_title(row: Row | None, looks: Looks) -> list[str]:
+def _in_title(row: Row | None, display: Display) -> list[str]:
     """The words of the query that a session's title has."""
     if row is None or not row.title:
         return []
     title = row.title.casefold()
-    return [looks.clean(word) for word in looks.words if len(word) > 1 and word.casefold() in title]
+    return [display.clean(word) for word in display.words if len(word) > 1 and word.casefold() in title]

@@ -19,9 +19,9 @@ from daemon.recall.query import parse
 from daemon.recall.query.parse import Query
 from daemon.recall.query.request import Recall as Asked
 from daemon.recall.query.scope import Scope
-from daemon.recall.ranking.candidates import Candidates
-from daemon.recall.ranking.grouping import Find
-from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking.grouping import Result
+from daemon.recall.ranking.lists import CandidateLists
 
 _NEAR_MISSES = 20
 _SPELLINGS = 3
@@ -29,29 +29,29 @@ _BY_WORDS = {"hybrid": "smart", "semantic": "smart"}
 
 
 @dataclass(frozen=True, slots=True)
-class Helper:
+class Suggester:
     """Knows the question and whom to ask; `until` is on time.monotonic's clock.
 
     `arranged` orders candidates of a mode as finds, as many as are needed.
     """
 
-    candidates: Candidates
-    asked: Asked
+    candidates: CandidateSearch
+    request: Asked
     query: Query
     scope: Scope
     rows: Mapping[str, Row]
     until: float
-    arranged: Callable[[Found, str, int], list[Find]]
+    arranged: Callable[[CandidateLists, str, int], list[Result]]
 
-    def help(self, page: Sequence[Find], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
+    def help(self, page: Sequence[Result], missing: hints.Missing) -> tuple[list[str], list[Json], list[Json]]:
         """(warnings, suggestions, near misses) beside the results of a page."""
-        notes, suggestions = hints.emptied(self.asked, self.scope, self.rows)
-        is_weak = not any(find.is_by_words for find in page) or (self.query.is_exact and bool(missing.parts))
+        notes, suggestions = hints.emptied(self.request, self.scope, self.rows)
+        is_weak = not any(result.is_by_words for result in page) or (self.query.is_exact and bool(missing.parts))
         if notes:
             return notes, suggestions, self._near_misses()
         if page and not is_weak:
             return notes, self._spelt(missing.unwritten), []
-        if not is_weak or (page and self.asked.match in {"semantic", "regex"}):
+        if not is_weak or (page and self.request.match in {"semantic", "regex"}):
             return notes, suggestions, []
         suggestions += self._spelt(missing.parts)
         if page:
@@ -59,7 +59,7 @@ class Helper:
         misses = self._near_misses()
         suggestions += self._other_case()
         if misses or self._is_over():  # else nothing lies outside the filters either
-            suggestions += hints.limiting(self.asked, self.scope, len(self.rows))
+            suggestions += hints.limiting(self.request, self.scope, len(self.rows))
         return notes, suggestions + self._other_mode(), misses
 
     def _spelt(self, missing: Sequence[str]) -> list[Json]:
@@ -69,10 +69,10 @@ class Helper:
             is_tried, is_written = self._is_written(word)
             return self.candidates.spellings(word, _SPELLINGS, self.until) if is_tried and not is_written else []
 
-        if self.asked.match in {"regex", "semantic"}:
+        if self.request.match in {"regex", "semantic"}:
             return []
-        made = hints.spelt(missing, near, self.asked)
-        if not self.scope.limited_by and self.asked.match != "literal":
+        made = hints.spelt(missing, near, self.request)
+        if not self.scope.limited_by and self.request.match != "literal":
             return made  # the spellings are of the index
         tried: list[Json] = []
         for one in made:
@@ -80,7 +80,7 @@ class Helper:
             if self._finds(text):
                 tried.append(one)
             elif self.scope.limited_by and self._finds(text, among=(Filters(),)):
-                tried.append(hints.beyond(one, self.asked, self.scope))
+                tried.append(hints.beyond(one, self.request, self.scope))
         return tried
 
     def _is_written(self, word: str) -> tuple[bool, bool]:
@@ -90,45 +90,45 @@ class Helper:
 
     def _other_case(self) -> list[Json]:
         """A tool is asked for by its exact name, which OpenCode writes in small letters."""
-        tool = self.asked.toolName.strip()
+        tool = self.request.toolName.strip()
         fitting = [replace(filters, tool=tool.lower()) for _, filters in self.scope.rounds]
-        if tool == tool.lower() or not self._finds(self.asked.query, among=fitting):
+        if tool == tool.lower() or not self._finds(self.request.query, among=fitting):
             return []
-        return hints.other_tool(self.asked, tool.lower())
+        return hints.other_tool(self.request, tool.lower())
 
     def _other_mode(self) -> list[Json]:
-        for mode in hints.other_modes(self.asked, self.query):
-            if self._finds(self.asked.query, mode):
-                return hints.other_mode(self.asked, mode)
+        for mode in hints.other_modes(self.request, self.query):
+            if self._finds(self.request.query, mode):
+                return hints.other_mode(self.request, mode)
         return []
 
     def _finds(self, text: str, mode: str = "", among: Sequence[Filters] = ()) -> bool:
         """Whether a call like this one, but in this mode and with these filters, finds anything; hybrid, by words."""
-        mode = mode or self.asked.match
+        mode = mode or self.request.match
         query = Query(text) if mode == "regex" else parse.parse(text)
         for filters in among or [filters for _, filters in self.scope.rounds]:
-            found = self._found(query, "smart" if mode == "hybrid" else mode, filters)
-            if found is not None and (found.near() if mode == "semantic" else found.best()):
+            results = self._found(query, "smart" if mode == "hybrid" else mode, filters)
+            if results is not None and (results.near() if mode == "semantic" else results.best()):
                 return True
         return False
 
     def _near_misses(self) -> list[Json]:
         """Sessions that hold it outside the filters, in the mode asked for; else such that hold nearly such words."""
-        asked, scope = self.asked, self.scope
-        if asked.match == "regex" and not scope.limited_by:
+        request, scope = self.request, self.scope
+        if request.match == "regex" and not scope.limited_by:
             return []
-        mode = _BY_WORDS.get(asked.match, asked.match) if scope.limited_by else "fuzzy"
-        found = self._found(self.query, mode, Filters(), _NEAR_MISSES)
-        if found is None:
+        mode = _BY_WORDS.get(request.match, request.match) if scope.limited_by else "fuzzy"
+        results = self._found(self.query, mode, Filters(), _NEAR_MISSES)
+        if results is None:
             return []
         outside = f", but is outside the filters ({', '.join(scope.limited_by)})" if scope.limited_by else ""
         return hints.near_misses(
-            self.arranged(found, mode, _NEAR_MISSES),
+            self.arranged(results, mode, _NEAR_MISSES),
             self.rows,
-            lambda find: hints.held_by(find, self.query, mode) + outside,
+            lambda result: hints.held_by(result, self.query, mode) + outside,
         )
 
-    def _found(self, query: Query, mode: str, filters: Filters, depth: int = 1) -> Found | None:
+    def _found(self, query: Query, mode: str, filters: Filters, depth: int = 1) -> CandidateLists | None:
         if self._is_over():
             return None
         try:

@@ -258,8 +258,8 @@ _Rule = tuple[tuple[str, ...], Callable[[Any], bool], str]
 """Names of arguments, whether they are idle, and why."""
 
 
-def _no_directory(asked: Recall | RecallSessions) -> bool:
-    return not asked.directory.strip()
+def _no_directory(request: Recall | RecallSessions) -> bool:
+    return not request.directory.strip()
 
 
 _RULES: dict[type[Any], tuple[_Rule, ...]] = {
@@ -267,28 +267,28 @@ _RULES: dict[type[Any], tuple[_Rule, ...]] = {
         (("within", "fallback"), _no_directory, "it needs a directory"),
         (
             ("within",),
-            lambda asked: asked.fallback and not _no_directory(asked),
+            lambda request: request.fallback and not _no_directory(request),
             "fallback takes the directory and below, then its project, then everything",
         ),
-        (("scope",), lambda asked: bool(asked.sessionID.strip()), "sessionID decides"),
+        (("scope",), lambda request: bool(request.sessionID.strip()), "sessionID decides"),
         (
             ("expandResults", "expandBudgetMessages", "expandBudgetChars", "expandBudgetTokens", "window"),
-            lambda asked: asked.expand == "none",
+            lambda request: request.expand == "none",
             "it needs expand",
         ),
-        (("window",), lambda asked: asked.expand == "message", "it needs expand 'context' or 'messages'"),
+        (("window",), lambda request: request.expand == "message", "it needs expand 'context' or 'messages'"),
         (
             ("expandBudgetTokens",),
-            lambda asked: asked.expand in {"message", "context"},
+            lambda request: request.expand in {"message", "context"},
             "it needs expand 'messages'",
         ),
     ),
     RecallContext: (
-        (("budgetTokens",), lambda asked: asked.format == "parts", "it needs format 'messages'"),
-        (("maxChars",), lambda asked: asked.format == "messages", "format 'messages' shows whole messages"),
+        (("budgetTokens",), lambda request: request.format == "parts", "it needs format 'messages'"),
+        (("maxChars",), lambda request: request.format == "messages", "format 'messages' shows whole messages"),
         (
             ("window",),
-            lambda asked: asked.before is not None and asked.after is not None,
+            lambda request: request.before is not None and request.after is not None,
             "before and after are given",
         ),
     ),
@@ -301,14 +301,14 @@ def _by_client_name(schema: type[msgspec.Struct]) -> dict[str, msgspec.structs.F
     return {field.encode_name: field for field in msgspec.structs.fields(schema)}
 
 
-def idle(asked: msgspec.Struct, given: Collection[str]) -> list[str]:
-    """A warning for each argument of `given`, by the names clients use, that is without effect on `asked`."""
-    fields = _by_client_name(type(asked))
+def idle(request: msgspec.Struct, given: Collection[str]) -> list[str]:
+    """A warning for each argument of `given`, by the names clients use, that is without effect on `request`."""
+    fields = _by_client_name(type(request))
     said: dict[str, str] = {}
-    for names, is_idle, why in _RULES.get(type(asked), ()):
+    for names, is_idle, why in _RULES.get(type(request), ()):
         for name in names:
             field = fields[name]
-            is_meant = name in given and getattr(asked, field.name) != field.default
-            if is_meant and name not in said and is_idle(asked):
+            is_meant = name in given and getattr(request, field.name) != field.default
+            if is_meant and name not in said and is_idle(request):
                 said[name] = f"{name} is ignored: {why}"
     return list(said.values())

@@ -19,8 +19,8 @@ from daemon.index import Filters
 from daemon.model import Kind
 from daemon.moments import parse_span, parse_time
 from daemon.recall.catalog import Row
-from daemon.recall.query import request as asking
 from daemon.recall.query.places import Fits, Place, absolute, at_hand, is_within, normal, place_of, several
+from daemon.recall.query.request import Recall, Type
 from daemon.redact import redact
 
 TEXT = (Kind.PROMPT, Kind.ANSWER, Kind.TITLE)
@@ -63,7 +63,7 @@ class Scope:
     allowed: Allowed = ANYTHING
 
 
-def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
+def resolve(request: Recall, rows: Mapping[str, Row], here: str, now: int) -> Scope:
     """The scope of a question asked from the directory `here` ("" where that is unknown) at `now` (epoch ms).
 
     Raises:
@@ -71,26 +71,26 @@ def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) 
             other, a scope that needs `here`.
     """
     warnings: list[str] = []
-    after, before = bounds(asked, now, warnings)
-    kinds = _kinds(asked)
-    top = absolute(asked.directory, here, "directory")
+    after, before = bounds(request, now, warnings)
+    kinds = _kinds(request)
+    top = absolute(request.directory, here, "directory")
     base = top or (normal(here) if here.startswith("/") else "")
     place = place_of(rows, base, climbs=not top) if base else None
-    if place is not None and top and (asked.within == "project" or asked.fallback):
+    if place is not None and top and (request.within == "project" or request.fallback):
         warnings += several(place)
-    steps = [*_session_steps(asked, rows, here, warnings), *_directory_steps(asked, place)]
-    fallback = asked.fallback and bool(asked.directory.strip())
+    steps = [*_session_steps(request, rows, here, warnings), *_directory_steps(request, place)]
+    fallback = request.fallback and bool(request.directory.strip())
     main = [step for step in steps if not (fallback and step[0] == "directory")]
-    fit, emptied_by = _narrowed(rows, main, asked.sessions)
-    path = absolute(asked.path, here, "path")
+    fit, emptied_by = _narrowed(rows, main, request.sessions)
+    path = absolute(request.path, here, "path")
     filters = Filters(
-        role="" if asked.role == "all" else asked.role,
+        role="" if request.role == "all" else request.role,
         kinds=kinds,
-        tool=asked.toolName.strip(),
+        tool=request.toolName.strip(),
         after=after,
         before=before,
         path=path,
-        deleted={"only": True, "exclude": False}.get(asked.deleted),
+        deleted={"only": True, "exclude": False}.get(request.deleted),
     )
     rounds: tuple[tuple[str, Filters], ...]
     if fallback and place is not None:
@@ -99,13 +99,13 @@ def resolve(asked: asking.Recall, rows: Mapping[str, Row], here: str, now: int) 
         rounds = (("", _within_sessions(filters, fit, len(fit) == len(rows))),)
     limits = {
         "time": after is not None or before is not None,
-        "type": asked.type != "all",
-        "kinds": bool(asked.kinds),
-        "role": asked.role != "all",
+        "type": request.type != "all",
+        "kinds": bool(request.kinds),
+        "role": request.role != "all",
         "toolName": bool(filters.tool),
         "path": bool(path),
-        "deleted": asked.deleted != "include",
-        "sessionsLimit": bool(asked.sessions),
+        "deleted": request.deleted != "include",
+        "sessionsLimit": bool(request.sessions),
     }
     limited = [name for name, *_ in main] + [name for name, is_on in limits.items() if is_on]
     allowed = Allowed(kinds, filters.tool)
@@ -124,14 +124,14 @@ def by_all_names(archive: Archive, scope: Scope) -> Scope:
 # -- times -----------------------------------------------------------------------------------------------------------
 
 
-def bounds(asked: asking.Recall, now: int, warnings: list[str]) -> tuple[int | None, int | None]:
+def bounds(request: Recall, now: int, warnings: list[str]) -> tuple[int | None, int | None]:
     """(first ms, first ms that is too late); of several bounds on one side the narrowest.
 
     Raises:
         BadRequest: a time that cannot be read, or nothing can be between the two.
     """
-    lower = _narrowest(asked, _LOWER, now, warnings, max)
-    upper = _narrowest(asked, _UPPER, now, warnings, min)
+    lower = _narrowest(request, _LOWER, now, warnings, max)
+    upper = _narrowest(request, _UPPER, now, warnings, min)
     if lower and upper and lower[0] >= upper[0]:
         raise BadRequest(
             f"{lower[1]} ({_day(lower[0])}) is not before {upper[1]} ({_day(upper[0])}): no moment is between them; "
@@ -141,7 +141,7 @@ def bounds(asked: asking.Recall, now: int, warnings: list[str]) -> tuple[int | N
 
 
 def _narrowest(
-    asked: asking.Recall,
+    request: Recall,
     names: tuple[str, ...],
     now: int,
     warnings: list[str],
@@ -149,7 +149,7 @@ def _narrowest(
 ) -> tuple[int, str] | None:
     found = []
     for name in names:
-        value = asked.from_ if name == "from" else getattr(asked, name)
+        value = request.from_ if name == "from" else getattr(request, name)
         if value is None or _is_nothing(name, value, warnings):
             continue
         if name == "last":
@@ -180,31 +180,31 @@ def _day(ms: int) -> str:
 # -- kinds -----------------------------------------------------------------------------------------------------------
 
 
-def _kinds(asked: asking.Recall) -> tuple[str, ...]:
-    if asked.toolName.strip() and asked.type in {"text", "reasoning"}:
+def _kinds(request: Recall) -> tuple[str, ...]:
+    if request.toolName.strip() and request.type in {"text", "reasoning"}:
         raise BadRequest(
-            f"toolName {asked.toolName!r} with type {asked.type!r} finds nothing: tools have no such text; "
+            f"toolName {request.toolName!r} with type {request.type!r} finds nothing: tools have no such text; "
             "leave type out, or say type 'tool'"
         )
     known = [str(kind) for kind in Kind]
-    unknown = [kind for kind in asked.kinds if kind not in known]
+    unknown = [kind for kind in request.kinds if kind not in known]
     if unknown:
         raise BadRequest(f"kinds {unknown[0]!r} is unknown: use any of {', '.join(known)}")
-    kinds = tuple(asked.kinds)
-    if asked.toolName.strip() and kinds:
+    kinds = tuple(request.kinds)
+    if request.toolName.strip() and kinds:
         kinds = tuple(kind for kind in kinds if kind in TOOL)
         if not kinds:
             raise BadRequest(
-                f"toolName {asked.toolName!r} with kinds {', '.join(asked.kinds)} finds nothing: tools have no such "
-                f"text; leave kinds out, or use any of {', '.join(TOOL)}"
+                f"toolName {request.toolName!r} with kinds {', '.join(request.kinds)} finds nothing: tools have no "
+                f"such text; leave kinds out, or use any of {', '.join(TOOL)}"
             )
-    of_type = TYPES[asked.type] if asked.type in get_args(asking.Type) else ()
+    of_type = TYPES[request.type] if request.type in get_args(Type) else ()
     if not kinds or not of_type:
         return kinds or tuple(map(str, of_type))
     both = tuple(kind for kind in kinds if kind in of_type)
     if not both:
         raise BadRequest(
-            f"kinds {', '.join(asked.kinds)} and type {asked.type!r} have nothing in common; leave one of them out"
+            f"kinds {', '.join(request.kinds)} and type {request.type!r} have nothing in common; leave one of them out"
         )
     return both
 
@@ -212,11 +212,13 @@ def _kinds(asked: asking.Recall) -> tuple[str, ...]:
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
-def _session_steps(
-    asked: asking.Recall, rows: Mapping[str, Row], here: str, warnings: list[str]
-) -> list[tuple[str, Fits]]:
+def _session_steps(request: Recall, rows: Mapping[str, Row], here: str, warnings: list[str]) -> list[tuple[str, Fits]]:
     steps: list[tuple[str, Fits]] = []
-    wanted, project, title = asked.sessionID.strip(), asked.projectID.strip(), " ".join(asked.title.split()).casefold()
+    wanted, project, title = (
+        request.sessionID.strip(),
+        request.projectID.strip(),
+        " ".join(request.title.split()).casefold(),
+    )
     if wanted:
         if wanted not in rows:
             raise BadRequest(
@@ -224,24 +226,24 @@ def _session_steps(
                 "sessionID all are searched"
             )
         steps.append(("sessionID", lambda row: row.id == wanted))
-    elif asked.scope != "global":
-        steps.append(("scope", at_hand(asked.scope, rows, here, warnings)))
+    elif request.scope != "global":
+        steps.append(("scope", at_hand(request.scope, rows, here, warnings)))
     if project:
         steps.append(("projectID", lambda row: row.project_id == project))
     if title:
         steps.append(("title", lambda row: title in " ".join(row.title.split()).casefold()))
-    if asked.archived != "include":
-        steps.append(("archived", lambda row: (row.archived is not None) == (asked.archived == "only")))
+    if request.archived != "include":
+        steps.append(("archived", lambda row: (row.archived is not None) == (request.archived == "only")))
     return steps
 
 
-def _directory_steps(asked: asking.Recall, place: Place | None) -> list[tuple[str, Fits]]:
-    if not asked.directory.strip() or place is None:
+def _directory_steps(request: Recall, place: Place | None) -> list[tuple[str, Fits]]:
+    if not request.directory.strip() or place is None:
         return []
     top = place.directory
-    if asked.within == "project":
+    if request.within == "project":
         return [("directory", place.is_project)]
-    if asked.within == "exact":
+    if request.within == "exact":
         return [("directory", lambda row: normal(row.directory) == top)]
     return [("directory", lambda row: is_within(row.directory, top))]
 

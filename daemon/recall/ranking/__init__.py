@@ -13,9 +13,9 @@ from daemon.index import Filters
 from daemon.recall.catalog import Row
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import grouping
-from daemon.recall.ranking.candidates import Candidates
-from daemon.recall.ranking.grouping import Find, Wanted, spread
-from daemon.recall.ranking.lists import NEAR, WORDS, Found
+from daemon.recall.ranking.candidates import CandidateSearch
+from daemon.recall.ranking.grouping import Result, Wanted, spread
+from daemon.recall.ranking.lists import NEAR, WORDS, CandidateLists
 from daemon.recall.ranking.order import Archived, held, ordered
 from daemon.redact import redact
 
@@ -52,7 +52,7 @@ class Outcome:
     `gone` those of them that the archive does not have.
     """
 
-    finds: list[Find] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Search:
     def __init__(
         self,
         archive: Archive,
-        candidates: Candidates,
+        candidates: CandidateSearch,
         rows: Mapping[str, Row],
         plan: Plan,
         budget: Budget,
@@ -120,17 +120,17 @@ class Search:
         if plan.match in {"hybrid", "semantic"} and plan.rounds:
             self._budget.pause(self._prepare)
         for relevance, filters in plan.rounds:
-            if outcome.rounds and (len(outcome.finds) >= plan.results or self._budget.is_over):
+            if outcome.rounds and (len(outcome.results) >= plan.results or self._budget.is_over):
                 break
             self._round(outcome, plan.match, filters, relevance)
         is_bare = plan.query.is_exact and not plan.query.words
-        if plan.rounds and not outcome.finds and plan.match == "smart" and not is_bare and not self._budget.is_over:
+        if plan.rounds and not outcome.results and plan.match == "smart" and not is_bare and not self._budget.is_over:
             self._fall_back(outcome)
         return outcome
 
-    def arrange(self, found: Found, mode: str, needed: int) -> list[Find]:
+    def arrange(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
         """Candidates as results: ordered, one a group, the first page diverse, scores falling."""
-        return grouping.falling(self._arranged(found, mode, needed))
+        return grouping.falling(self._arranged(candidates, mode, needed))
 
     def _fall_back(self, outcome: Outcome) -> None:
         """No text has the words: what is near in meaning, where meaning can be asked at all."""
@@ -144,7 +144,7 @@ class Search:
             outcome.warnings.append(f"meaning was not searched: {redact(str(error))}")
             outcome.states["semantic"] = "failed"
         else:
-            outcome.fallback = "semantic" if outcome.finds else ""
+            outcome.fallback = "semantic" if outcome.results else ""
 
     def _round(self, outcome: Outcome, mode: str, filters: Filters, relevance: str) -> None:
         """Search within one set of filters; deeper, at most twice, where too few groups came of full lists."""
@@ -154,77 +154,79 @@ class Search:
         # The nearest in meaning are always as many as are asked for: only words tell that there is more to be had.
         telling = WORDS if mode != "semantic" else NEAR
         for deeper in (True, True, False):
-            found, finds, is_full, is_all = self._searched(mode, filters, depth, telling)
-            is_enough = len(finds) >= plan.results or (one_by_one and len(found.best()) >= plan.results)
+            candidates, results, is_full, is_all = self._searched(mode, filters, depth, telling)
+            is_enough = len(results) >= plan.results or (one_by_one and len(candidates.best()) >= plan.results)
             if is_enough or is_all or not is_full or not deeper or self._budget.is_over:
                 break
             depth *= 4
         outcome.rounds += 1
         outcome.is_full |= is_full and (one_by_one or not is_all)
-        self._note(outcome, found)
-        seen = {find.key(plan.group) for find in outcome.finds}
-        ceiling = outcome.finds[-1].score if outcome.finds else 1.0
-        new = [find for find in finds if find.key(plan.group) not in seen]
-        outcome.finds += [
-            replace(find, relevance=relevance, score=min(find.score, ceiling))
-            if find.relevance != relevance or find.score > ceiling
-            else find
-            for find in new
+        self._note(outcome, candidates)
+        seen = {result.key(plan.group) for result in outcome.results}
+        ceiling = outcome.results[-1].score if outcome.results else 1.0
+        new = [result for result in results if result.key(plan.group) not in seen]
+        outcome.results += [
+            replace(result, relevance=relevance, score=min(result.score, ceiling))
+            if result.relevance != relevance or result.score > ceiling
+            else result
+            for result in new
         ]
 
-    def _note(self, outcome: Outcome, found: Found) -> None:
+    def _note(self, outcome: Outcome, candidates: CandidateLists) -> None:
         """What a round tells besides its results."""
-        outcome.is_inside |= found.is_inside
-        outcome.states |= found.states
-        outcome.warnings += [warning for warning in found.warnings if warning not in outcome.warnings]
-        outcome.late += [late for late in found.late if late not in outcome.late]
-        outcome.held |= held(self._plan.query, found)
-        for term, count in found.facts.frequencies.items():
+        outcome.is_inside |= candidates.is_inside
+        outcome.states |= candidates.states
+        outcome.warnings += [warning for warning in candidates.warnings if warning not in outcome.warnings]
+        outcome.late += [late for late in candidates.late if late not in outcome.late]
+        outcome.held |= held(self._plan.query, candidates)
+        for term, count in candidates.stats.frequencies.items():
             outcome.frequencies[term.lower()] = max(count, outcome.frequencies.get(term.lower(), 0))
-        outcome.candidates += sum(self._known[i] is not None for i in found.best())
-        outcome.gone += sum(self._known[i] is None for i in found.best())
+        outcome.candidates += sum(self._known[i] is not None for i in candidates.best())
+        outcome.gone += sum(self._known[i] is None for i in candidates.best())
 
     def _searched(
         self, mode: str, filters: Filters, depth: int, telling: Sequence[str]
-    ) -> tuple[Found, list[Find], bool, bool]:
+    ) -> tuple[CandidateLists, list[Result], bool, bool]:
         """What one depth has, as results; whether lists were full; whether other sessions have nothing more."""
 
-        def gather(mode: str, besides: frozenset[str], until: float) -> Found:
+        def gather(mode: str, besides: frozenset[str], until: float) -> CandidateLists:
             narrowed, until = replace(filters, besides=besides), min(until, self._budget.deadline)
             return self._candidates.gather(self._plan.query, mode, narrowed, depth, deadline=until)
 
-        def arranged(found: Found) -> list[Find]:
-            return self.arrange(found, mode, 4 * self._plan.results if one_by_one else depth * 4)
+        def arranged(candidates: CandidateLists) -> list[Result]:
+            return self.arrange(candidates, mode, 4 * self._plan.results if one_by_one else depth * 4)
 
         one_by_one = self._plan.group in _ONE_BY_ONE
         began = time.monotonic()
-        found = gather(mode, frozenset(), self._budget.deadline)
-        is_full = found.is_full(depth, telling)
+        candidates = gather(mode, frozenset(), self._budget.deadline)
+        is_full = candidates.is_full(depth, telling)
         if self._is_near_only(mode):  # the nearest are always as many as are asked for
-            is_full = is_full and found.near().issuperset(found.ids("semantic"))
+            is_full = is_full and candidates.near().issuperset(candidates.ids("semantic"))
         if filters.session_id or not is_full or self._budget.is_over:
-            return found, arranged(found), is_full, False
+            return candidates, arranged(candidates), is_full, False
         within_s = max(_LEAST_LOOK * self._budget.seconds, time.monotonic() - began)
         wanted = Wanted(mode, self._plan.results, one_by_one, depth, within_s, self._session_of)
-        found, finds, is_all = spread(wanted, found, arranged, gather)
-        return found, finds, is_full, is_all
+        candidates, results, is_all = spread(wanted, candidates, arranged, gather)
+        return candidates, results, is_full, is_all
 
-    def _arranged(self, found: Found, mode: str, needed: int) -> list[Find]:
+    def _arranged(self, candidates: CandidateLists, mode: str, needed: int) -> list[Result]:
         plan = self._plan
-        archived = {i: about for i in found.best() if (about := self._about(i)) is not None}
+        archived = {i: about for i in candidates.best() if (about := self._about(i)) is not None}
         if self._is_near_only(mode):
-            near = found.near()
+            near = candidates.near()
             archived = {i: about for i, about in archived.items() if i in near}
         waiting = {stage: self._archive.waiting(stage) for stage in STAGES}
         is_partly = waiting["semantic"] > waiting["lexical"]
-        finds = ordered(plan.query, mode, found, archived, needed, is_partly_embedded=is_partly, explain=plan.explain)
+        results = ordered(
+            plan.query, mode, candidates, archived, needed, is_partly_embedded=is_partly, explain=plan.explain
+        )
         if plan.group not in _ONE_BY_ONE:
             by_score = mode in {"smart", "hybrid"}
-            return grouping.gathered(finds, plan.group) if by_score else grouping.grouped(finds, plan.group)
-        finds = grouping.without_echoes(finds)
+            return grouping.gathered(results, plan.group) if by_score else grouping.grouped(results, plan.group)
+        results = grouping.without_echoes(results)
         if plan.group == "part" and mode in {"smart", "hybrid"}:
-            finds = sorted(finds, key=lambda find: (find.grade, -find.score, -find.created))
-        grouped = grouping.grouped(finds, plan.group)
+            results = sorted(results, key=lambda result: (result.grade, -result.score, -result.created))
+        grouped = grouping.grouped(results, plan.group)
         return grouped if plan.is_one_session else grouping.diverse(grouped, plan.results)
 
     def _is_near_only(self, mode: str) -> bool:

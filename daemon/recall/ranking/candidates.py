@@ -19,8 +19,8 @@ from daemon.model import Vector
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Query
 from daemon.recall.ranking import fuzzy as nearly
-from daemon.recall.ranking.fuse import Facts, meaning, neighbours
-from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.fuse import QueryStats, neighbours, text_to_embed
+from daemon.recall.ranking.lists import CandidateLists
 from daemon.redact import redact
 
 _MOST_NAMES = 5
@@ -37,7 +37,7 @@ MODEL_LATE = "has not embedded the question yet"
 _LABELS = {"lexical": "words were not searched", "semantic": "meaning was not searched"}
 
 
-class Candidates:
+class CandidateSearch:
     """Asks the indexes for one answer; one for each search."""
 
     def __init__(
@@ -59,14 +59,14 @@ class Candidates:
 
     def gather(
         self,
-        asked: Query,
+        query: Query,
         mode: str,
         filters: Filters,
         depth: int,
         *,
         deadline: float,
         with_windows: bool = True,
-    ) -> Found:
+    ) -> CandidateLists:
         """Lists of at most `depth` matches; `deadline` is on time.monotonic's clock.
 
         `with_windows`: also messages that are found by their neighbours. What was found by meaning comes without
@@ -77,48 +77,48 @@ class Candidates:
             ReconstituteError: nothing could be asked.
         """
 
-        def words(found: Found) -> None:
-            self._by_words(found, asked, filters, depth, deadline, with_windows=with_windows)
+        def words(candidates: CandidateLists) -> None:
+            self._by_words(candidates, query, filters, depth, deadline, with_windows=with_windows)
 
-        def literal(found: Found) -> None:
-            self._literal(found, asked, filters, depth, deadline)
+        def literal(candidates: CandidateLists) -> None:
+            self._literal(candidates, query, filters, depth, deadline)
 
-        def fuzzy(found: Found) -> None:
-            self._fuzzy(found, asked, filters, depth, deadline)
+        def fuzzy(candidates: CandidateLists) -> None:
+            self._fuzzy(candidates, query, filters, depth, deadline)
 
-        def regex(found: Found) -> None:
+        def regex(candidates: CandidateLists) -> None:
             within_s = max(0.05, deadline - time.monotonic())
-            found.lists["named"], all_seen = self._lexical.regex(asked.text, filters, depth, within_s * 0.9)
-            if not all_seen and len(found.lists["named"]) < depth:
-                found.late.append("not all texts were looked at")
+            candidates.lists["named"], all_seen = self._lexical.regex(query.text, filters, depth, within_s * 0.9)
+            if not all_seen and len(candidates.lists["named"]) < depth:
+                candidates.late.append("not all texts were looked at")
 
-        def by_meaning(found: Found) -> None:
-            is_for_names = mode == "hybrid" and asked.is_exact  # which are looked for in the texts
-            is_bare_name = is_for_names and not asked.words and not self._is_behind()
+        def by_meaning(candidates: CandidateLists) -> None:
+            is_for_names = mode == "hybrid" and query.is_exact  # which are looked for in the texts
+            is_bare_name = is_for_names and not query.words and not self._is_behind()
             deep = min(depth, _OF_NAMES) if is_bare_name else depth
-            self._by_meaning(found, asked, filters, deep, is_bare=not is_for_names)
+            self._by_meaning(candidates, query, filters, deep, is_bare=not is_for_names)
 
         by_words = {"literal": literal, "fuzzy": fuzzy, "regex": regex}.get(mode, words)
-        questions: dict[str, Callable[[Found], None]] = {}
+        questions: dict[str, Callable[[CandidateLists], None]] = {}
         if mode != "semantic":
             questions["lexical"] = by_words
         if mode in {"hybrid", "semantic"}:
             questions["semantic"] = by_meaning
-        found = self._all(questions, deadline)
-        if mode == "hybrid" and asked.is_short and not _is_over(deadline):
-            self._tell_held(found, deadline)
-        return found
+        candidates = self._all(questions, deadline)
+        if mode == "hybrid" and query.is_short and not _is_over(deadline):
+            self._tell_held(candidates, deadline)
+        return candidates
 
-    def _tell_held(self, found: Found, deadline: float) -> None:
+    def _tell_held(self, candidates: CandidateLists, deadline: float) -> None:
         """The texts of what was found by meaning in messages that hold a word of a short query: they may hold it as it
         stands, which decides about the order. Each text costs 0.2 ms.
         """
-        index, held, matches = self._semantic(), found.terms(), found.lists.get("semantic", [])
+        index, held, matches = self._semantic(), candidates.terms(), candidates.lists.get("semantic", [])
         wanted = [match for match in matches if match.message_id in held]
         if index is None or not wanted:
             return
 
-        def tell(own: Found) -> None:
+        def tell(own: CandidateLists) -> None:
             told = {match.record: match for match in index.told(wanted)}
             own.lists["semantic"] = [told.get(match.record, match) for match in matches]
 
@@ -126,9 +126,9 @@ class Candidates:
         asking.start()
         asking.join(_left(deadline))
         if asking.is_done:
-            self._taken(found, asking)
+            self._taken(candidates, asking)
         else:
-            found.late.append("not all texts were looked at")
+            candidates.late.append("not all texts were looked at")
 
     def told(self, matches: Sequence[Match]) -> list[Match]:
         """These with kind, tool and text, where they were found by meaning; as they are where the index fails."""
@@ -167,88 +167,95 @@ class Candidates:
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def _all(self, questions: Mapping[str, Callable[[Found], None]], deadline: float) -> Found:
+    def _all(self, questions: Mapping[str, Callable[[CandidateLists], None]], deadline: float) -> CandidateLists:
         asking = [_Question(name, question) for name, question in questions.items()]
         for question in asking:
             question.start()
         for question in asking:
             question.join(_left(deadline))
-        found, failures = Found(), []
+        candidates, failures = CandidateLists(), []
         for question in asking:
-            failures += self._taken(found, question)
+            failures += self._taken(candidates, question)
         if failures and len(failures) == len(questions):
             raise failures[0]
-        return found
+        return candidates
 
-    def _taken(self, found: Found, question: _Question) -> list[ReconstituteError]:
+    def _taken(self, candidates: CandidateLists, question: _Question) -> list[ReconstituteError]:
         """Put one question's answer with the others; a failure is a warning here."""
         error, own = question.error, question.found
         if isinstance(error, BadRequest | Stop):
             raise error
         if error is not None:
             self._on_failure(question.index, error)
-            found.states[question.index] = "failed"
-            found.warnings.append(f"{_LABELS[question.index]}: {redact(str(error)) or type(error).__name__}")
+            candidates.states[question.index] = "failed"
+            candidates.warnings.append(f"{_LABELS[question.index]}: {redact(str(error)) or type(error).__name__}")
             if isinstance(error, ReconstituteError):
                 return [error]
             named = IndexBroken(f"the {question.index} index failed: {error}; it can be rebuilt from the archive")
             named.__cause__ = error
             return [named]
-        found.lists |= dict(own.lists)
-        found.is_inside |= own.is_inside
-        found.facts = own.facts if question.index == "lexical" else found.facts
-        found.late += own.late
-        found.states[question.index] = "used"
+        candidates.lists |= dict(own.lists)
+        candidates.is_inside |= own.is_inside
+        candidates.stats = own.stats if question.index == "lexical" else candidates.stats
+        candidates.late += own.late
+        candidates.states[question.index] = "used"
         if not question.is_done:
-            found.states[question.index] = "late"
+            candidates.states[question.index] = "late"
             why = f": {own.waits_for} {MODEL_LATE}" if own.waits_for else " to the end" if own.lists else ""
-            found.late.append(_LABELS[question.index] + why)
+            candidates.late.append(_LABELS[question.index] + why)
         return []
 
     def _by_words(
-        self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float, *, with_windows: bool
+        self,
+        candidates: CandidateLists,
+        query: Query,
+        filters: Filters,
+        depth: int,
+        deadline: float,
+        *,
+        with_windows: bool,
     ) -> None:
-        found.facts = self._facts(asked)
+        candidates.stats = self._facts(query)
         least_said = 0 if filters.kinds or filters.tool else _LEAST_SAID
-        found.lists["lexical"] = self._lexical.search(asked.text, filters, depth, least_said=least_said)
-        held = {term for match in found.lists["lexical"] for term in match.terms}
-        for name in asked.named[:_MOST_NAMES]:
+        candidates.lists["lexical"] = self._lexical.search(query.text, filters, depth, least_said=least_said)
+        held = {term for match in candidates.lists["lexical"] for term in match.terms}
+        for name in query.named[:_MOST_NAMES]:
             if name not in held:  # the word index knows whole names; this finds all else
                 for list_, matches in self._standing(name, ("named", "tools"), filters, depth, deadline):
-                    found.lists[list_] = [*found.lists.get(list_, []), *matches]
-        if asked.phrase and (" " in asked.phrase or not found.lists["lexical"]):
+                    candidates.lists[list_] = [*candidates.lists.get(list_, []), *matches]
+        if query.phrase and (" " in query.phrase or not candidates.lists["lexical"]):
             # The word index finds content words that stand together too, and more of what tools printed helps nobody:
             # only of what was said every text counts. A phrase with stop words is found nowhere else.
-            is_found = bool(found.lists["lexical"]) and len(asked.words) == len(asked.phrase.split())
+            is_found = bool(candidates.lists["lexical"]) and len(query.words) == len(query.phrase.split())
             inside = False
-            for list_, matches in self._standing(asked.phrase, ("phrase", "printed"), filters, depth, deadline):
-                found.lists[list_] = [match for match in matches if names.stands_in(asked.phrase, match.text)]
+            for list_, matches in self._standing(query.phrase, ("phrase", "printed"), filters, depth, deadline):
+                candidates.lists[list_] = [match for match in matches if names.stands_in(query.phrase, match.text)]
                 inside |= bool(matches)
-                if is_found or len(found.lists[list_]) >= depth:
+                if is_found or len(candidates.lists[list_]) >= depth:
                     break
-            found.is_inside = inside and not found.lists.get("phrase") and not found.lists.get("printed")
+            candidates.is_inside = inside and not candidates.lists.get("phrase") and not candidates.lists.get("printed")
         is_narrow = bool(filters.kinds or filters.tool or filters.role)  # a window is of several messages and kinds
         if with_windows and not is_narrow and not _is_over(deadline):
-            found.lists["windows"] = self._lexical.windows(asked.text, filters, depth)
+            candidates.lists["windows"] = self._lexical.windows(query.text, filters, depth)
 
-    def _literal(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float) -> None:
-        for list_, matches in self._standing(asked.text, ("named", "tools"), filters, depth, deadline):
-            found.lists[list_] = matches
+    def _literal(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
+        for list_, matches in self._standing(query.text, ("named", "tools"), filters, depth, deadline):
+            candidates.lists[list_] = matches
         kinds = set(filters.kinds) or SAID | TOOLS
-        if len(found.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
-            found.late.append("not all texts were looked at")
+        if len(candidates.lists) < sum(bool(kinds & some) for some in (SAID, TOOLS)):
+            candidates.late.append("not all texts were looked at")
 
-    def _fuzzy(self, found: Found, asked: Query, filters: Filters, depth: int, deadline: float) -> None:
+    def _fuzzy(self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, deadline: float) -> None:
         """Near spellings, and whatever smart finds; a name that the word index has as it stands is not looked for."""
-        near = found.lists["lexical"] = self._lexical.fuzzy(asked.text, filters, depth)
+        near = candidates.lists["lexical"] = self._lexical.fuzzy(query.text, filters, depth)
         standing: list[Match] = []
-        held = nearly.held_whole(asked, near, is_all=len(near) < depth)
-        wanted = {*asked.named[:_MOST_NAMES], asked.phrase} - held - {""}
+        held = nearly.held_whole(query, near, is_all=len(near) < depth)
+        wanted = {*query.named[:_MOST_NAMES], query.phrase} - held - {""}
         for text in sorted(wanted):
             for _, matches in self._standing(text, ("named", "tools"), filters, depth, deadline):
                 standing += matches
-        if standing or asked.is_exact:
-            found.lists["lexical"], found.is_inside = nearly.merged(asked, near, standing)
+        if standing or query.is_exact:
+            candidates.lists["lexical"], candidates.is_inside = nearly.merged(query, near, standing)
 
     def _standing(
         self, text: str, lists: tuple[str, str], filters: Filters, depth: int, deadline: float
@@ -263,24 +270,28 @@ class Candidates:
                 narrowed = replace(filters, kinds=tuple(sorted(chosen)))
                 yield list_, self._lexical.literal(text, narrowed, depth)
 
-    def _by_meaning(self, found: Found, asked: Query, filters: Filters, depth: int, *, is_bare: bool) -> None:
+    def _by_meaning(
+        self, candidates: CandidateLists, query: Query, filters: Filters, depth: int, *, is_bare: bool
+    ) -> None:
         try:
-            text = meaning(asked.text, self._facts(asked))
+            text = text_to_embed(query.text, self._facts(query))
         except Exception:  # noqa: BLE001 - the question by words fails in the same way, and reports it
-            text = asked.text
+            text = query.text
         # Before the index, which is not open without its model: the model says best what is wrong with it.
         vector = self._vectors.get(text)
         if vector is None:
-            found.waits_for = self._embedder.name
+            candidates.waits_for = self._embedder.name
             made = self._embedder.embed([text])[0]
-            found.waits_for = ""
+            candidates.waits_for = ""
             if isinstance(made, BadInput):
                 raise made
             vector = self._vectors[text] = made
         index = self._semantic()
         if index is None:
             raise ModelUnavailable("the semantic index is not ready: it is being built or mended; try again later")
-        found.lists["semantic"] = self._nearest(index, vector, filters, min(depth, _DEEPEST_MEANING), is_bare=is_bare)
+        candidates.lists["semantic"] = self._nearest(
+            index, vector, filters, min(depth, _DEEPEST_MEANING), is_bare=is_bare
+        )
 
     def _nearest(
         self, index: SemanticIndex, vector: Vector, filters: Filters, depth: int, *, is_bare: bool
@@ -301,12 +312,12 @@ class Candidates:
             self._on_failure("lexical", failed.__cause__ if isinstance(failed.__cause__, Exception) else failed)
             return index.query(vector, filters, depth, is_bare=is_bare)
 
-    def _facts(self, asked: Query) -> Facts:
+    def _facts(self, query: Query) -> QueryStats:
         """How rare the question's words are."""
-        documents, frequencies = self._lexical.frequencies(asked.text)
-        is_worded = len(asked.words) > parse.MOST_SHORT
-        pairs = neighbours(asked.text, tuple(frequencies))
-        return Facts(documents, frequencies, is_exact=asked.is_exact, is_worded=is_worded, neighbours=pairs)
+        documents, frequencies = self._lexical.frequencies(query.text)
+        is_worded = len(query.words) > parse.MOST_SHORT
+        pairs = neighbours(query.text, tuple(frequencies))
+        return QueryStats(documents, frequencies, is_exact=query.is_exact, is_worded=is_worded, neighbours=pairs)
 
 
 def finish(within_s: float) -> bool:
@@ -324,11 +335,11 @@ class _LexicalFailed(ReconstituteError):  # noqa: N818 - says which
 class _Question(threading.Thread):
     """One question on its way; what it has found so far may be looked at while it runs."""
 
-    def __init__(self, index: str, question: Callable[[Found], None]) -> None:
+    def __init__(self, index: str, question: Callable[[CandidateLists], None]) -> None:
         super().__init__(name=f"recall {index}", daemon=True)
         self._question = question
         self.index = index
-        self.found = Found()
+        self.found = CandidateLists()
         self.error: Exception | None = None
         self.is_done = False
 

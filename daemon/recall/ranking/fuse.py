@@ -1,9 +1,9 @@
-"""Words and meaning in one order, weighed by the question; pure functions over what the indexes answered.
+"""Scores words and meaning together, weighed by the query.
 
-Plain rank fusion throws away how good a list is: it takes the best of a poor list for as good as that of a strong one.
-Here a list by words counts as far as its best hit holds what the question asks for, measured in rarity: a question
-whose rare words nobody wrote leaves the order to meaning. Meaning counts by its cosine, squared, which is comparable
-from question to question. How much each counts stands in `weights`.
+Plain rank fusion ignores how good a list is: it takes the best of a poor list for as good as that of a strong one. Here
+a list by words counts as far as its best match holds what the query asks for, measured in rarity: if nobody wrote the
+query's rare words, meaning decides. Meaning counts by its cosine, squared, which is comparable between queries. How
+much each counts stands in `weights`.
 """
 
 from __future__ import annotations
@@ -14,43 +14,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Protocol
 
+from daemon.index import Match
 from daemon.recall.ranking import weights
 
 MOST_READ = 4000
-"""Characters of one text that are looked through."""
+"""Characters of one text that are searched for near words."""
+_MOST_READ_IN_ALL = 100_000
+"""The same of all parts: the best parts come first."""
 _BETWEEN = 2  # words
 _SHORTEST = 4
 _ENDING = 3
-_MOST = 8
+_MOST_PAIRS = 8
+_CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
 
 Pair = tuple[str, str]
 
 
 def neighbours(question: str, terms: Sequence[str]) -> tuple[Pair, ...]:
-    """Those of the question's terms, told in their order, that stand side by side in it; the first _MOST pairs."""
-    found: list[Pair] = []
+    """Pairs of terms that stand side by side in the question; `terms` are in its order. At most _MOST_PAIRS."""
+    pairs: list[Pair] = []
     place = 0
-    for one, other in pairwise(terms):
-        place = max(place, question.find(one, place))
-        if re.match(rf"\W+{re.escape(other)}(?!\w)", question[place + len(one) :]):
-            found.append((one, other))
-    return tuple(found[:_MOST])
+    for first, second in pairwise(terms):
+        place = max(place, question.find(first, place))
+        if re.match(rf"\W+{re.escape(second)}(?!\w)", question[place + len(first) :]):
+            pairs.append((first, second))
+    return tuple(pairs[:_MOST_PAIRS])
 
 
-def closeness(pairs: Mapping[Pair, float], text: str) -> float:
-    """The sum of what those pairs count, told by `pairs`, that stand near each other in `text`, in their order."""
+def proximity(pairs: Mapping[Pair, float], text: str) -> float:
+    """The values, summed up, of those pairs that stand near each other in `text`, in their order."""
     lowered = text[:MOST_READ].lower()
-    return sum(value for (one, other), value in pairs.items() if _stand_near(_pattern(one, other), lowered))
+    return sum(value for pair, value in pairs.items() if _stand_near(_pattern(*pair), lowered))
 
 
 def _stand_near(pattern: re.Pattern[str], lowered: str) -> bool:
-    found = pattern.search(lowered)
-    while found is not None:
-        if not found.start() or not _is_of_word(lowered[found.start() - 1]):
+    match = pattern.search(lowered)
+    while match is not None:
+        if not match.start() or not _is_of_word(lowered[match.start() - 1]):
             return True
-        found = pattern.search(lowered, found.start() + 1)
+        match = pattern.search(lowered, match.start() + 1)
     return False
 
 
@@ -59,38 +62,14 @@ def _is_of_word(character: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _pattern(one: str, other: str) -> re.Pattern[str]:
+def _pattern(first: str, second: str) -> re.Pattern[str]:
     # It begins with plain characters: a look behind it would make the search several times as slow.
-    first, second = (re.escape(word.lower()[: max(_SHORTEST, len(word) - _ENDING)]) for word in (one, other))
-    return re.compile(rf"{first}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{second}")
-
-
-_MOST_READ = 100_000  # characters of parts in which close words are looked for: the best parts come first
-_CAPITALISED = re.compile(r"(?<![\w./:@-])[A-Z][a-z]+(?:['’]s)?(?![\w/:@-]|\.\w)")
-
-
-class Scored(Protocol):
-    """A candidate, as the indexes give it: a message may come several times, once for each part or chunk."""
-
-    @property
-    def message_id(self) -> str:
-        """Its message."""
-
-    @property
-    def score(self) -> float:
-        """More is better: of any scale for words, a cosine for meaning."""
-
-    @property
-    def text(self) -> str:
-        """The part's text; a window or a chunk may have none."""
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """The terms of the question that it holds, as the question writes them."""
+    begin, end = (re.escape(word.lower()[: max(_SHORTEST, len(word) - _ENDING)]) for word in (first, second))
+    return re.compile(rf"{begin}\w*\W+(?:\w+\W+){{0,{_BETWEEN}}}?{end}")
 
 
 @dataclass(frozen=True)
-class Facts:
+class QueryStats:
     """What the index knows of a question.
 
     `documents` is how many texts it has, `frequencies` in how many of them each content term of the question stands;
@@ -115,9 +94,9 @@ class Facts:
         whole = self._whole
         return min(1.0, sum(map(self.rarity, set(terms))) / whole) if whole > 0 else 0.0
 
-    def closeness(self, text: str) -> float:
+    def proximity(self, text: str) -> float:
         """The share, 0 to 1, of the question's rarity that neighbours make up which stand close in the text too."""
-        return min(1.0, closeness(self._pairs, text)) if self._pairs else 0.0
+        return min(1.0, proximity(self._pairs, text)) if self._pairs else 0.0
 
     # Worked out once for a question, not for each of its hundreds of candidates.
 
@@ -151,29 +130,31 @@ class Fused:
         return tuple(self.parts)
 
 
-def meaning(text: str, facts: Facts) -> str:
+def text_to_embed(text: str, stats: QueryStats) -> str:
     """The text to embed for a question: proper names that so many texts have that they tell nothing become I and my.
 
     A name draws the vector of a short question to itself: whoever asks what Anna painted gets all texts that greet
     Anna. Where she is in every conversation, what she painted stands there as "I painted". Words that are not
     capitalised, identifiers, paths and rare names stay, and so does the first word, capitalised whatever it is.
     """
-    if facts.documents <= 0:
+    if stats.documents <= 0:
         return text
-    shares = {term.casefold(): count / facts.documents for term, count in facts.frequencies.items()}
+    shares = {term.casefold(): count / stats.documents for term, count in stats.frequencies.items()}
 
-    def kept(found: re.Match[str]) -> str:
-        word = found.group().casefold()
+    def kept(name: re.Match[str]) -> str:
+        word = name.group().casefold()
         bare = word[:-2] if word.endswith(("'s", "’s")) else word
         share = max(shares.get(word, 0.0), shares.get(bare, 0.0))
-        if text[: found.start()].strip() == "" or share <= weights.COMMON_NAME:
-            return found.group()
+        if text[: name.start()].strip() == "" or share <= weights.COMMON_NAME:
+            return name.group()
         return "I" if bare == word else "my"
 
     return " ".join(_CAPITALISED.sub(kept, text).split())
 
 
-def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequence[Scored], facts: Facts) -> list[Fused]:
+def fuse(
+    lexical: Sequence[Match], windows: Sequence[Match], semantic: Sequence[Match], stats: QueryStats
+) -> list[Fused]:
     """Every candidate message once, best first, by id among equals.
 
     `lexical` are parts by their words, `windows` messages by the words of theirs and their neighbours', `semantic`
@@ -185,54 +166,56 @@ def fuse(lexical: Sequence[Scored], windows: Sequence[Scored], semantic: Sequenc
         for message_id, value in values.items():
             parts.setdefault(message_id, {})[name] = value
 
-    add("windows", _shared(windows, weights.WINDOWS, facts))
-    add("lexical", _with_close(_shared(lexical, weights.LEXICAL, facts, weights.COVERAGE), lexical, facts))
-    weight = semantic_weight(facts)
+    add("windows", _relative(windows, weights.WINDOWS, stats))
+    add("lexical", _with_proximity(_relative(lexical, weights.LEXICAL, stats, weights.COVERAGE), lexical, stats))
+    weight = semantic_weight(stats)
     add("semantic", {message_id: weight * max(0.0, score) ** 2 for message_id, score in _best(semantic).items()})
     fused = [Fused(message_id, sum(some.values()), some) for message_id, some in parts.items()]
-    return sorted(fused, key=lambda one: (-round(one.score, 12), one.message_id))
+    return sorted(fused, key=lambda match: (-round(match.score, 12), match.message_id))
 
 
-def semantic_weight(facts: Facts) -> float:
+def semantic_weight(stats: QueryStats) -> float:
     """What a cosine of 1 counts for this question."""
-    if facts.is_exact and not facts.is_worded:
+    if stats.is_exact and not stats.is_worded:
         return weights.SEMANTIC_OF_NAMES
-    if facts.is_partly_embedded:
+    if stats.is_partly_embedded:
         return weights.SEMANTIC_IN_PART
-    return weights.SEMANTIC_BESIDE_NAMES if facts.is_exact else weights.SEMANTIC
+    return weights.SEMANTIC_BESIDE_NAMES if stats.is_exact else weights.SEMANTIC
 
 
-def _best(candidates: Sequence[Scored]) -> dict[str, float]:
+def _best(candidates: Sequence[Match]) -> dict[str, float]:
     """Each message's best score."""
     best: dict[str, float] = {}
-    for one in candidates:
-        best[one.message_id] = max(one.score, best.get(one.message_id, one.score))
+    for match in candidates:
+        best[match.message_id] = max(match.score, best.get(match.message_id, match.score))
     return best
 
 
-def _with_close(values: Mapping[str, float], parts: Sequence[Scored], facts: Facts) -> dict[str, float]:
-    """What each message counts by its parts, and besides by the words that stand as close in one as in the question."""
+def _with_proximity(values: Mapping[str, float], parts: Sequence[Match], stats: QueryStats) -> dict[str, float]:
+    """`values`, and for each message what the words count that stand as near each other in a part as in the query."""
     closest: dict[str, float] = {}
-    left = _MOST_READ if facts.neighbours else 0
-    for one in parts:
+    left = _MOST_READ_IN_ALL if stats.neighbours else 0
+    for match in parts:
         if left <= 0:
             break
-        left -= min(len(one.text), MOST_READ)
-        closest[one.message_id] = max(facts.closeness(one.text), closest.get(one.message_id, 0.0))
+        left -= min(len(match.text), MOST_READ)
+        closest[match.message_id] = max(stats.proximity(match.text), closest.get(match.message_id, 0.0))
     return {
         message_id: value + weights.PROXIMITY * closest.get(message_id, 0.0) for message_id, value in values.items()
     }
 
 
-def _shared(candidates: Sequence[Scored], weight: float, facts: Facts, for_coverage: float = 0.0) -> dict[str, float]:
-    """Scores relative to the list's best, of the weight that the list deserves."""
-    top = max((one.score for one in candidates), default=0.0)
+def _relative(
+    candidates: Sequence[Match], weight: float, stats: QueryStats, for_coverage: float = 0.0
+) -> dict[str, float]:
+    """Each message's best score relative to the list's best, times the weight that the list deserves."""
+    top = max((match.score for match in candidates), default=0.0)
     if top <= 0:
         return {}
-    covered = [facts.coverage(one.terms) for one in candidates]
+    covered = [stats.coverage(match.terms) for match in candidates]
     deserved = weight * (max(covered) or 1.0)  # nothing known of the terms: the list is believed
-    found: dict[str, float] = {}
-    for one, share in zip(candidates, covered, strict=True):
-        value = deserved * max(0.0, one.score) / top + for_coverage * share
-        found[one.message_id] = max(value, found.get(one.message_id, value))
-    return found
+    best: dict[str, float] = {}
+    for match, share in zip(candidates, covered, strict=True):
+        value = deserved * max(0.0, match.score) / top + for_coverage * share
+        best[match.message_id] = max(value, best.get(match.message_id, value))
+    return best

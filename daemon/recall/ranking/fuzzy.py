@@ -26,16 +26,16 @@ class _Place(IntEnum):
     OTHERS = 3  # what only holds other words than the names
 
 
-def held_whole(asked: Query, near: Sequence[Match], *, is_all: bool) -> set[str]:
+def held_whole(query: Query, near: Sequence[Match], *, is_all: bool) -> set[str]:
     """The names that the word index has found as they stand, and the phrase where it has its words together.
 
     No text need be searched for them: what else has them it has found as well. It knows of no stop words and of no
     marks, though: of what these tell apart it has found everything only where `near` is all that it has (`is_all`).
     """
-    held = {name for name in asked.named if (is_all or _has_pieces(name)) and _is_among(name, near)}
-    if 0 < len(asked.phrase.split()) <= len(asked.words):
-        together = any(parse.split(match.terms).issuperset(asked.words) for match in near)
-        held |= {asked.phrase} if together else set()
+    held = {name for name in query.named if (is_all or _has_pieces(name)) and _is_among(name, near)}
+    if 0 < len(query.phrase.split()) <= len(query.words):
+        together = any(parse.split(match.terms).issuperset(query.words) for match in near)
+        held |= {query.phrase} if together else set()
     return held
 
 
@@ -47,50 +47,50 @@ def _is_among(name: str, near: Sequence[Match]) -> bool:
     return any(left >= 0 and names.stands(name, match.text) is Stands.WHOLE for match, left in _counted(near))
 
 
-def merged(asked: Query, near: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
+def merged(query: Query, near: Sequence[Match], standing: Sequence[Match]) -> tuple[list[Match], bool]:
     """`near` as the word index ranks it, and `standing`, what holds a name or the phrase somewhere; one a part.
 
     The term of a standing match is what was looked for. Scores fall. What has a name only inside a longer one has that
     in `near`, and no terms. Also answers whether any of `standing` has something so.
     """
-    found = {_part(match): _told(asked, match, left) for match, left in _counted(near)}
+    candidates = {_part(match): _told(query, match, left) for match, left in _counted(near)}
     is_inside = False
     for match in standing:
         wanted = match.terms[0]
-        is_whole = _is_whole(asked, wanted, match.text)
+        is_whole = _is_whole(query, wanted, match.text)
         is_inside |= not is_whole
-        place, known = found.get(_part(match), (_Place.OTHERS, None))
+        place, known = candidates.get(_part(match), (_Place.OTHERS, None))
         if is_whole:
             made = match if known is None else replace(known, terms=tuple(dict.fromkeys((*known.terms, wanted))))
-            found[_part(match)] = (_Place.WHOLE, made)
+            candidates[_part(match)] = (_Place.WHOLE, made)
         elif place is _Place.OTHERS:
             pair = (wanted, names.around(wanted, match.text) or wanted)
             before = () if known is None else tuple(one for one in known.near if one[0] != wanted)
-            found[_part(match)] = (
+            candidates[_part(match)] = (
                 _Place.INSIDE,
                 replace(known or match, terms=known.terms if known else (), near=(*before, pair)),
             )
-    order = sorted(zip(found.values(), count(), strict=False), key=lambda one: (one[0][0], one[1]))
+    order = sorted(zip(candidates.values(), count(), strict=False), key=lambda one: (one[0][0], one[1]))
     return _falling([match for (_, match), _ in order], {_part(match): match.score for match in near}), is_inside
 
 
-def _told(asked: Query, match: Match, left: int) -> tuple[_Place, Match]:
+def _told(query: Query, match: Match, left: int) -> tuple[_Place, Match]:
     """What the word index found, with what it has of a name that does not stand in it in `near` and not in its terms.
 
     Without names in the question its order is kept, and so it is where no more may be read.
     """
-    if not asked.named or left < 0:
+    if not query.named or left < 0:
         return _Place.NEARLY, match
-    missed = [name for name in asked.named if names.stands(name, match.text) is not Stands.WHOLE]
+    missed = [name for name in query.named if names.stands(name, match.text) is not Stands.WHOLE]
     unsaid = [
-        name for name in asked.named if name not in missed and not parse.split((name,)) <= parse.split(match.terms)
+        name for name in query.named if name not in missed and not parse.split((name,)) <= parse.split(match.terms)
     ]
     match = replace(match, terms=(*match.terms, *unsaid))
     if not missed:
         return _Place.WHOLE, match
-    is_nearly = len(missed) < len(asked.named) or any(word in name for word, _ in match.near for name in missed)
+    is_nearly = len(missed) < len(query.named) or any(word in name for word, _ in match.near for name in missed)
     for name in missed:
-        match = _without(match, name, keep=asked.words)
+        match = _without(match, name, keep=query.words)
     return _Place.NEARLY if is_nearly else _Place.OTHERS, match
 
 
@@ -113,8 +113,8 @@ def _counted(matches: Sequence[Match]) -> list[tuple[Match, int]]:
     return made
 
 
-def _is_whole(asked: Query, wanted: str, text: str) -> bool:
-    if wanted == asked.phrase:
+def _is_whole(query: Query, wanted: str, text: str) -> bool:
+    if wanted == query.phrase:
         return names.stands_in(wanted, text)
     return names.stands(wanted, text) is Stands.WHOLE
 

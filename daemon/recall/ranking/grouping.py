@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 from daemon.errors import Retry, Skip
 from daemon.index import Match
-from daemon.recall.ranking.lists import STANDING, Found
+from daemon.recall.ranking.lists import STANDING, CandidateLists
 from daemon.recall.ranking.weights import COMPARABLE, COUNTED, FURTHER
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class Result:
     """One part of a message that answers the question, or a message found by its neighbours or its meaning.
 
     `score` is 0 to 1 and falls along an answer; `grade` 0 is the best way to hold what was asked for, and a find of a
@@ -62,16 +62,16 @@ class Find:
         }[level]
 
 
-def grouped(finds: Sequence[Find], level: str) -> list[Find]:
+def grouped(results: Sequence[Result], level: str) -> list[Result]:
     """The first find of each group, in order, with the number of its finds by words, or where none is, of all."""
-    groups: dict[tuple[str, ...], list[Find]] = {}
-    for find in finds:
-        groups.setdefault(find.key(level), []).append(find)
-    counts = {key: sum(find.is_by_words for find in some) or len(some) for key, some in groups.items()}
+    groups: dict[tuple[str, ...], list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.key(level), []).append(result)
+    counts = {key: sum(result.is_by_words for result in some) or len(some) for key, some in groups.items()}
     return [some[0] if counts[key] == 1 else replace(some[0], hits=counts[key]) for key, some in groups.items()]
 
 
-def gathered(finds: Sequence[Find], level: str) -> list[Find]:
+def gathered(results: Sequence[Result], level: str) -> list[Result]:
     """As `grouped`, the groups ranked by their best messages together: several good ones outweigh a single one.
 
     Three messages of a group count, each further one less, so that nothing is gained by length alone; those of a worse
@@ -79,73 +79,78 @@ def gathered(finds: Sequence[Find], level: str) -> list[Find]:
     """
     scores: dict[tuple[str, ...], dict[str, float]] = {}
     grades: dict[tuple[str, ...], int] = {}
-    for find in finds:
-        key = find.key(level)
-        if find.grade == grades.setdefault(key, find.grade):
-            scores.setdefault(key, {}).setdefault(find.message_id, find.score)
+    for result in results:
+        key = result.key(level)
+        if result.grade == grades.setdefault(key, result.grade):
+            scores.setdefault(key, {}).setdefault(result.message_id, result.score)
     whole = sum(FURTHER**place for place in range(COUNTED))
     totals = {
         key: sum(score * FURTHER**place for place, score in enumerate(list(some.values())[:COUNTED])) / whole
         for key, some in scores.items()
     }
-    groups = sorted(grouped(finds, level), key=lambda find: (find.grade, -totals[find.key(level)]))
+    groups = sorted(grouped(results, level), key=lambda result: (result.grade, -totals[result.key(level)]))
     ceiling, ranked = 1.0, []
-    for find in groups:
-        ceiling = min(ceiling, totals[find.key(level)])
-        ranked.append(replace(find, score=round(ceiling, 4)))
+    for result in groups:
+        ceiling = min(ceiling, totals[result.key(level)])
+        ranked.append(replace(result, score=round(ceiling, 4)))
     return ranked
 
 
-def without_echoes(finds: Sequence[Find]) -> list[Find]:
+def without_echoes(results: Sequence[Result]) -> list[Result]:
     """Without messages that were found by their neighbours alone, where a find of their session is there anyway."""
-    own = {find.session_id for find in finds if find.is_own}
+    own = {result.session_id for result in results if result.is_own}
     taken: set[str] = set()
     kept = []
-    for find in finds:
-        if not find.is_own and (find.session_id in own or find.session_id in taken):
+    for result in results:
+        if not result.is_own and (result.session_id in own or result.session_id in taken):
             continue
-        taken.add(find.session_id)
-        kept.append(find)
+        taken.add(result.session_id)
+        kept.append(result)
     return kept
 
 
-def diverse(finds: Sequence[Find], page: int) -> list[Find]:
-    """`finds` with at most half of the first `page` from one session, as far as others have comparable finds.
+def diverse(results: Sequence[Result], page: int) -> list[Result]:
+    """`results` with at most half of the first `page` from one session, as far as others have comparable finds.
 
     Comparable is what has the same grade, comes from as near and has at least COMPARABLE of the score. What is put
     off comes right after the first page's others; nothing is lost.
     """
     most = max(1, (page + 1) // 2)
-    waiting = list(finds)
+    waiting = list(results)
     counts: dict[str, int] = {}
-    shown: list[Find] = []
+    shown: list[Result] = []
     while waiting and len(shown) < page:
         place = _next(waiting, counts, most)
-        find = waiting.pop(place)
+        result = waiting.pop(place)
         if place:
-            find = replace(find, reasons=(*find.reasons, f"moved up {place}: {most} of its betters are of one session"))
-        counts[find.session_id] = counts.get(find.session_id, 0) + 1
-        shown.append(find)
+            result = replace(
+                result, reasons=(*result.reasons, f"moved up {place}: {most} of its betters are of one session")
+            )
+        counts[result.session_id] = counts.get(result.session_id, 0) + 1
+        shown.append(result)
     return shown + waiting
 
 
-def falling(finds: Sequence[Find]) -> list[Find]:
-    """`finds` as they stand, none with a higher score than the one before it: the last thing done to an order."""
+def falling(results: Sequence[Result]) -> list[Result]:
+    """`results` as they stand, none with a higher score than the one before it: the last thing done to an order."""
     ceiling, made = 1.0, []
-    for find in finds:
-        ceiling = min(ceiling, find.score)
-        made.append(find if find.score == ceiling else replace(find, score=ceiling))
+    for result in results:
+        ceiling = min(ceiling, result.score)
+        made.append(result if result.score == ceiling else replace(result, score=ceiling))
     return made
 
 
-def _next(waiting: Sequence[Find], counts: dict[str, int], most: int) -> int:
+def _next(waiting: Sequence[Result], counts: dict[str, int], most: int) -> int:
     first = waiting[0]
     if counts.get(first.session_id, 0) < most:
         return 0
-    for place, find in enumerate(waiting):
-        if (find.grade, find.relevance) != (first.grade, first.relevance) or find.score < COMPARABLE * first.score:
+    for place, result in enumerate(waiting):
+        if (result.grade, result.relevance) != (
+            first.grade,
+            first.relevance,
+        ) or result.score < COMPARABLE * first.score:
             break
-        if counts.get(find.session_id, 0) < most:
+        if counts.get(result.session_id, 0) < most:
             return place
     return 0
 
@@ -170,49 +175,49 @@ class Wanted:
     session_of: Callable[[str], str]
 
 
-Gather = Callable[[str, frozenset[str], float], Found]
+Gather = Callable[[str, frozenset[str], float], CandidateLists]
 """Candidates in a mode, besides these sessions, until a time of time.monotonic's clock."""
 
 
 def spread(
-    wanted: Wanted, found: Found, arranged: Callable[[Found], list[Find]], gather: Gather
-) -> tuple[Found, list[Find], bool]:
-    """`found` and the finds that it is `arranged` to, with what sessions have that others crowded out.
+    wanted: Wanted, candidates: CandidateLists, arranged: Callable[[CandidateLists], list[Result]], gather: Gather
+) -> tuple[CandidateLists, list[Result], bool]:
+    """`candidates` and the finds that it is `arranged` to, with what sessions have that others crowded out.
 
     And whether no other session can have anything more.
     """
-    finds, besides, is_all = arranged(found), frozenset[str](), False
+    results, besides, is_all = arranged(candidates), frozenset[str](), False
     for _ in range(_LOOKS):
-        crowds = _crowds(found, wanted)
-        if crowds <= besides or not _is_needed(finds, crowds, wanted):
+        crowds = _crowds(candidates, wanted)
+        if crowds <= besides or not _is_needed(results, crowds, wanted):
             break
         besides |= crowds
-        is_by_words = wanted.mode == "hybrid" and not _fill(found, "semantic", wanted) & besides
+        is_by_words = wanted.mode == "hybrid" and not _fill(candidates, "semantic", wanted) & besides
         try:
             more = gather("smart" if is_by_words else wanted.mode, besides, time.monotonic() + wanted.within_s)
         except (Retry, Skip):  # its owner was told; there is an answer already
             break
-        found = together(found, more)
-        finds = arranged(found)
+        candidates = together(candidates, more)
+        results = arranged(candidates)
         is_all = not more.late and not more.is_full(wanted.depth)
-    return found, finds, is_all
+    return candidates, results, is_all
 
 
-def _is_needed(finds: Sequence[Find], crowds: frozenset[str], wanted: Wanted) -> bool:
+def _is_needed(results: Sequence[Result], crowds: frozenset[str], wanted: Wanted) -> bool:
     if not wanted.is_single:
-        return len(finds) < wanted.results
-    counts = Counter(find.session_id for find in finds[: wanted.results])
+        return len(results) < wanted.results
+    counts = Counter(result.session_id for result in results[: wanted.results])
     most = max(1, (wanted.results + 1) // 2)
     return any(counts[session] > most for session in crowds)
 
 
-def _crowds(found: Found, wanted: Wanted) -> frozenset[str]:
-    return frozenset[str]().union(*(_fill(found, name, wanted) for name in found.lists))
+def _crowds(candidates: CandidateLists, wanted: Wanted) -> frozenset[str]:
+    return frozenset[str]().union(*(_fill(candidates, name, wanted) for name in candidates.lists))
 
 
-def _fill(found: Found, name: str, wanted: Wanted) -> frozenset[str]:
+def _fill(candidates: CandidateLists, name: str, wanted: Wanted) -> frozenset[str]:
     """The session that has more than half of a list, if the list went on with what is worth as much."""
-    matches = found.lists.get(name, [])
+    matches = candidates.lists.get(name, [])
     if len(matches) < wanted.depth or (wanted.is_single and not _goes_on(name, matches)):
         return frozenset()
     counts = Counter(wanted.session_of(match.message_id) for match in matches)
@@ -230,7 +235,7 @@ def _key(match: Match) -> tuple[str, ...]:
     return (match.record,) if match.record else (match.message_id, match.part_id, match.kind)
 
 
-def together(first: Found, more: Found) -> Found:
+def together(first: CandidateLists, more: CandidateLists) -> CandidateLists:
     """The lists of two looks as one, each match once; what went wrong and what is known of the question is the first's.
 
     The scores of one index are of one scale, whatever was left out.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from daemon.index import Match
 from daemon.recall.query import parse
-from daemon.recall.ranking.fuse import Facts
+from daemon.recall.ranking.fuse import QueryStats
 from daemon.recall.ranking.weights import LEAST_COSINE, LEAST_OF_BEST_COSINE
 
 WORDS = ("named", "phrase", "lexical", "tools", "printed")
@@ -24,14 +24,14 @@ _ALL = (*WORDS, *NEAR)
 
 
 @dataclass(slots=True)
-class Found:
+class CandidateLists:
     """Candidates by list, and what went wrong on the way; `late` names what the deadline cut off."""
 
     lists: dict[str, list[Match]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
-    facts: Facts = field(default_factory=lambda: Facts(0, {}))
+    stats: QueryStats = field(default_factory=lambda: QueryStats(0, {}))
     waits_for: str = ""  # the model that is embedding the question
     is_inside: bool = False  # no text has the short query as words, but some have it inside longer ones
 

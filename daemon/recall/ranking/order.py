@@ -17,8 +17,8 @@ from daemon.recall.query import names, parse
 from daemon.recall.query.names import Stands
 from daemon.recall.query.parse import Hold, Query, Tier
 from daemon.recall.ranking import dates, fuse, weights
-from daemon.recall.ranking.grouping import Find
-from daemon.recall.ranking.lists import NEAR, STANDING, Found
+from daemon.recall.ranking.grouping import Result
+from daemon.recall.ranking.lists import NEAR, STANDING, CandidateLists
 
 MOST_READ = 1_000_000
 """Characters of texts that are looked through for names and phrases; beyond them the word index is believed."""
@@ -45,28 +45,28 @@ class Ranked:
 
 
 def ordered(
-    asked: Query,
+    query: Query,
     mode: str,
-    found: Found,
+    candidates: CandidateLists,
     archived: Mapping[str, Archived],
     needed: int,
     *,
     is_partly_embedded: bool,
     explain: bool = False,
-) -> list[Find]:
+) -> list[Result]:
     """All candidates that the archive has, best first, one find a matching part; the parts of a message together.
 
     `needed` is how many of the best are surely wanted: texts are looked through for that many. `explain`: each find
     says at which place each list had it.
     """
     if mode in {"smart", "hybrid"}:
-        graded = _fused(asked, found, archived, needed, is_partly_embedded=is_partly_embedded)
+        graded = _fused(query, candidates, archived, needed, is_partly_embedded=is_partly_embedded)
     else:
-        graded = [(0, fused) for fused in _plain(mode, found, archived)]
-    wanted = dates.asked(asked.text) if mode in {"smart", "hybrid"} else ()
-    matches, reason = _matches(found), _reasons(wanted, found, archived) if explain else None
+        graded = [(0, fused) for fused in _plain(mode, candidates, archived)]
+    wanted = dates.asked(query.text) if mode in {"smart", "hybrid"} else ()
+    matches, reason = _matches(candidates), _reasons(wanted, candidates, archived) if explain else None
     top = max((fused.score for _, fused in graded), default=1.0) or 1.0
-    finds: list[Find] = []
+    results: list[Result] = []
     ceiling = 1.0
     for grade, fused in graded:
         about = archived[fused.message_id]
@@ -78,8 +78,8 @@ def ordered(
         ceiling = min(ceiling, max(score, 0.0))
         for match, weight in parts:
             part_share = weight if mode in {"smart", "hybrid"} else 1.0
-            finds.append(
-                Find(
+            results.append(
+                Result(
                     message_id=fused.message_id,
                     session_id=about.session_id,
                     project_id=about.project_id,
@@ -94,25 +94,27 @@ def ordered(
                     reasons=(reason(fused),) if reason else (),
                 )
             )
-    return finds
+    return results
 
 
 # -- one order out of several lists ----------------------------------------------------------------------------------
 
 
 def _fused(
-    asked: Query, found: Found, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
+    query: Query, candidates: CandidateLists, archived: Mapping[str, Archived], needed: int, *, is_partly_embedded: bool
 ) -> list[tuple[int, Ranked]]:
     def kept(name: str, among: Container[str] = archived) -> list[Match]:
         return [
-            match for match in found.lists.get(name, []) if match.message_id in archived and match.message_id in among
+            match
+            for match in candidates.lists.get(name, [])
+            if match.message_id in archived and match.message_id in among
         ]
 
-    near = found.near() if "semantic" in found.lists else frozenset()
-    facts = replace(found.facts, is_partly_embedded=is_partly_embedded)
-    made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", near), facts)
-    plain = _with_standing([Ranked(one.message_id, one.score, one.sources) for one in made], found, archived)
-    wanted, fused = dates.asked(asked.text), plain
+    similar = candidates.near() if "semantic" in candidates.lists else frozenset()
+    stats = replace(candidates.stats, is_partly_embedded=is_partly_embedded)
+    made = fuse.fuse(kept("lexical"), kept("windows"), kept("semantic", similar), stats)
+    plain = _with_standing([Ranked(one.message_id, one.score, one.sources) for one in made], candidates, archived)
+    wanted, fused = dates.asked(query.text), plain
     if wanted:
         fused = [
             replace(one, score=one.score + weights.DAY * dates.nearness(wanted, archived[one.message_id].created))
@@ -126,17 +128,17 @@ def _fused(
             one.message_id,
         )
     )
-    if asked.is_exact:
-        graded = _best_first(fused, _tier(asked, found), needed, archived)
-        if asked.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
+    if query.is_exact:
+        graded = _best_first(fused, _tier(query, candidates), needed, archived)
+        if query.words and any(grade in {Tier.WHOLE, Tier.SOME} for grade, _ in graded):
             # The name itself is there, and nobody will take another one for it. Among other words it is one hint of
             # several: when names decided as strictly here, questions to code lost 1.4 points of mean reciprocal rank.
-            graded = _best_first(fused, _tier(asked, found, names.stands_loosely), needed, archived)
-        if not asked.words:  # a bare name: what does not hold it answers another question
+            graded = _best_first(fused, _tier(query, candidates, names.stands_loosely), needed, archived)
+        if not query.words:  # a bare name: what does not hold it answers another question
             graded = [(grade, one) for grade, one in graded if grade != Tier.NONE]
         return graded
-    if asked.is_short:
-        return _best_first(fused, _hold(asked, found), needed, archived)
+    if query.is_short:
+        return _best_first(fused, _hold(query, candidates), needed, archived)
     return [(0, one) for one in fused]
 
 
@@ -163,14 +165,14 @@ def _best_first(
     return sorted(graded, key=itemgetter(0))
 
 
-def _with_standing(fused: list[Ranked], found: Found, archived: Container[str]) -> list[Ranked]:
+def _with_standing(fused: list[Ranked], candidates: CandidateLists, archived: Container[str]) -> list[Ranked]:
     """With what holds a name or phrase as it stands, which the word index cannot always find.
 
     A message known by its meaning or its neighbours alone is then one found by words.
     """
     by_id = {one.message_id: one for one in fused}
     for name in STANDING:
-        for i in found.ids(name):
+        for i in candidates.ids(name):
             if i in archived:
                 one = by_id.get(i, Ranked(i, 0.0, ()))
                 is_new = not {"lexical", *STANDING} & set(one.sources)
@@ -178,66 +180,72 @@ def _with_standing(fused: list[Ranked], found: Found, archived: Container[str]) 
     return list(by_id.values())
 
 
-def _tier(asked: Query, found: Found, stands: Callable[[str, str], Stands] = names.stands) -> Callable[[Ranked], int]:
+def _tier(
+    query: Query, candidates: CandidateLists, stands: Callable[[str, str], Stands] = names.stands
+) -> Callable[[Ranked], int]:
     """How well a message holds the names; the word index knows of whole names, the text is read for the rest."""
-    terms, read, standing = found.terms(), _Reader(found), {*found.ids("named"), *found.ids("tools")}
+    terms, read, standing = (
+        candidates.terms(),
+        _Reader(candidates),
+        {*candidates.ids("named"), *candidates.ids("tools")},
+    )
 
     def tier(one: Ranked) -> int:
         known = set(terms.get(one.message_id, ()))
-        text, left = read.text(one.message_id), asked.named
+        text, left = read.text(one.message_id), query.named
         if stands is names.stands_loosely:  # as the word index has it, but for plain words, which it has by their stem
             left = tuple(name for name in left if name not in known or names.is_plain(name))
         elif not text:  # too long to be looked through: the word index is believed
             left = tuple(name for name in left if name not in known)
         if not left:
             return Tier.WHOLE
-        best = parse.tier(replace(asked, named=left), text, stands)
-        if best > Tier.SOME and len(left) < len(asked.named):
+        best = parse.tier(replace(query, named=left), text, stands)
+        if best > Tier.SOME and len(left) < len(query.named):
             return Tier.SOME
         return Tier.INSIDE if best is Tier.NONE and one.message_id in standing else best
 
     return tier
 
 
-def _hold(asked: Query, found: Found) -> Callable[[Ranked], int]:
-    hold = holding(asked, found)
+def _hold(query: Query, candidates: CandidateLists) -> Callable[[Ranked], int]:
+    hold = holding(query, candidates)
     return lambda one: hold(one.message_id)
 
 
-def holding(asked: Query, found: Found) -> Callable[[str], Hold]:
+def holding(query: Query, candidates: CandidateLists) -> Callable[[str], Hold]:
     """How well a message, by its id, holds a short query.
 
     The list of phrases is of the newest: an older text that has the phrase is known by looking at it. What a tool
     printed counts as all of the words, however they stand in it: it goes not before a text that has them all.
     """
-    said, printed = set(found.ids("phrase")), set(found.ids("printed"))
-    terms, read = found.terms(), _Reader(found)
+    said, printed = set(candidates.ids("phrase")), set(candidates.ids("printed"))
+    terms, read = candidates.terms(), _Reader(candidates)
 
     def hold(message_id: str) -> Hold:
         held = terms.get(message_id, ())
         has_phrase = message_id in said or (
-            bool(held) and names.stands_in(asked.phrase, read.text(message_id, with_tools=False))
+            bool(held) and names.stands_in(query.phrase, read.text(message_id, with_tools=False))
         )
-        best = parse.hold(asked, has_phrase, held)
+        best = parse.hold(query, has_phrase, held)
         return min(best, Hold.ALL) if message_id in printed else best
 
     return hold
 
 
-def held(asked: Query, found: Found) -> set[str]:
+def held(query: Query, candidates: CandidateLists) -> set[str]:
     """The words of the question that any candidate holds, and the names that stand whole in one; in lower case."""
-    words = {term.lower() for terms in found.terms().values() for term in terms}
-    words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in found.lists.get(name, [])[:1]}
-    for name in asked.named:
+    words = {term.lower() for terms in candidates.terms().values() for term in terms}
+    words |= {match.terms[0].lower() for name in ("phrase", "printed") for match in candidates.lists.get(name, [])[:1]}
+    for name in query.named:
         words.discard(name.lower())
-        if _stands_whole(Query(name, (name,)), found):
+        if _stands_whole(Query(name, (name,)), candidates):
             words.add(name.lower())
     return words
 
 
-def _stands_whole(name: Query, found: Found) -> bool:
+def _stands_whole(name: Query, candidates: CandidateLists) -> bool:
     left = MOST_READ
-    for match in (match for list_ in ("lexical", "named", "tools") for match in found.lists.get(list_, [])):
+    for match in (match for list_ in ("lexical", "named", "tools") for match in candidates.lists.get(list_, [])):
         left -= len(match.text)
         if left < 0:
             return False
@@ -249,11 +257,11 @@ def _stands_whole(name: Query, found: Found) -> bool:
 class _Reader:
     """The matched texts of a message, until enough has been read: of what was said, and of what tools printed."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, candidates: CandidateLists) -> None:
         self._said: dict[str, dict[str, None]] = {}
         self._printed: dict[str, dict[str, None]] = {}
         self._left = {True: MOST_READ, False: MOST_READ}
-        for match in (match for matches in found.lists.values() for match in matches):
+        for match in (match for matches in candidates.lists.values() for match in matches):
             texts = self._printed if match.kind in TOOLS else self._said
             texts.setdefault(match.message_id, {})[match.text] = None
 
@@ -274,17 +282,17 @@ class _Reader:
 # -- one list --------------------------------------------------------------------------------------------------------
 
 
-def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Ranked]:
+def _plain(mode: str, candidates: CandidateLists, archived: Mapping[str, Archived]) -> list[Ranked]:
     """In literal and regex what was said, then what tools printed, each newest first. Others: by score."""
     name = {"semantic": "semantic", "fuzzy": "lexical"}.get(mode, "named")
     scores: dict[str, float] = {}
-    for match in (*found.lists.get(name, []), *found.lists.get("tools", [])):
+    for match in (*candidates.lists.get(name, []), *candidates.lists.get("tools", [])):
         if match.message_id in archived:
             score = match.score if mode in {"semantic", "fuzzy"} else weights.KIND_SHARES.get(Kind(match.kind), 1.0)
             scores[match.message_id] = max(score, scores.get(match.message_id, score))
     if mode == "fuzzy":  # the index knows best which spelling is nearer
-        return [Ranked(i, scores[i], (mode,)) for i in found.ids(name) if i in scores]
-    printed = _printed_only(found)
+        return [Ranked(i, scores[i], (mode,)) for i in candidates.ids(name) if i in scores]
+    printed = _printed_only(candidates)
 
     def place(message_id: str) -> tuple[float, float]:
         first = -scores[message_id] if mode == "semantic" else float(message_id in printed)
@@ -293,13 +301,13 @@ def _plain(mode: str, found: Found, archived: Mapping[str, Archived]) -> list[Ra
     return [Ranked(i, scores[i], (mode,)) for i in sorted(scores, key=lambda i: (*place(i), i))]
 
 
-def _printed_only(found: Found) -> frozenset[str]:
-    said = {match.message_id for match in found.lists.get("named", []) if match.kind not in TOOLS}
-    every = {match.message_id for name in ("named", "tools") for match in found.lists.get(name, [])}
+def _printed_only(candidates: CandidateLists) -> frozenset[str]:
+    said = {match.message_id for match in candidates.lists.get("named", []) if match.kind not in TOOLS}
+    every = {match.message_id for name in ("named", "tools") for match in candidates.lists.get(name, [])}
     return frozenset(every - said)
 
 
-def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
+def _matches(candidates: CandidateLists) -> dict[str, list[tuple[Match, float]]]:
     """Each message's matches, one a part, the one to show first; what words found before what meaning found.
 
     Each with its share, 0.1 to 1, of what the first is worth; falling. Only the word index's scores tell how good a
@@ -307,7 +315,7 @@ def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
     """
     kept: dict[str, dict[tuple[str, str], tuple[Match, float]]] = {}
     for name in ("lexical", *STANDING):
-        for match in found.lists.get(name, []):
+        for match in candidates.lists.get(name, []):
             parts = kept.setdefault(match.message_id, {})
             first, last = (
                 next(iter(parts.values()), (match, 1.0))[0],
@@ -317,7 +325,7 @@ def _matches(found: Found) -> dict[str, list[tuple[Match, float]]]:
             parts.setdefault((match.part_id, match.kind), (match, min(last, max(0.1, share))))
     best = {message_id: list(parts.values()) for message_id, parts in kept.items()}
     for name in ("semantic", "windows"):
-        for match in found.lists.get(name, []):
+        for match in candidates.lists.get(name, []):
             if match.message_id not in best:
                 best[match.message_id] = [(replace(match, terms=()) if match.terms else match, 1.0)]
     return best
@@ -331,14 +339,16 @@ def _mode(mode: str, sources: tuple[str, ...]) -> str:
     return "semantic" if set(sources) <= set(NEAR) else "hybrid"
 
 
-def _reasons(wanted: Sequence[dates.Asked], found: Found, archived: Mapping[str, Archived]) -> Callable[[Ranked], str]:
+def _reasons(
+    wanted: Sequence[dates.Asked], candidates: CandidateLists, archived: Mapping[str, Archived]
+) -> Callable[[Ranked], str]:
     """For explain: at which place each list had a message, and what its day added."""
-    places = {name: {i: place for place, i in enumerate(found.ids(name), start=1)} for name in found.lists}
+    places = {name: {i: place for place, i in enumerate(candidates.ids(name), start=1)} for name in candidates.lists}
 
     def reason(fused: Ranked) -> str:
         had = [f"{_SAYS[name]} {places[name][fused.message_id]}" for name in fused.sources if name in places]
-        near = dates.nearness(wanted, archived[fused.message_id].created)
-        had += [f"of or near a day that the question names, which adds {weights.DAY * near:.3f}"] if near else []
+        similar = dates.nearness(wanted, archived[fused.message_id].created)
+        had += [f"of or near a day that the question names, which adds {weights.DAY * similar:.3f}"] if similar else []
         return f"score {fused.score:.3f}" + (f" ({', '.join(had)})" if had else "")
 
     return reason

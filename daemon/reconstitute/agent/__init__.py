@@ -1,6 +1,6 @@
-"""A model answers a question about a target from the records, a step at a time.
+"""A model answers the questions about a target from the records, a step at a time.
 
-`tools` is all that it can do, `quoted` how recalled text reaches it (as data), `shown` the ledger of what did, and
-`citations` what its statements are held against; the loop, its limits and its trajectory stand beside them. Nothing
-here reads outside the archive or writes outside the target's own record.
+`all_questions` asks what must be asked, and `single_question` asks one of them in a `loop` within `limits`. `context`
+is what the model is shown, as data. `tools` is all that it can do; they hold its statements against what it was shown.
+`outcomes` and `trajectory` are kept. Nothing here reads outside the archive or writes outside the target's own record.
 """

@@ -21,7 +21,7 @@ from daemon.reconstitute import questions
 from daemon.reconstitute.agent import trajectory
 from daemon.reconstitute.agent.context.facts import keys
 from daemon.reconstitute.agent.context.opening import Case
-from daemon.reconstitute.agent.limits import Estimate, Limits, total
+from daemon.reconstitute.agent.limits import Estimate, Limits, count_tokens
 from daemon.reconstitute.agent.outcomes import CachedModel, Outcome, OutcomeStore, merged
 from daemon.reconstitute.agent.single_question import Opening, QuestionRunner
 from daemon.reconstitute.agent.summaries import Summaries, size
@@ -148,7 +148,7 @@ class AllQuestions:
                 estimate.questions.kept += 1
                 outcomes[question.id] = kept, True
             else:
-                estimate.question(total(kept.messages, schemas()), self._limits)
+                estimate.question(count_tokens(kept.messages, schemas()), self._limits)
         summaries = Summaries(self._archive, case)
         waiting = summaries.waiting(list(merged(outcomes.values()).descriptions), model.fingerprint)
         for subject in waiting[: self._section.summaries]:

@@ -52,7 +52,7 @@ PASSING = frozenset({Ended.FORMAT, Ended.CONTEXT})
 """Another try may end otherwise: a model's bad day, a server that was given more room."""
 
 
-class Over(Exception):  # noqa: N818 - not a failure: how the loop ends
+class QuestionOver(Exception):  # noqa: N818 - not a failure: how the loop ends
     """The question is over."""
 
     def __init__(self, why: Ended) -> None:
@@ -100,9 +100,9 @@ class Meter:
         """
         self.check_time()
         if self.tokens >= self._limits.tokens:
-            raise Over(Ended.TOKENS)
+            raise QuestionOver(Ended.TOKENS)
         if self.steps >= self._limits.steps:
-            raise Over(Ended.STEPS)
+            raise QuestionOver(Ended.STEPS)
         self.steps += 1
 
     def check_time(self) -> None:
@@ -112,7 +112,7 @@ class Meter:
             Over: the time is.
         """
         if self.seconds >= self._limits.seconds:
-            raise Over(Ended.TIME)
+            raise QuestionOver(Ended.TIME)
 
     def spend(self, tokens: int) -> None:
         """After each model call."""
@@ -127,36 +127,36 @@ class Meter:
         self._equal = self._equal + 1 if action == self._last else 1
         self._last = action
         if self._equal >= self._limits.repeats:
-            raise Over(Ended.REPEATS)
+            raise QuestionOver(Ended.REPEATS)
 
 
-def room(context_tokens: int) -> int:
+def sendable_tokens(context_tokens: int) -> int:
     """How many tokens of messages and tools may be sent to a model with such a context."""
     return context_tokens - max(REPLY_ROOM, min(REPLY, context_tokens // 4))
 
 
-def total(messages: Sequence[OllamaMessage], tools: Sequence[Json] = ()) -> int:
+def count_tokens(messages: Sequence[OllamaMessage], tools: Sequence[Json] = ()) -> int:
     """The most that all of it may be, tokens."""
     return int(of_chat(messages, tools).most)
 
 
-def fit(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int) -> list[OllamaMessage]:
+def fit_into(messages: Sequence[OllamaMessage], tools: Sequence[Json], most: int) -> list[OllamaMessage]:
     """`messages`, with as much left out as is needed for `most` tokens.
 
     Raises:
         Over: the opening alone does not fit.
     """
     kept = list(messages)
-    sizes = [total([message]) for message in kept]
-    left = most - total([], tools)
+    sizes = [count_tokens([message]) for message in kept]
+    left = most - count_tokens([], tools)
     for stays in (LATEST, 1):
         for place in range(OPENING, max(OPENING, len(kept) - stays)):
             if sum(sizes) <= left:
                 return kept
             if kept[place]["role"] == "tool":
                 kept[place] = kept[place] | {"content": LEFT_OUT}
-                sizes[place] = total([kept[place]])
-    while total(kept) > left:
+                sizes[place] = count_tokens([kept[place]])
+    while count_tokens(kept) > left:
         kept = _without_oldest_turn(kept)
     return kept
 
@@ -168,7 +168,7 @@ def _without_oldest_turn(messages: list[OllamaMessage]) -> list[OllamaMessage]:
     while end < len(messages) and messages[end]["role"] != "assistant":
         end += 1
     if start >= len(messages):
-        raise Over(Ended.CONTEXT)
+        raise QuestionOver(Ended.CONTEXT)
     return [*messages[:OPENING], {"role": "user", "content": _GONE}, *messages[end:]]
 
 

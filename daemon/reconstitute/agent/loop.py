@@ -14,7 +14,7 @@ from typing import Protocol
 
 from daemon.chat import BadReply, ChatModel, ContextLost, ModelUnavailable, OnText, Reply, ToolCall
 from daemon.model import Json, OllamaMessage
-from daemon.reconstitute.agent.limits import Ended, Limits, Meter, Over, fit, room, total
+from daemon.reconstitute.agent.limits import Ended, Limits, Meter, QuestionOver, count_tokens, fit_into, sendable_tokens
 from daemon.reconstitute.agent.trajectory import Trajectory
 
 _BAD_REPLIES = 3
@@ -61,7 +61,7 @@ class Loop:
         self._model, self._tools, self._trajectory, self._pulse = model, tools, trajectory, pulse
         self._meter = Meter(limits, clock)
         self._schemas = tools.schemas()
-        self._room = room(model.context_tokens)
+        self._room = sendable_tokens(model.context_tokens)
         self._bad = 0
         self._lost = 0
         self.messages: list[OllamaMessage] = []
@@ -80,7 +80,7 @@ class Loop:
         except ModelUnavailable as error:
             self._trajectory.wait(str(error))
             raise
-        except Over as over:
+        except QuestionOver as over:
             self._save()
             self._trajectory.end(over.why.value)
             return over.why
@@ -99,15 +99,15 @@ class Loop:
     def _query(self) -> Reply:
         """Ask, and add the reply to the conversation."""
         self._meter.step()
-        sent = fit(self.messages, self._schemas, self._room)
-        asked = total(sent, self._schemas)
+        sent = fit_into(self.messages, self._schemas, self._room)
+        asked = count_tokens(sent, self._schemas)
         try:
             reply = self._model.chat(sent, self._schemas, self._pulse)
         except (BadReply, ContextLost):
             self._meter.spend(asked)
             raise
         entry = reply.message()
-        self._meter.spend((reply.prompt_tokens or asked) + (reply.reply_tokens or total([entry])))
+        self._meter.spend((reply.prompt_tokens or asked) + (reply.reply_tokens or count_tokens([entry])))
         if reply.thinking:
             self._trajectory.thoughts[len(self.messages)] = reply.thinking
         self.messages.append(entry)
@@ -128,7 +128,7 @@ class Loop:
             else:  # no call to go with it: a result without one is no valid conversation
                 self.messages.append({"role": "user", "content": observation})
             if self._tools.is_done is not None:
-                raise Over(self._tools.is_done)
+                raise QuestionOver(self._tools.is_done)
             if number < MOST_CALLS:
                 self._pulse("")
 
@@ -141,7 +141,7 @@ class Loop:
     def _tell(self, error: BadReply) -> None:
         self._bad += 1
         if self._bad >= _BAD_REPLIES:
-            raise Over(Ended.FORMAT)
+            raise QuestionOver(Ended.FORMAT)
         if error.said:
             self.messages.append({"role": "assistant", "content": error.said[:_SAID]})
         self.messages.append({"role": "user", "content": f"Your last reply could not be used: {error}."})
@@ -149,7 +149,7 @@ class Loop:
     def _shrink(self) -> None:
         self._lost += 1
         if self._lost >= _LOST_CONTEXTS:
-            raise Over(Ended.CONTEXT)
+            raise QuestionOver(Ended.CONTEXT)
         self._room = int(self._room * _SMALLER)
 
     def _save(self) -> None:

@@ -19,7 +19,7 @@ from daemon.reconstitute.agent.context.facts import facts_block, prompts_block
 from daemon.reconstitute.agent.context.ledger import Ledger, VerifiedNotes
 from daemon.reconstitute.agent.context.opening import BYTES_PER_TOKEN, Case, excerpts, question_message, system_message
 from daemon.reconstitute.agent.context.opening import VERSION as PROMPT_VERSION
-from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits, room, total
+from daemon.reconstitute.agent.limits import LIMITED, Ended, Limits, count_tokens, sendable_tokens
 from daemon.reconstitute.agent.loop import Loop
 from daemon.reconstitute.agent.outcomes import Outcome
 from daemon.reconstitute.agent.tools import VERSION as TOOLS_VERSION
@@ -87,7 +87,7 @@ class QuestionRunner:
         facts and what recall finds for it, those about a part of it with what recall finds.
         """
         case, ledger = self._case, Ledger()
-        most = evidence_budget(room(context_tokens))
+        most = evidence_budget(sendable_tokens(context_tokens))
         verified = VerifiedNotes(self._holdings.archive, ledger)
         facts, entries, evidence, label = "", dict[str, str](), "", _EXCERPTS
         left = most
@@ -130,7 +130,7 @@ class QuestionRunner:
         evidence = Evidence(
             self._holdings, case.scope, case.histories, case.path, moment=case.moment, ledger=opening.ledger
         )
-        most_bytes = evidence_budget(room(opening.context_tokens)) * BYTES_PER_TOKEN
+        most_bytes = evidence_budget(sendable_tokens(opening.context_tokens)) * BYTES_PER_TOKEN
         toolbox = Toolbox(
             evidence,
             result_bytes=max(_LEAST_BYTES, min(self._result_bytes, most_bytes)),
@@ -174,7 +174,7 @@ def evidence_budget(room_tokens: int) -> int:
 @cache
 def _constant_tokens() -> int:
     """Tokens of our instructions and the tools' descriptions."""
-    return total([system_message()], schemas())
+    return count_tokens([system_message()], schemas())
 
 
 def _answer(toolbox: Toolbox, question: Question, model: str, ended: Ended) -> Answer:

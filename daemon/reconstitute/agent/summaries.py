@@ -19,7 +19,7 @@ from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.context.messages import message_block
 from daemon.reconstitute.agent.context.opening import Case
-from daemon.reconstitute.agent.limits import room, total
+from daemon.reconstitute.agent.limits import count_tokens, sendable_tokens
 from daemon.reconstitute.agent.loop import written_call
 from daemon.reconstitute.agent.outcomes import outdated
 from daemon.reconstitute.agent.tools import files
@@ -170,11 +170,14 @@ class Summaries:
 def size(subject: Subject, context: int) -> int:
     """About how many tokens are sent to ask about it once."""
     given = subject.messages(context)
-    return 0 if given is None else total(given[0], [_SCHEMA])
+    return 0 if given is None else count_tokens(given[0], [_SCHEMA])
 
 
 def _bytes(context: int) -> int:
-    return max(600, min(_MOST_BYTES, room(context) - total([{"role": "system", "content": _SYSTEM}], [_SCHEMA])))
+    return max(
+        600,
+        min(_MOST_BYTES, sendable_tokens(context) - count_tokens([{"role": "system", "content": _SYSTEM}], [_SCHEMA])),
+    )
 
 
 def _telling(one: SessionFacts, most: int) -> list[str]:

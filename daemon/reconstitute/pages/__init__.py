@@ -1,4 +1,4 @@
-"""Findings become the pages of an output tree (design section 8).
+"""Findings become the pages of an output tree (docs/pages.md).
 
 Guarantees: the same material gives the same bytes (no clock, everything sorted, UTC); text of others is inert; every
 link leads to a page of the set or to a heading; secrets in file contents are replaced and the page says so. It writes
@@ -13,7 +13,7 @@ from daemon.reconstitute.pages.file import FilePages, size_beside
 from daemon.reconstitute.pages.folder import Folders
 from daemon.reconstitute.pages.index import Entry, entry
 from daemon.reconstitute.pages.layout import cited_sessions
-from daemon.reconstitute.pages.material import Known, Material
+from daemon.reconstitute.pages.material import Material, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.pages.session import SessionPages
 
@@ -24,7 +24,7 @@ class Renderer:
     """Renders one target's material; `most_pages` bounds the set, and a page says what it left out."""
 
     def __init__(self, material: Material, most_pages: int) -> None:
-        self._known = Known(material)
+        self._known = MaterialIndex(material)
         sizes = {file.relative: size_beside(file.shown) for file in material.files}
         facts, self._conversation = material.facts, material.conversation
         told = facts.sessions if self._conversation is not None else ()

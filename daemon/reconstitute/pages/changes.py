@@ -17,9 +17,9 @@ from daemon.display import counted
 from daemon.files.trees import is_beneath
 from daemon.model import Json, Page
 from daemon.reconstitute.answer import Statement
+from daemon.reconstitute.facts.session.file_changes import ChangedFolder, in_few_entries
 from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, TestRun, Turn
-from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.folder.timeline import begun, own_turns, parent_of
 from daemon.reconstitute.pages.footnotes import letters, unused
 from daemon.reconstitute.pages.layout import README, Transcripts
@@ -128,7 +128,7 @@ def _summary(said: Statement, transcripts: Transcripts) -> Summary | None:
 
 def _came(one: SessionFacts, target: str) -> str:
     kept = [change for change in one.changes if not change.undone]
-    entries, left = folded(kept, target, _MOST_FILES)
+    entries, left = in_few_entries(kept, target, _MOST_FILES)
     names = [_file(change) for change in entries]
     more = f" and {left} more" if left else ""
     turns = own_turns(one)
@@ -151,9 +151,9 @@ def _taken_back(turns: Sequence[Turn]) -> str:
     return redact(f"{'' if is_all else 'in part '}taken back{f' ({kept})' if kept else ''}")
 
 
-def _file(change: FileChange | Folder) -> str:
+def _file(change: FileChange | ChangedFolder) -> str:
     name = markdown.cut(redact(posixpath.basename(change.path)), 60)
-    if isinstance(change, Folder):
+    if isinstance(change, ChangedFolder):
         return f"{name}/ ({counted(change.count, 'file')})"
     if change.kind == "written":
         return f"{name}/ ({counted(change.files, 'file')})"

@@ -24,7 +24,7 @@ from daemon.reconstitute.pages.changes import Logged
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.folder import overview
 from daemon.reconstitute.pages.layout import README, Transcripts
-from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.questions import PURPOSE
 from daemon.reconstitute.recover import CERTAIN, State
 
@@ -82,7 +82,7 @@ def from_json(stored: Json) -> Entry:
     return Entry(**stored | lists | {"log": log})
 
 
-def entry(known: Known, transcripts: Transcripts, folder: str) -> Entry:
+def entry(known: MaterialIndex, transcripts: Transcripts, folder: str) -> Entry:
     """A target's line, from what its pages are made of; `folder` is where its tree was published."""
     facts, material = known.material.facts, known.material
     answer = known.answer(PURPOSE.id)

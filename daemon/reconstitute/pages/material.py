@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from daemon.exports.content import Said
+from daemon.exports.content import MessageContent
 from daemon.files.trees import is_beneath
 from daemon.model import FileEdit
 from daemon.reconstitute.answer import NOTHING, Answer, Record, Statement
@@ -41,7 +41,7 @@ class Conversation(Protocol):
     def hiding(self) -> AbstractContextManager[None]:
         """Hide the secrets of these sessions in what is redacted meanwhile."""
 
-    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[Said]:
+    def said(self, session_id: str, message_ids: Sequence[str]) -> Iterator[MessageContent]:
         """These messages, in this order."""
 
 
@@ -64,7 +64,7 @@ class Material:
     conversation: Conversation | None = None  # what was said in the sessions; without it they have no pages
 
 
-class Known:
+class MaterialIndex:
     """The material's files, sessions and answers by what a page has in hand; paths are relative to the target."""
 
     def __init__(self, material: Material) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from daemon import markdown
 from daemon.reconstitute.facts.session_values import SessionFacts
 from daemon.reconstitute.pages.layout import Chapter, Layout, Transcripts, ancestors, between, divided
-from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.redact import redact
 
 _MOST_BESIDE = 32 * 1024 * 1024
@@ -123,7 +123,7 @@ def _first(chapters: Sequence[Chapter], cited: Collection[str], most: int) -> li
 class Links:
     """The links of `page`, the page of `folder` (relative to the target)."""
 
-    def __init__(self, page: str, folder: str, known: Known, plan: Plan, transcripts: Transcripts) -> None:
+    def __init__(self, page: str, folder: str, known: MaterialIndex, plan: Plan, transcripts: Transcripts) -> None:
         self.page = page
         self._folder = folder
         self._known = known
@@ -163,7 +163,7 @@ class Links:
         return markdown.link(label, href) if href else markdown.inline(label)
 
 
-def references(known: Known, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
+def references(known: MaterialIndex, plan: Plan, page: str, paths: Iterable[str]) -> list[markdown.Markdown]:
     """Paths a statement speaks of: a link where the set has a page of it, else the name."""
     made = []
     for path in dict.fromkeys(paths):

@@ -14,7 +14,7 @@ from daemon.display import counted
 from daemon.reconstitute.answer import OUTDATED, Answer, Statement, unchecked
 from daemon.reconstitute.facts.session_values import Citation
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.passages import NOTHING, Passage
 from daemon.reconstitute.questions import CODE, DOCUMENTS, PURPOSE, Question
@@ -38,10 +38,10 @@ class Section:
     text: markdown.Markdown
 
 
-class Said:
+class ModelAnswers:
     """A model's answers about the target of a page."""
 
-    def __init__(self, known: Known, links: Links, notes: Footnotes) -> None:
+    def __init__(self, known: MaterialIndex, links: Links, notes: Footnotes) -> None:
         self._known = known
         self._links = links
         self._notes = notes

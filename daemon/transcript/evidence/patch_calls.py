@@ -79,7 +79,7 @@ def _recorded_only(made: Call, version: str, path: str, entry: Json) -> list[Fil
 def _shown_whole(entry: Json) -> dict[str, Any]:
     """Before and after of OpenCode 2's {file, patch, status}, where the patch shows all of the file.
 
-    1.18's own entries name the file `filePath` and have lost indentation and line ends (formats section 3, gotcha 1).
+    1.18's own entries name the file `filePath` and have lost indentation and line ends (opencode-formats.md, Records).
     """
     if "filePath" in entry or entry.get("status") != "modified":
         return {}

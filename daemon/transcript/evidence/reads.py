@@ -1,8 +1,8 @@
 """What the read tool's output shows of a file, and whether that proves its whole content.
 
-Three forms were seen (formats sections 3 and 9): ``<file>`` with ``00001| `` (1.0), ``<content>1: `` (1.1.65) and
-``<content>`` on its own line with ``1: `` behind (1.18). Up to 1.1.65 the text is split at newlines only, so that final
-newline and CR are in what is shown; later versions show neither. No version shows a byte order mark.
+Three forms were seen (opencode-formats.md, Records and Tools): ``<file>`` with ``00001| `` (1.0), ``<content>1: ``
+(1.1.65) and ``<content>`` on its own line with ``1: `` behind (1.18). Up to 1.1.65 the text is split at newlines only,
+so that final newline and CR are in what is shown; later versions show neither. No version shows a byte order mark.
 """
 
 from __future__ import annotations

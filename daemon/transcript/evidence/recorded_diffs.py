@@ -1,8 +1,9 @@
 """Whole states of files out of recorded diffs: user messages' `summary.diffs`, and the `session_diff` files.
 
 Both compare two snapshot trees, so they cover what any program did, but only non-ignored files beneath the session's
-folder (formats section 3, gotcha 3). They are texts: whatever decoding may have changed is no evidence. A diff must add
-up (lines before, added, deleted, after), or git did not answer when it was made (formats section 9, 2 and 3).
+folder (opencode-formats.md, Records). They are texts: whatever decoding may have changed is no evidence. A diff must
+add up (lines before, added, deleted, after), or git did not answer when it was made (opencode-formats.md, Tools 2 and
+3).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The lines around a change as an edit's result shows them (1.15 and later), without common indentation and CRs.
 
-They are no patch (formats section 3, gotcha 1); they tell at which line it was, and what stood there.
+They are no patch (opencode-formats.md, Records); they tell at which line it was, and what stood there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the steps of an answer tell of files: the snapshot tree at each one's start and end, and what changed between.
 
-A tree is of the whole work tree, but only the session's folder was brought up to date in it (formats section 4). Times
-are those in the parts' ids; the tree itself was taken some time before, at the earliest at `started`.
+A tree is of the whole work tree, but only the session's folder was brought up to date in it (opencode-formats.md,
+Snapshots). Times are those in the parts' ids; the tree itself was taken some time before, at the earliest at `started`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from daemon import records
 from daemon.model import FileEdit, Message, Operation, Part, Session
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 from daemon.transcript.paths import unquoted
 from daemon.transcript.roots import work_tree
 from daemon.transcript.tool_calls import absolute, working_directory
@@ -93,7 +93,8 @@ def _timed(message: Message) -> Iterator[tuple[int, Part, int, int]]:
 class _Clock:
     """Tells when the parts of a message were made, and never less than before.
 
-    The parts of a fork have new ids and the old times (formats section 2): those ids tell nothing of when it happened.
+    The parts of a fork have new ids and the old times (opencode-formats.md, Directory): those ids tell nothing of when
+    it happened.
     """
 
     def __init__(self, message: Message) -> None:
@@ -144,8 +145,8 @@ def _changed(part: Part, tree: str) -> Iterator[str]:
 def _plain(name: str, tree: str) -> str:
     """A file's name out of a patch part; empty where it cannot be told.
 
-    1.18 turns the backslashes of a name that git has quoted into slashes (formats section 9, 2). What they were shows
-    only if a single slash can have been one of them, since at least one must.
+    1.18 turns the backslashes of a name that git has quoted into slashes (opencode-formats.md, Tools 2). What they were
+    shows only if a single slash can have been one of them, since at least one must.
     """
     quoted = name.removeprefix(tree + "/")
     if len(quoted) < 2 or not (quoted.startswith('"') and quoted.endswith('"')) or "\\" in quoted:

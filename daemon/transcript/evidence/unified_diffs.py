@@ -1,8 +1,8 @@
 """A unified diff that shows a whole file: its text before and after, exactly, line ends and missing final newline too.
 
-User messages of 1.15 and later record such diffs (formats section 3, gotcha 3): the bundles of 1.15.13 and 1.18.33 make
-them with an unlimited number of context lines, in one hunk. Any other diff may end at three or four context lines; it
-counts only if it shows by itself that it goes on to the end of the file. A diff that leaves any doubt is None.
+User messages of 1.15 and later record such diffs (opencode-formats.md, Records): the bundles of 1.15.13 and 1.18.33
+make them with an unlimited number of context lines, in one hunk. Any other diff may end at three or four context lines;
+it counts only if it shows by itself that it goes on to the end of the file. A diff that leaves any doubt is None.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a shell call did to files: certain effects as operations, everything else it may have changed as UNCLEAR.
 
-Only a command that ended well, or whose output shows no failure, has certain effects (formats section 3: another exit
-status is "completed" too). The command is read as it was run; only the note is redacted.
+Only a command that ended well, or whose output shows no failure, has certain effects (opencode-formats.md, Records:
+another exit status is "completed" too). The command is read as it was run; only the note is redacted.
 """
 
 from __future__ import annotations

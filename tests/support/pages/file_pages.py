@@ -10,7 +10,7 @@ from daemon.reconstitute.facts.session_values import Call, Ending, SessionFacts,
 from daemon.reconstitute.facts.values import Facts, Purpose
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file import FilePages
-from daemon.reconstitute.pages.material import Known, Material
+from daemon.reconstitute.pages.material import Material, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import Recovered, recover
 from tests.support.pages import page_material as found_out
@@ -60,7 +60,7 @@ def session(
 
 
 def made(given: Material, most: int = 100) -> list[Page]:
-    known = Known(given)
+    known = MaterialIndex(given)
     plan = Plan(dict.fromkeys(known.files, 0), lambda _: True, most, given.facts.sessions)
     files = FilePages(known, plan, environment())
     return [page for relative in plan.files for page in files.pages(known.files[relative])]

@@ -1,8 +1,8 @@
 """Builds a database as OpenCode 2 is said to write it, for tests: there was no such version to observe.
 
-Taken from formats section 8: ``session_v2`` and ``session_message`` in the same file as the older tables, which stay,
-frozen and stale. One call makes a file; `Session2` and `Row2` say what stands in it, the functions below make the rows.
-`SAMPLE` has a row of every documented type and every state of a tool.
+Taken from opencode-formats.md, OpenCode 2: ``session_v2`` and ``session_message`` in the same file as the older tables,
+which stay, frozen and stale. One call makes a file; `Session2` and `Row2` say what stands in it, the functions below
+make the rows. `SAMPLE` has a row of every documented type and every state of a tool.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from daemon.adapter import history, prompts
 from daemon.adapter.exchange import VisibleText
-from daemon.adapter.language import language_of
+from daemon.adapter.prompts import language_of
 from daemon.adapter.sessions import Sessions
 from daemon.chat import ToolCall
 from daemon.chat.opencode.server import OpenCodeServer

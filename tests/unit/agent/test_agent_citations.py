@@ -13,7 +13,7 @@ from daemon.archive import Archive
 from daemon.errors import BadRequest
 from daemon.reconstitute.agent.context.ledger import Ledger, find_quote
 from daemon.reconstitute.agent.context.messages import message_block
-from daemon.reconstitute.agent.tools.citations import LONGEST, MOST_STATEMENTS, Checked, Checker, check
+from daemon.reconstitute.agent.tools.citations import LONGEST, MOST_STATEMENTS, CheckedDraft, Checker, check
 from daemon.reconstitute.agent.tools.paths import Paths, names
 from daemon.transcript.replay import replay
 from tests.support.stores.records import message, session, text
@@ -35,10 +35,10 @@ class Run:
     shown: Ledger
     paths: Paths
 
-    def check(self, draft: Any) -> Checked:
+    def check(self, draft: Any) -> CheckedDraft:
         return check(draft, self.shown, self.paths, self.archive)
 
-    def one(self, **entry: Any) -> Checked:
+    def one(self, **entry: Any) -> CheckedDraft:
         return self.check({"statements": [entry]})
 
 
@@ -65,7 +65,7 @@ def run(archive: Archive) -> Run:
     return Run(archive, shown, Paths(SHOP, FILES))
 
 
-def _ids(checked: Checked) -> list[list[str]]:
+def _ids(checked: CheckedDraft) -> list[list[str]]:
     return [[source.message_id for source in statement.sources] for statement in checked.statements]
 
 

@@ -17,7 +17,16 @@ from daemon.chat import ModelUnavailable
 from daemon.chat.ollama import OllamaChat
 from daemon.model import Json, OllamaMessage
 from daemon.reconstitute.agent import trajectory
-from daemon.reconstitute.agent.limits import LEFT_OUT, OPENING, Ended, Limits, Over, fit, room, total
+from daemon.reconstitute.agent.limits import (
+    LEFT_OUT,
+    OPENING,
+    Ended,
+    Limits,
+    QuestionOver,
+    count_tokens,
+    fit_into,
+    sendable_tokens,
+)
 from daemon.reconstitute.agent.loop import ANSWER, MOST_CALLS, NOT_DONE, Loop
 from daemon.reconstitute.agent.outcomes import CachedModel
 from daemon.reconstitute.agent.trajectory import MOST_BYTES, RUNNING, WAITING, Trajectory
@@ -249,7 +258,7 @@ def test_old_results_make_room_for_new_ones_and_every_call_keeps_a_result(server
     assert ended is Ended.ANSWERED
     last = server.chats[-1]["messages"]
     assert last[:OPENING] == START
-    assert total(last) < total(loop.messages)
+    assert count_tokens(last) < count_tokens(loop.messages)
     assert any(message["content"] == LEFT_OUT for message in last if message["role"] == "tool")
     for before, message in pairwise(last):
         assert message["role"] != "tool" or before.get("tool_calls") or before["role"] == "tool"
@@ -378,13 +387,13 @@ def test_what_is_left_fits_begins_with_the_opening_and_keeps_calls_with_results(
         calls = [{"function": {"name": "look", "arguments": {}}}] * (2 if kind == "calls" else 1)
         messages.append({"role": "assistant", "content": "", "tool_calls": calls})
         messages += [{"role": "tool", "tool_name": "look", "content": "b" * size} for _ in calls]
-    most = room(context)
-    if total(START) > most - 20:
-        with pytest.raises(Over):
-            fit(messages, [], total(START) - 1)
+    most = sendable_tokens(context)
+    if count_tokens(START) > most - 20:
+        with pytest.raises(QuestionOver):
+            fit_into(messages, [], count_tokens(START) - 1)
         return
-    left = fit(messages, [], most)
-    assert total(left) <= most
+    left = fit_into(messages, [], most)
+    assert count_tokens(left) <= most
     assert left[:OPENING] == START
     wanted = 0
     for message in left[OPENING:]:

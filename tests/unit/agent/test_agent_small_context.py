@@ -12,7 +12,7 @@ from daemon.config import Agent
 from daemon.files import Files
 from daemon.model import Target
 from daemon.reconstitute import Reconstitution, Who
-from daemon.reconstitute.agent.limits import Ended, room
+from daemon.reconstitute.agent.limits import Ended, sendable_tokens
 from daemon.reconstitute.agent.outcomes import OutcomeStore
 from daemon.reconstitute.agent.single_question import evidence_budget
 from daemon.reconstitute.questions import CODE
@@ -48,7 +48,7 @@ def test_a_model_with_a_small_context_is_asked_every_question(tokens: int, tmp_p
 
 
 def test_excerpts_have_more_room_in_a_larger_context_and_none_where_nothing_fits() -> None:
-    sizes = [evidence_budget(room(tokens)) for tokens in (2048, 4096, 8192, 16384, 65_536, 1_048_576)]
+    sizes = [evidence_budget(sendable_tokens(tokens)) for tokens in (2048, 4096, 8192, 16384, 65_536, 1_048_576)]
     assert sizes[0] == 0
     assert sizes == sorted(sizes)
     assert sizes[-1] == 20_000

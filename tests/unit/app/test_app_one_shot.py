@@ -80,7 +80,7 @@ def test_nothing_found_by_meaning_while_everything_waits_is_no_answer(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(one_shot._EMBEDDING_S, "semantic", 0.0)
-    waits = r"40 archived messages wait to be embedded; run 'reconstitute index'"
+    waits = r"40 archived messages wait to be embedded; run `index"
     with _alone(data) as engine, pytest.raises(Retry, match=waits):
         engine.recall("recall", {"query": "apples", "match": "semantic"})
 
@@ -92,7 +92,7 @@ def test_what_meaning_would_have_to_be_asked_for_is_said_to_wait(
     monkeypatch.setitem(one_shot._EMBEDDING_S, "hybrid", 0.0)
     with _alone(data) as engine:
         found = engine.recall("recall", {"query": query, "match": mode})
-        assert "run 'reconstitute index'" in found["warnings"][-1]
+        assert "run `index()`" in found["warnings"][-1]
 
 
 def test_a_filter_that_no_session_passes_is_no_reason_to_come_again(data: Path, monkeypatch: pytest.MonkeyPatch):

@@ -25,7 +25,7 @@ from daemon.chat.opencode import folder as place
 from daemon.chat.opencode.server import OpenCodeServer, Patience, SessionGone
 from daemon.chat.opencode.turn import failure
 from daemon.errors import ConfigError
-from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
+from daemon.records import OWN_MARK, OWN_SESSION_TITLE
 from tests.support.servers.fake_opencode import FakeOpenCode
 
 PATIENT = Patience(create=30.0, prompt=60.0, read=30.0, delete=30.0)

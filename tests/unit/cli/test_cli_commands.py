@@ -214,6 +214,17 @@ def test_an_error_of_ours_is_one_line_and_its_exit_code(cli: Cli, name: str) -> 
         assert "Traceback" not in done.stderr
 
 
+def test_an_error_with_json_is_also_an_object_on_stdout(cli: Cli) -> None:
+    cli.service.failure = errors.BadRequest('thing: cause; `files(path="/x y")` lists them')
+    done = cli("status", "--json")
+    message = "thing: cause; `reconstitute files '/x y'` lists them"
+    assert json.loads(done.stdout) == {"error": {"type": "BadRequest", "message": message, "exitCode": 64}}
+    assert (done.returncode, done.stderr) == (64, f"reconstitute: {message}\n")
+    wrong = cli("files", "--json", "--nonsense")
+    assert json.loads(wrong.stdout)["error"]["type"] == "UsageError"
+    assert cli("files", "--nonsense", "--", "--json").stdout == ""
+
+
 HOSTILE = "a\x1b]0;owned\x07b\x1b[31mred\x9b1m\x08\x7f\u202ec\ud800"
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from daemon.cli import terminal
 from daemon.cli.commands import reconstitute
-from daemon.cli.subcommands.recall_options import NAMES
 from daemon.errors import BadRequest
+from daemon.hints import OPTIONS
 from daemon.recall.query.request import CALLS
 from tests.support.processes.command_line import Cli
 from tests.support.servers.scripted_service import ScriptedService, serving
@@ -180,7 +180,7 @@ def test_every_argument_of_a_call_has_its_option_or_place(call: str) -> None:
     fields = {field.encode_name: field.name for field in msgspec.structs.fields(CALLS[call])}
     options = options_of(call)
     assert {name for name in fields if fields[name] not in options} == places[call]
-    for argument, option in NAMES.items():
+    for argument, option in OPTIONS.items():
         if argument in fields and argument not in places[call]:
             assert options[fields[argument]] == option
 

@@ -10,6 +10,7 @@ import pytest
 from daemon import records
 from daemon.archive import Archive
 from daemon.files import Files
+from daemon.hints import for_commands
 from tests.support.stores.replaying import archived_session, keep, write
 
 
@@ -35,7 +36,7 @@ def test_folders_of_one_project_are_told_with_the_command_that_joins_them(archiv
     _session(archive, "c", "/p/other", "another")
     [hint] = Files(archive).hints("/p/new")
     assert hint.startswith("/p/old is of the same project")
-    assert hint.endswith("reconstitute alias /p/old /p/new")
+    assert for_commands(hint).endswith("`reconstitute alias /p/old /p/new`")
     assert Files(archive).hints("/p/none") == []
 
 

@@ -13,7 +13,7 @@ from daemon.archive import Archive
 from daemon.ingest.scan import Intake
 from daemon.model import SourceCounts
 from daemon.opencode.discover import Sources
-from daemon.opencode_ids import OWN_MARK, OWN_SESSION_TITLE
+from daemon.records import OWN_MARK, OWN_SESSION_TITLE
 from tests.support.stores.intake import intake_of
 from tests.support.stores.make_opencode import Database, JsonStore, assistant, session, text, user
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 
 NOW = 1_795_230_500_000
 WRAP = 1_786_706_395_000  # 2026-08-14 11:19:55 UTC, when the 36 bits of milliseconds last began anew

@@ -18,7 +18,7 @@ from daemon.config import Config
 from daemon.exports import Export, Format
 from daemon.exports.stream import export
 from daemon.model import Session
-from daemon.opencode_ids import OWN_SESSION_TITLE
+from daemon.records import OWN_SESSION_TITLE
 from tests.support.servers.plain_service import PlainService
 from tests.support.stores.make_opencode import T0, Database, JsonStore, assistant, session, text, user
 

@@ -23,7 +23,7 @@ from daemon.reconstitute.facts.values import Facts, Purpose  # fmt: skip
 from daemon.reconstitute.pages.environment import environment
 from daemon.reconstitute.pages.file import MOST_SHOWN, MOST_UNFOLDED, FilePages
 from daemon.reconstitute.pages.file.history import MOST_ENTRIES, MOST_LINES, MOST_READ, Diffs
-from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Plan
 from daemon.reconstitute.recover import MEANING, Recovered, State, recover
 from tests.support.pages.file_pages import PATH, doubt, gone, hostile_pages, made, recovered, revision, seen, session
@@ -428,7 +428,7 @@ def test_a_page_is_not_made_before_it_is_asked_for(monkeypatch: pytest.MonkeyPat
 
 
 def made_without_text(file: Recovered) -> Page:
-    known = Known(material([file]))
+    known = MaterialIndex(material([file]))
     plan = Plan({file.relative: 0}, lambda _: True, 10)
     return FilePages(known, plan, environment()).pages(file)[0]
 

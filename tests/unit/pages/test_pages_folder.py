@@ -30,7 +30,7 @@ from daemon.reconstitute.facts.values import (
 from daemon.reconstitute.pages import Renderer, plan
 from daemon.reconstitute.pages.folder import MOST_BYTES
 from daemon.reconstitute.pages.folder.overview import known, unlisted
-from daemon.reconstitute.pages.folder.timeline import Asked, Superseded, picture
+from daemon.reconstitute.pages.folder.timeline import PromptQuotes, Superseded, picture
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import Transcripts
 from daemon.reconstitute.pages.material import Material
@@ -346,9 +346,9 @@ LONG = "Please change the limit, which the harbour master asked for yesterday ev
     ],
 )
 def test_prompts_share_a_budget_and_are_cut_where_a_sentence_or_word_ends(prompts: list[str], shown: list[str]):
-    made = Asked(Superseded(), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
+    made = PromptQuotes(Superseded(), 8, 160).text([turn(number, prompt) for number, prompt in enumerate(prompts)])
     assert made == "; ".join(f"“{one.strip()}”" for one in shown)
-    task = Asked(Superseded(), 8, 160).text([turn(1, LONG * 9)], is_task=True)
+    task = PromptQuotes(Superseded(), 8, 160).text([turn(1, LONG * 9)], is_task=True)
     assert task == f"“{LONG}…”", "the task of a sub-agent was written by the agent"
 
 
@@ -367,7 +367,7 @@ def test_a_prompt_whose_rule_no_longer_holds_says_so(prompt: str, rule: str, sta
     """But not where the sentence is cut off: then it would be said of what is shown."""
     given = [Rule(rule, "user", "decision", AT, Citation("ses_1", "msg_1", AT), invalid_because=standing)]
     given.append(replace(given[0], who="agent", invalid_because="replaced later"))
-    made = Asked(Superseded(given), 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
+    made = PromptQuotes(Superseded(given), 8, 160).text([turn(1, prompt), turn(2, "Danke.")])
     assert made.removesuffix("; “Danke.”").endswith(f"”{mark}")
 
 

@@ -17,13 +17,13 @@ from daemon.reconstitute.agent.context.blocks import (
     LEAST,
     Block,
     Origin,
+    body_room,
     clean,
     cut,
     cut_at_space,
     fenced,
     left_out,
     name,
-    room,
     shorten,
     size,
 )
@@ -83,7 +83,7 @@ def quoted(origin: Origin, body: str, most: int, about: str = "") -> Block | Non
     """
     heading = origin.heading + (f" | {about}" if about else "")
     shown = clean(body).strip("\n")
-    left = room(heading, most)
+    left = body_room(heading, most)
     if left < min(LEAST, size(shown)):
         return None
     if size(shown) <= left:
@@ -101,7 +101,7 @@ def message_block(archive: Archive, message_id: str, most: int) -> Block | None:
     if message is None:
         return None
     heading = message.origin.heading
-    left = room(heading, most)
+    left = body_room(heading, most)
     if not message.parts:
         return Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= left else None
     if size(message.text) <= left:
@@ -119,10 +119,12 @@ def message_page(archive: Archive, message_id: str, most: int, offset: int = 0) 
     start = min(offset, len(text))
     heading = message.origin.heading
     widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
-    page = cut_at_space(text[start:], room(widest, most))
+    page = cut_at_space(text[start:], body_room(widest, most))
     end = start + len(page)
     if not text:
-        return Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= room(heading, most) else None
+        return (
+            Block(message.origin, fenced(heading, _NOTHING), ()) if size(_NOTHING) <= body_room(heading, most) else None
+        )
     if end == start < len(text):
         return None
     if (start, end) != (0, len(text)):

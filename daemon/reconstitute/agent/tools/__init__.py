@@ -22,7 +22,7 @@ from daemon.reconstitute.agent.context.blocks import clean, cut, label, name
 from daemon.reconstitute.agent.limits import Ended
 from daemon.reconstitute.agent.tools import schemas as tool_schemas
 from daemon.reconstitute.agent.tools.call import Evidence, Holdings, Result
-from daemon.reconstitute.agent.tools.citations import Checked, Checker
+from daemon.reconstitute.agent.tools.citations import CheckedDraft, Checker
 from daemon.reconstitute.agent.tools.files import FileTools
 from daemon.reconstitute.agent.tools.notes import NoteTools
 from daemon.reconstitute.agent.tools.paths import Paths, names
@@ -79,9 +79,9 @@ class Toolbox:
         self.descriptions: dict[str, Statement] = {}
         self.notes: list[Statement] = []
         self.struck: dict[str, Statement] = {}
-        self.answer: Checked | None = None
+        self.answer: CheckedDraft | None = None
         self.finished: str | None = None
-        self.returned: Checked | None = None
+        self.returned: CheckedDraft | None = None
         sessions, files = SessionTools(evidence, self._paths), FileTools(evidence, self._paths)
         self._tools: dict[str, Callable[[Any, Result], None]] = {
             "search_sessions": sessions.search_sessions,

@@ -9,7 +9,7 @@ from daemon.archive import Archive
 from daemon.errors import BadRequest
 from daemon.files import FileHistory, Files
 from daemon.recall.search import Recall
-from daemon.reconstitute.agent.context.blocks import cut, fenced, room, size
+from daemon.reconstitute.agent.context.blocks import body_room, cut, fenced, size
 from daemon.reconstitute.agent.context.ledger import Ledger
 from daemon.reconstitute.agent.notes import Notes
 from daemon.reconstitute.scope import Scope
@@ -98,7 +98,7 @@ class Result:
 
     def add_table(self, heading: str, lines: Sequence[str]) -> int:
         """Add a block of cleaned lines, as many as fit and at least one. Returns how many."""
-        left = room(heading, self.room)
+        left = body_room(heading, self.room)
         kept: list[str] = []
         for line in lines:
             if size(line) + 1 > left and kept:

@@ -44,7 +44,7 @@ _BRACKETED = re.compile(r"\s*[\[(]([^\[\]()]{1,400})[\])]")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDraft:
     """What came of a draft: `statements` passed; `problems` say in words for the model what was wrong with the others,
     `dropped` counts those.
     """
@@ -74,7 +74,7 @@ class Checker:
         self._archive, self._shown, self._paths = archive, shown, paths
         self._hints = _HINTS
 
-    def check(self, draft: Json) -> Checked:
+    def check(self, draft: Json) -> CheckedDraft:
         """The draft of an answer: ``{statements: [{text, message_ids, quote, reason?, paths?}], note?}``.
 
         An answer without statements passes where its note says why.
@@ -99,7 +99,7 @@ class Checker:
             problems.append(f"there are {len(entries)} statements; give the {MOST_STATEMENTS} that matter most")
         if not entries and not note:
             problems.append("there is no statement; where the records do not tell, say in `note` what you looked for")
-        return Checked(tuple(passed.values()), tuple(problems), note, dropped)
+        return CheckedDraft(tuple(passed.values()), tuple(problems), note, dropped)
 
     def statement(self, entry: Json) -> tuple[Statement | None, list[str]]:
         """One statement, or None and what was wrong with it."""
@@ -221,7 +221,7 @@ class Checker:
         return list(found), problems
 
 
-def check(draft: Json, shown: Ledger, paths: Paths, archive: Archive) -> Checked:
+def check(draft: Json, shown: Ledger, paths: Paths, archive: Archive) -> CheckedDraft:
     """One draft against one ledger (Checker.check)."""
     return Checker(archive, shown, paths).check(draft)
 

@@ -17,7 +17,7 @@ from daemon.files import FileHistory, Revision
 from daemon.files.trees import above, is_beneath
 from daemon.model import Operation
 from daemon.moments import parse_moment
-from daemon.reconstitute.agent.context.blocks import Origin, clean, cut_at_space, fenced, name, room, size, utc
+from daemon.reconstitute.agent.context.blocks import Origin, body_room, clean, cut_at_space, fenced, name, size, utc
 from daemon.reconstitute.agent.tools import schemas
 from daemon.reconstitute.agent.tools.call import Evidence, Result
 from daemon.reconstitute.agent.tools.paths import Paths
@@ -161,7 +161,7 @@ class FileTools:
         heading = f"recorded files in {name(folder, _LONGEST_PATH)}: path | how well known | size | changes | last one"
         if not lines:
             raise BadRequest(f"nothing is recorded of a folder {name(folder, _LONGEST_PATH)!r}")
-        if size("\n".join(lines)) > room(heading, result.room):
+        if size("\n".join(lines)) > body_room(heading, result.room):
             lines = overview(self._listed, self._paths, folder)
         shown = result.add_table(heading, lines[request.offset :])
         if request.offset + shown < len(lines):
@@ -183,7 +183,7 @@ class FileTools:
         heading = f"file {label} | {revision.grade} | as of {utc(revision.time)} | message {name(revision.message_id)}"
         widest = f"{heading} | characters {len(text)} to {len(text)} of {len(text)}"
         start = min(request.offset, len(text))
-        page = cut_at_space(text[start:], room(widest, result.room))
+        page = cut_at_space(text[start:], body_room(widest, result.room))
         end = start + len(page)
         if (start, end) != (0, len(text)):
             heading += f" | characters {start} to {end} of {len(text)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from daemon.display import counted
 from daemon.errors import BadRequest, Retry
-from daemon.reconstitute.agent.context.blocks import LEAST, clean, fenced, name, room, shorten, size, utc
+from daemon.reconstitute.agent.context.blocks import LEAST, body_room, clean, fenced, name, shorten, size, utc
 from daemon.reconstitute.agent.notes import Note
 from daemon.reconstitute.agent.tools import schemas
 from daemon.reconstitute.agent.tools.call import Evidence, Result
@@ -28,7 +28,7 @@ def note_block(note: Note, most: int) -> str | None:
         f"{name(note.target, _PATH_BYTES)} | newest source {utc(note.created)} | from messages "
         f"{_some(note.sources, _MOST_SOURCES)}"
     )
-    body, free = clean(note.text), room(heading, most)
+    body, free = clean(note.text), body_room(heading, most)
     if free < min(size(body), LEAST):
         return None
     return fenced(heading, body if size(body) <= free else "".join(shorten(body, free)))

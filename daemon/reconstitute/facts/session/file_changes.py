@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import posixpath
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,6 +11,7 @@ from functools import lru_cache
 from daemon.files import FileHistory
 from daemon.files.history import DOUBTS, OBSERVATIONS, Change, Revision, is_of_past
 from daemon.files.lines import counts
+from daemon.files.trees import is_beneath
 from daemon.model import Operation
 from daemon.reconstitute.facts.session_values import FileChange, Turn
 from daemon.redact import redact
@@ -19,6 +21,15 @@ _FEWEST_IN_FOLDER = 3
 _ENDS = frozenset({Operation.SNAPSHOT, Operation.STATE})
 _ON_TOP = frozenset({Operation.EDIT, Operation.PATCH, Operation.APPEND})
 """They keep the rest of the file, so their lines can be counted even if the text is in doubt."""
+_NEVER_HIDDEN = frozenset({"deleted", "moved", "written"})
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFolder:
+    """A folder, by its absolute path, in which that many files were changed."""
+
+    path: str
+    count: int
 
 
 @dataclass(slots=True)
@@ -216,3 +227,29 @@ def by_folder(changes: Iterable[FileChange], turns: Iterable[Turn], directory: s
         written.append(FileChange(folder, "written", files=len(inner), command=command))
     recorded.sort(key=lambda change: change.kind not in {"moved", "deleted"})  # these have no count of lines
     return (*recorded, *seen, *written)
+
+
+def in_few_entries(
+    changes: Sequence[FileChange], target: str, most: int
+) -> tuple[list[FileChange | ChangedFolder], int]:
+    """At most `most` changes in their order, then at most as many folders; and how many files are left out of both.
+
+    A folder stands for the files beneath it. The target itself is never such a folder, and half of `most` files stay by
+    themselves. So does every file that was deleted, moved or taken back; these go before what is left out.
+    """
+    plain = [one for one in changes if one.kind not in _NEVER_HIDDEN and not one.undone]
+    counts_by_folder = Counter(posixpath.dirname(one.path) for one in plain)
+    alone = {one.path for one in changes} - {one.path for one in plain}
+    folders: list[ChangedFolder] = []
+    listed = list(changes)
+    for path, count in sorted(counts_by_folder.items(), key=lambda pair: (-pair[1], pair[0])):
+        if len(listed) + len(folders) <= most or count < _FEWEST_IN_FOLDER:
+            break
+        outside = [one for one in listed if one.path in alone or not is_beneath(one.path, path)]
+        if len(outside) >= most // 2 and path != target and len(outside) < len(listed):
+            folders.append(ChangedFolder(path, len(listed) - len(outside)))
+            listed = outside
+    if len(listed) > most:
+        listed.sort(key=lambda one: one.path not in alone)
+    more = len(listed[most:]) + sum(one.count for one in folders[most:])
+    return [*listed[:most], *folders[:most]], more

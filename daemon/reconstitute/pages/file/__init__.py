@@ -24,7 +24,7 @@ from daemon.reconstitute.pages.file.history import Reference, Teller
 from daemon.reconstitute.pages.file.prompts import Prompts, writers
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import between
-from daemon.reconstitute.pages.material import Known, code_version
+from daemon.reconstitute.pages.material import MaterialIndex, code_version
 from daemon.reconstitute.pages.plan import Plan, references
 from daemon.reconstitute.pages.statements import sentence
 from daemon.reconstitute.recover import MEANING, Recovered, State, shell_word
@@ -114,7 +114,7 @@ def _hidden(note: str) -> ContentDisplay:
 class FilePages:
     """Makes the pages of a target's files."""
 
-    def __init__(self, known: Known, plan: Plan, environment: jinja2.Environment) -> None:
+    def __init__(self, known: MaterialIndex, plan: Plan, environment: jinja2.Environment) -> None:
         self._known = known
         self._plan = plan
         self._template = environment.get_template("file.md.j2")

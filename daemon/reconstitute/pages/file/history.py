@@ -19,7 +19,7 @@ from daemon.files.line_diffs import unified
 from daemon.files.states import Change, Entry, file_history
 from daemon.reconstitute.facts.session_values import CallStatus
 from daemon.reconstitute.pages.file.prompts import Prompts
-from daemon.reconstitute.recover import evidence, said
+from daemon.reconstitute.recover import evidence, note_for_people
 from daemon.redact import redact
 
 MOST_BYTES: Final = 256 * 1024
@@ -215,7 +215,11 @@ class Teller:
         if entry.change is Change.PERHAPS:
             made += self._causes("", entry.records)
         elif not entry.is_certain:
-            made.append(_joined("Not certain: ", markdown.prose(redact(said(entry.best) or "no record tells it all"))))
+            made.append(
+                _joined(
+                    "Not certain: ", markdown.prose(redact(note_for_people(entry.best) or "no record tells it all"))
+                )
+            )
         if entry.perhaps and entry.change is not Change.PERHAPS:
             made += self._causes("Perhaps by ", entry.perhaps)
         if source.was_changed_outside and entry.change is not Change.OUTSIDE:

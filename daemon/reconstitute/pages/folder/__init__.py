@@ -17,15 +17,15 @@ from daemon.display import counted
 from daemon.model import Page
 from daemon.reconstitute.answer import Source
 from daemon.reconstitute.facts.values import OpenKind, OpenPoint, Setback, SetbackKind
-from daemon.reconstitute.pages.folder.fact_lists import Entries
+from daemon.reconstitute.pages.folder.fact_lists import FactLists
 from daemon.reconstitute.pages.folder.files_table import MOST_ROWS, FilesTable
 from daemon.reconstitute.pages.folder.overview import Overview, known, unlisted
 from daemon.reconstitute.pages.folder.timeline import Bounds, Superseded, Timeline
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import Transcripts, between
-from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Links, Plan
-from daemon.reconstitute.pages.statements import Said
+from daemon.reconstitute.pages.statements import ModelAnswers
 from daemon.reconstitute.questions import DEAD_ENDS, DECISIONS, OPEN, PURPOSE, RUN
 
 MOST_BYTES = 56_000
@@ -43,7 +43,7 @@ class Parts:
 
     links: Links
     notes: Footnotes
-    entries: Entries
+    entries: FactLists
     files: FilesTable
     bounds: Bounds
     superseded: Superseded
@@ -52,7 +52,9 @@ class Parts:
 class Folders:
     """Makes the pages of a target's folders; "" is the target itself."""
 
-    def __init__(self, known: Known, plan: Plan, transcripts: Transcripts, environment: jinja2.Environment) -> None:
+    def __init__(
+        self, known: MaterialIndex, plan: Plan, transcripts: Transcripts, environment: jinja2.Environment
+    ) -> None:
         self._known = known
         self._plan = plan
         self._transcripts = transcripts
@@ -76,7 +78,7 @@ class Folders:
 
         links = Links(page, folder, self._known, self._plan, self._transcripts)
         notes = Footnotes(page, self._transcripts, self._titles, links.href, most=part(200, 80))
-        entries = Entries(links, notes, self._known.material.record.struck, part(80, 5))
+        entries = FactLists(links, notes, self._known.material.record.struck, part(80, 5))
         purposes = self._known.material.facts.file_purposes
         rows = part(MOST_ROWS, 20)
         over = Superseded(one for one in self._known.material.facts.rules if not entries.is_struck(one))
@@ -110,7 +112,7 @@ class Folders:
     def _render_front(self, parts: Parts) -> str:
         material = self._known.material
         facts = material.facts
-        said = Said(self._known, parts.links, parts.notes)
+        said = ModelAnswers(self._known, parts.links, parts.notes)
         return self._environment.get_template("folder.md.j2").render(
             title=posixpath.basename(self._known.target) or self._known.target,
             path=self._known.target,
@@ -149,7 +151,7 @@ class Folders:
         programs = [one for one in self._known.programs("") if one.time < facts.standing.known_at]
         return unlisted(programs, facts.sessions, parts.notes)
 
-    def _named(self, parts: Parts, said: Said) -> list[markdown.Markdown]:
+    def _named(self, parts: Parts, said: ModelAnswers) -> list[markdown.Markdown]:
         """The paths that a model took up and of which no revision is known."""
         made = []
         for path, source in sorted(self._known.material.record.recorded, key=lambda pair: pair[0]):
@@ -176,7 +178,7 @@ class Folders:
             known=markdown.Markdown(
                 " ".join([f"{known(files)}.", *unlisted(programs, self._known.material.facts.sessions, parts.notes)])
             ),
-            purpose=Said(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
+            purpose=ModelAnswers(self._known, parts.links, parts.notes).statements(self._known.statements(folder)),
             files_table=parts.files.text(folder),
             sessions=[(one, parts.links.session(one.session.id, one.title)) for one in shown],
             more=_more(sessions, shown),

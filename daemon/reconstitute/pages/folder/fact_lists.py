@@ -54,7 +54,7 @@ _MOST_RULES = 12
 """Rules and decisions that stand unfolded: those that hold come first."""
 
 
-class Entries:
+class FactLists:
     """The lists of one page; `struck` are the entries that a model struck out, by key. At most `most` in a list."""
 
     def __init__(self, links: Links, notes: Footnotes, struck: Mapping[str, Statement], most: int) -> None:

@@ -18,7 +18,7 @@ from daemon.reconstitute.facts.values import Purpose, key
 from daemon.reconstitute.pages.folder.overview import unknown_folders
 from daemon.reconstitute.pages.folder.timeline import Superseded
 from daemon.reconstitute.pages.footnotes import Footnotes
-from daemon.reconstitute.pages.material import Known
+from daemon.reconstitute.pages.material import MaterialIndex
 from daemon.reconstitute.pages.plan import Links, Plan
 from daemon.reconstitute.pages.statements import sentence
 from daemon.reconstitute.recover import Recovered, State
@@ -60,7 +60,7 @@ class FilesTable:
 
     def __init__(
         self,
-        known: Known,
+        known: MaterialIndex,
         plan: Plan,
         links: Links,
         notes: Footnotes,

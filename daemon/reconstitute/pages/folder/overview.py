@@ -16,7 +16,7 @@ from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts.session_values import CallStatus, Citation, SessionFacts
 from daemon.reconstitute.facts.shell import COULD_NOT_RUN, spellings
 from daemon.reconstitute.facts.values import Aftermath, Command, Facts, Purpose, Script, Standing
-from daemon.reconstitute.pages.folder.fact_lists import Entries
+from daemon.reconstitute.pages.folder.fact_lists import FactLists
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.recover import Recovered, State
@@ -45,7 +45,7 @@ class Overview:
     """The lines before the sections; `titles` are the sessions' by id."""
 
     def __init__(
-        self, facts: Facts, titles: Mapping[str, str], links: Links, notes: Footnotes, entries: Entries
+        self, facts: Facts, titles: Mapping[str, str], links: Links, notes: Footnotes, entries: FactLists
     ) -> None:
         self._facts = facts
         self._titles = titles

@@ -16,10 +16,10 @@ from daemon import markdown
 from daemon.display import counted
 from daemon.reconstitute.answer import Statement
 from daemon.reconstitute.facts import session_result, shell
+from daemon.reconstitute.facts.session.file_changes import ChangedFolder, in_few_entries
 from daemon.reconstitute.facts.session.reverts import kept_words
 from daemon.reconstitute.facts.session_values import Ending, FileChange, SessionFacts, Turn
 from daemon.reconstitute.facts.values import Rule
-from daemon.reconstitute.pages.folded import Folder, folded
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.plan import Links
 from daemon.reconstitute.pages.statements import sentence
@@ -64,7 +64,7 @@ class Superseded:
         return f" (**{said}{'' if is_all else ', in part'}**)" if said else ""
 
 
-class Asked:
+class PromptQuotes:
     """At most `prompts` of a session are quoted, with `most` characters of each on average."""
 
     def __init__(self, superseded: Superseded, prompts: int, most: int) -> None:
@@ -146,9 +146,9 @@ def ending(one: SessionFacts) -> str:
     return ", ".join(words)
 
 
-def change(one: FileChange | Folder, links: Links) -> markdown.Markdown:
+def change(one: FileChange | ChangedFolder, links: Links) -> markdown.Markdown:
     """``[app.py](app.py.md) +12 −3``, with what became of the file where it is no mere change."""
-    if isinstance(one, Folder):
+    if isinstance(one, ChangedFolder):
         return markdown.Markdown(f"{links.file(one.path)} ({counted(one.count, 'file')})")
     text = f"{links.file(one.path)}{lines(one.added, one.removed)}"
     if one.kind == "moved" and one.moved_from:
@@ -196,7 +196,7 @@ class Timeline:
         self._notes = notes
         self._bounds = bounds
         self._summaries = summaries
-        self._asked = Asked(superseded, bounds.prompts, bounds.text)
+        self._asked = PromptQuotes(superseded, bounds.prompts, bounds.text)
         self._told = told
         parents = {one.id: one.session.parent_id or "" for one in sessions}
         self._children: dict[str, list[SessionFacts]] = {}
@@ -270,7 +270,7 @@ class Timeline:
     def _outcome(self, one: SessionFacts) -> Iterator[str]:
         """Files, commits and tests."""
         if one.changes:
-            entries, more = folded(one.changes, self._links.target, _MOST_FILES)
+            entries, more = in_few_entries(one.changes, self._links.target, _MOST_FILES)
             named = [change(each, self._links) for each in entries]
             yield ", ".join(named) + (f" and {more} more" if more else "")
         if one.outside:

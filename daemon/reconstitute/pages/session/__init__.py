@@ -24,7 +24,7 @@ from daemon.reconstitute.facts.session_values import Ending, FileChange, Session
 from daemon.reconstitute.pages.folder.timeline import written
 from daemon.reconstitute.pages.footnotes import Footnotes
 from daemon.reconstitute.pages.layout import Chapter, between, name_of
-from daemon.reconstitute.pages.material import Conversation, Known
+from daemon.reconstitute.pages.material import Conversation, MaterialIndex
 from daemon.reconstitute.pages.plan import Plan, references
 from daemon.reconstitute.pages.session.messages import Links, Messages
 from daemon.reconstitute.pages.statements import sentence
@@ -40,7 +40,7 @@ _MOST_FILES = 40
 class SessionPages:
     """All session pages of a tree."""
 
-    def __init__(self, known: Known, plan: Plan, conversation: Conversation) -> None:
+    def __init__(self, known: MaterialIndex, plan: Plan, conversation: Conversation) -> None:
         self._known = known
         self._plan = plan
         self._transcripts = plan.transcripts

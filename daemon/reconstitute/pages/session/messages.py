@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from daemon import markdown, records
 from daemon.display import counted
-from daemon.exports.content import Item, Other, Said, Text, Thought, ToolCall, pretty
+from daemon.exports.content import Item, MessageContent, Other, Text, Thought, ToolCall, pretty
 from daemon.markdown import Markdown, code, fence, inline
 from daemon.markdown.blocks import blocks, quote
 from daemon.model import Json
@@ -198,7 +198,7 @@ class Messages:
         self._day = ""
         self._is_full = False
 
-    def write(self, said: Said, number: int, *, is_quoted: bool, is_taken_back: bool) -> str:
+    def write(self, said: MessageContent, number: int, *, is_quoted: bool, is_taken_back: bool) -> str:
         """A message with its place. `is_quoted`: the prompt has quotation marks around it that nobody wrote.
 
         What a revert took back is gone from OpenCode; that is said once, above.
@@ -215,7 +215,7 @@ class Messages:
                 self._size += len(piece.encode("utf-8", "replace"))
         return "".join(f"{piece}\n\n" for piece in pieces)
 
-    def _pieces(self, said: Said, *, is_quoted: bool, is_taken_back: bool) -> Iterator[str]:
+    def _pieces(self, said: MessageContent, *, is_quoted: bool, is_taken_back: bool) -> Iterator[str]:
         yield self._head(said, is_taken_back=is_taken_back)
         is_empty = True
         for item in said.items:
@@ -228,7 +228,7 @@ class Messages:
         if said.gone and not is_taken_back:
             yield f"Deleted in OpenCode: {counted(len(said.gone), 'part')} of this message."
 
-    def _head(self, said: Said, *, is_taken_back: bool) -> str:
+    def _head(self, said: MessageContent, *, is_taken_back: bool) -> str:
         """Who speaks and when, where that is not as in the message before."""
         day, _, clock = markdown.moment(said.created).partition(" ")
         about = [said.agent, said.model] if said.role == "assistant" else []
@@ -240,7 +240,7 @@ class Messages:
         self._speaker, self._day = speaker, day
         return f"**{_NAMES.get(said.role) or inline(said.role, 40)}** · {' · '.join([when, *speaker[1:]])}"
 
-    def _item(self, said: Said, item: Item, *, is_quoted: bool) -> str:
+    def _item(self, said: MessageContent, item: Item, *, is_quoted: bool) -> str:
         is_short = self._size > ROOM
         if isinstance(item, Text):
             return self._text(said, item, is_quoted=is_quoted, is_short=is_short)
@@ -251,7 +251,7 @@ class Messages:
             return self._call(said, item, is_short=is_short)
         return _other(item, said.id)
 
-    def _text(self, said: Said, item: Text, *, is_quoted: bool, is_short: bool) -> str:
+    def _text(self, said: MessageContent, item: Text, *, is_quoted: bool, is_short: bool) -> str:
         text = item.text.strip("\n")
         if not text.strip():
             return ""
@@ -265,7 +265,7 @@ class Messages:
             most = min(most // 2, most * (_MOST - self._size) // size)
         return quote(made) if said.role == "user" else made
 
-    def _call(self, said: Said, item: ToolCall, *, is_short: bool) -> str:
+    def _call(self, said: MessageContent, item: ToolCall, *, is_short: bool) -> str:
         call = self._calls.get(item.part_id)
         line = _call_line(item, call)
         if call is not None and call.changed and (files := self._links.files(call.changed)):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from daemon.errors import ArchiveLocked, BadRequest, IndexBroken
 from daemon.index import Entry, Filters
 from daemon.index.lexical import Lexical, prefilter, scan
-from daemon.index.lexical.searcher import Reading
+from daemon.index.lexical.searcher import Snapshot
 from daemon.model import Document, Kind, Section
 from tests.support.examples import examples
 
@@ -446,8 +446,10 @@ def test_words_of_a_literal_are_asked_for_in_their_order(crowded, needle, expect
 def test_words_that_end_like_the_first_one_are_read_and_kept_up_with(index, monkeypatch):
     monkeypatch.setattr(prefilter, "_FEW", 0)
     asked = []
-    phrase = Reading.phrase
-    monkeypatch.setattr(Reading, "phrase", lambda self, field, words: asked.append(words) or phrase(self, field, words))
+    phrase = Snapshot.phrase
+    monkeypatch.setattr(
+        Snapshot, "phrase", lambda self, field, words: asked.append(words) or phrase(self, field, words)
+    )
     index.replace([entry("m1", "an error file", created=1), entry("m2", "no TypeError; the file", created=2)])
     assert ids(index.literal("error file", ANY, 5)) == ["m1"]
     assert not any("error" in words for words in asked)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.index import tokens
-from daemon.index.lexical.required_words import Standing, certain
+from daemon.index.lexical.required_words import WordSequence, certain
 from tests.support.examples import examples
 
 
@@ -15,29 +15,29 @@ from tests.support.examples import examples
     ("needle", "expected"),
     [
         ("error", []),
-        ("error file", [Standing((), "fil", "error")]),
-        ("error in the file", [Standing(("in", "the"), "fil", "error")]),
-        (" error ", [Standing(("error",))]),
-        ("a src/app.py: x", [Standing(("src", "app", "py"))]),
+        ("error file", [WordSequence((), "fil", "error")]),
+        ("error in the file", [WordSequence(("in", "the"), "fil", "error")]),
+        (" error ", [WordSequence(("error",))]),
+        ("a src/app.py: x", [WordSequence(("src", "app", "py"))]),
         ("call foo_bar(limit", []),
-        ("call foobar(limit", [Standing((), "fooba", "call")]),
-        ("one user's two three four", [Standing(("two", "three"), "fou")]),
-        ("TypeError: no file".casefold(), [Standing(("no",), "fil", "typeerror")]),
-        ("x2error._ file ", [Standing(("file",), "", "error")]),
-        ("user's file ", [Standing(("file",))]),
-        ("no file ", [Standing(("file",))]),
-        ("größe file ", [Standing(("file",))]),
-        ("error» file ", [Standing(("file",))]),
-        ("error != file", [Standing((), "fil", "error")]),
-        ("one größe two three", [Standing(("two",), "thre")]),
+        ("call foobar(limit", [WordSequence((), "fooba", "call")]),
+        ("one user's two three four", [WordSequence(("two", "three"), "fou")]),
+        ("TypeError: no file".casefold(), [WordSequence(("no",), "fil", "typeerror")]),
+        ("x2error._ file ", [WordSequence(("file",), "", "error")]),
+        ("user's file ", [WordSequence(("file",))]),
+        ("no file ", [WordSequence(("file",))]),
+        ("größe file ", [WordSequence(("file",))]),
+        ("error» file ", [WordSequence(("file",))]),
+        ("error != file", [WordSequence((), "fil", "error")]),
+        ("one größe two three", [WordSequence(("two",), "thre")]),
         ("one 限制 two", []),
         ("the 'quoted", []),
-        ("\tx\r\ny\n", [Standing(("x", "y"))]),
-        ("if a != b then", [Standing(("a", "b"), "the")]),
+        ("\tx\r\ny\n", [WordSequence(("x", "y"))]),
+        ("if a != b then", [WordSequence(("a", "b"), "the")]),
         ("", []),
     ],
 )
-def test_only_words_between_spaces_are_certain(needle: str, expected: list[Standing]) -> None:
+def test_only_words_between_spaces_are_certain(needle: str, expected: list[WordSequence]) -> None:
     assert certain(needle) == expected
 
 
@@ -56,7 +56,7 @@ PIECE = st.one_of(
 )
 
 
-def _stands(one: Standing, words: list[str]) -> bool:
+def _stands(one: WordSequence, words: list[str]) -> bool:
     size = len(one.tokens)
     for start in range(len(words) - size + 1):
         follows = words[start + size] if start + size < len(words) else ""

@@ -18,7 +18,7 @@ from daemon.index import Entry, Filters, VectorRow, number_of
 from daemon.index.lexical import Lexical
 from daemon.index.lexical.overlay import Overlay
 from daemon.index.semantic import Semantic, vector_search
-from daemon.index.semantic.vector_cache import Roster
+from daemon.index.semantic.vector_cache import VectorCache
 from daemon.model import Chunk, Document, Kind, Section, Vector
 from tests.unit.index.semantic.test_index_semantic import opened, serving
 
@@ -340,12 +340,12 @@ def test_the_newest_version_of_a_message_tells_whether_it_passes() -> None:
     assert both.passing(Filters(), 5) is None
 
 
-def held(roster: Roster, *names: str, kinds: tuple[str, ...] = ()) -> list[str]:
+def held(roster: VectorCache, *names: str, kinds: tuple[str, ...] = ()) -> list[str]:
     return [roster.record(row) for row in roster.rows([number_of(name) for name in names], kinds).tolist()]
 
 
 def test_a_roster_knows_what_is_held_of_which_kind() -> None:
-    roster = Roster(DIMS)
+    roster = VectorCache(DIMS)
     for record, kinds in {"a#0": ("prompt",), "a#2": ("answer", "reasoning"), "b#0": ()}.items():
         roster.put(record, kinds)
     assert held(roster, "a", "b", "c") == ["a#0", "a#2", "b#0"]
@@ -369,7 +369,7 @@ def test_a_roster_knows_what_is_held_of_which_kind() -> None:
     )
 )
 def test_a_roster_knows_the_last_that_it_was_told(told: list[tuple[str, int, int, int]]) -> None:
-    roster, known = Roster(DIMS), dict[str, int | None]()
+    roster, known = VectorCache(DIMS), dict[str, int | None]()
     for what, message, place, seed in told:
         record = f"m{message}#{place}"
         if what == "put":
@@ -394,7 +394,7 @@ def test_a_roster_knows_the_last_that_it_was_told(told: list[tuple[str, int, int
 
 
 def test_a_roster_grows_beyond_its_first_rows_and_uses_freed_ones_again() -> None:
-    roster = Roster(DIMS)
+    roster = VectorCache(DIMS)
     for number in range(3000):
         roster.put(f"m{number}#0", ("prompt",), unit(number))
     for number in range(0, 3000, 2):

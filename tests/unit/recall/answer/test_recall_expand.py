@@ -12,7 +12,7 @@ from daemon.recall.answer import messages as shown
 from daemon.recall.answer.expand import Expansion, expand
 from daemon.recall.catalog import Catalog
 from daemon.recall.query.request import Recall as Asked
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.grouping import Result
 from tests.support.stores.recorded_sessions import Recorded, call, recorded
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -32,7 +32,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def _expand(house: Recorded, *messages: str, **asked) -> Expansion:
-    finds = [Find(one, "ses", "prj", 0, Match(one, 1.0), "smart", 1.0) for one in messages]
+    finds = [Result(one, "ses", "prj", 0, Match(one, 1.0), "smart", 1.0) for one in messages]
     return expand(house.archive, Catalog(house.archive).rows(), Asked(query="x", **asked), finds)
 
 

@@ -15,7 +15,7 @@ from daemon.recall.query import parse
 from daemon.recall.query.parse import Tier
 from daemon.recall.query.request import Recall as Asked
 from daemon.recall.query.scope import Scope
-from daemon.recall.ranking.grouping import Find
+from daemon.recall.ranking.grouping import Result
 
 EVERY = {
     "match": "smart",
@@ -138,12 +138,12 @@ def test_what_is_missing_is_told_from_what_no_text_has(case, expected):
     assert (missing.parts, missing.unwritten) == expected
 
 
-def _find(*terms: str, grade: int = 0, mode: str = "smart", **more) -> Find:
+def _find(*terms: str, grade: int = 0, mode: str = "smart", **more) -> Result:
     match = Match("m", 1.0, "p", "prompt", terms=terms)
-    return Find("m", "s", "prj", 0, match, mode, 1.0, grade, terms, sources=("lexical",), **more)
+    return Result("m", "s", "prj", 0, match, mode, 1.0, grade, terms, sources=("lexical",), **more)
 
 
-def _said(query: str, finds: list[Find], missing: hints.Missing, **more: bool) -> str:
+def _said(query: str, finds: list[Result], missing: hints.Missing, **more: bool) -> str:
     told = {"is_inside": False, "is_limited": False, "is_sure": True} | more
     return "\n".join(hints.word_warnings(parse.parse(query), "smart", finds, missing, **told))
 
@@ -204,7 +204,7 @@ NEAR_MISSES = {
 
 
 @pytest.mark.parametrize(("query", "mode", "find", "says"), NEAR_MISSES.values(), ids=NEAR_MISSES)
-def test_a_near_miss_claims_no_more_than_was_seen_of_it(query: str, mode: str, find: Find, says: str):
+def test_a_near_miss_claims_no_more_than_was_seen_of_it(query: str, mode: str, find: Result, says: str):
     assert hints.held_by(find, parse.parse(query), mode) == says
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.ranking.fuse import Facts, Fused, fuse, meaning, semantic_weight
+from daemon.recall.ranking.fuse import Fused, QueryStats, fuse, semantic_weight, text_to_embed
 from daemon.recall.ranking.weights import COMMON_NAME
 
-FACTS = Facts(1000, {"quay": 3, "crane": 5, "moved": 200})
+FACTS = QueryStats(1000, {"quay": 3, "crane": 5, "moved": 200})
 
 
 def _words(message_id: str, score: float, *terms: str) -> Match:
@@ -41,8 +41,8 @@ def test_a_list_that_holds_the_rare_words_of_a_question_stands_above_a_nearer_me
     assert _ids(fuse(rare, rare, meant, FACTS)) == ["rare", "meant"]
 
 
-@pytest.mark.parametrize("facts", [Facts(1000, {"rateLimit": 4}, is_exact=True)])
-def test_where_a_name_is_asked_for_meaning_only_decides_among_equals(facts: Facts):
+@pytest.mark.parametrize("facts", [QueryStats(1000, {"rateLimit": 4}, is_exact=True)])
+def test_where_a_name_is_asked_for_meaning_only_decides_among_equals(facts: QueryStats):
     words = [_words("b", 5.0, "rateLimit"), _words("a", 5.0, "rateLimit")]
     assert _ids(fuse(words, [], [Match("other", 1.0), Match("b", 0.5)], facts)) == ["b", "a", "other"]
 
@@ -50,14 +50,14 @@ def test_where_a_name_is_asked_for_meaning_only_decides_among_equals(facts: Fact
 def test_a_question_around_a_name_is_understood_too():
     words = [_words("b", 5.0, "rateLimit"), _words("a", 5.0, "rateLimit")]
     meant = [Match("meant", 0.9), Match("b", 0.2)]
-    bare, asked = (Facts(1000, {"rateLimit": 4}, is_exact=True, is_worded=worded) for worded in (False, True))
+    bare, asked = (QueryStats(1000, {"rateLimit": 4}, is_exact=True, is_worded=worded) for worded in (False, True))
     assert semantic_weight(bare) < semantic_weight(asked) < semantic_weight(FACTS)
     assert _ids(fuse(words, [], meant, bare))[0] == "b"
     assert _ids(fuse(words, [], meant, asked))[0] == "meant"
 
 
 def test_of_parts_with_the_same_words_the_one_comes_first_that_has_them_as_close_as_the_question():
-    facts = Facts(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
+    facts = QueryStats(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
     texts = {"apart": "the crane and all that was on the old quay", "close": "the quay's crane"}
     words = [Match(name, 2.0, text=text, terms=("quay", "crane")) for name, text in texts.items()]
     assert _ids(fuse(words, [], [], FACTS)) == ["apart", "close"]
@@ -66,7 +66,7 @@ def test_of_parts_with_the_same_words_the_one_comes_first_that_has_them_as_close
 
 
 def test_close_words_are_not_looked_for_in_more_text_than_is_read_in_a_blink():
-    facts = Facts(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
+    facts = QueryStats(1000, FACTS.frequencies, neighbours=(("quay", "crane"),))
     words = [Match(f"m{number:04}", 2.0, text="x " * 2000 + "quay crane") for number in range(100)]
     words.append(Match("last", 2.0, text="quay crane", terms=("quay", "crane")))
     assert fuse(words, [], [], facts)[0].score < fuse(words[-1:], [], [], facts)[0].score
@@ -75,7 +75,7 @@ def test_close_words_are_not_looked_for_in_more_text_than_is_read_in_a_blink():
 def test_while_messages_wait_for_their_vectors_meaning_does_not_outweigh_words():
     words = [_words("words", 9.0, "quay", "crane", "moved")]
     meant = [Match("embedded", 0.9)]
-    half = Facts(FACTS.documents, FACTS.frequencies, is_partly_embedded=True)
+    half = QueryStats(FACTS.documents, FACTS.frequencies, is_partly_embedded=True)
     assert _ids(fuse(words, [], meant, FACTS))[0] == "embedded"
     assert _ids(fuse(words, words, meant, half))[0] == "words"
 
@@ -105,10 +105,10 @@ def test_without_one_of_the_sources_the_others_order_stands(left_out: str, order
 
 
 def test_nothing_found_is_nothing():
-    assert fuse([], [], [], Facts(0, {})) == []
+    assert fuse([], [], [], QueryStats(0, {})) == []
 
 
-COMMON = Facts(100, {"Anna": 60, "paint": 2, "Painted": 2, "Postgres": 3, "session": 90, "app.Anna": 50})
+COMMON = QueryStats(100, {"Anna": 60, "paint": 2, "Painted": 2, "Postgres": 3, "session": 90, "app.Anna": 50})
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ COMMON = Facts(100, {"Anna": 60, "paint": 2, "Painted": 2, "Postgres": 3, "sessi
     ],
 )
 def test_only_names_that_nearly_all_texts_have_speak_of_themselves_in_the_meaning(asked: str, left: str):
-    assert meaning(asked, COMMON) == left
+    assert text_to_embed(asked, COMMON) == left
 
 
 def test_a_name_counts_as_common_from_its_share_of_the_texts():
-    rare = Facts(1000, {"Anna": int(1000 * COMMON_NAME)})
-    assert meaning("what did Anna paint", rare) == "what did Anna paint"
-    assert meaning("what did Anna paint", Facts(0, {})) == "what did Anna paint"
+    rare = QueryStats(1000, {"Anna": int(1000 * COMMON_NAME)})
+    assert text_to_embed("what did Anna paint", rare) == "what did Anna paint"
+    assert text_to_embed("what did Anna paint", QueryStats(0, {})) == "what did Anna paint"
 
 
 def test_terms_are_worth_their_rarity():
     assert FACTS.coverage(("quay", "crane")) > 0.8
     assert FACTS.coverage(("moved",)) < 0.2
     assert FACTS.coverage(("quay", "quay", "unasked")) == FACTS.coverage(("quay",))
-    assert Facts(10, {}).coverage(("quay",)) == 0.0
-    assert Facts(10, {"a": 12}).rarity("a") > 0
+    assert QueryStats(10, {}).coverage(("quay",)) == 0.0
+    assert QueryStats(10, {"a": 12}).rarity("a") > 0
 
 
 # Rounded: 5e-324, once drawn, becomes 0 by scaling, and a score of 0 is another thing than the smallest one above it.

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.index import Match
-from daemon.recall.ranking.grouping import Find, diverse, falling, gathered, grouped, without_echoes
+from daemon.recall.ranking.grouping import Result, diverse, falling, gathered, grouped, without_echoes
 
 
-def _find(message: str, session: str, score: float = 1.0, part: str = "p", **more) -> Find:
+def _find(message: str, session: str, score: float = 1.0, part: str = "p", **more) -> Result:
     match = Match(message, score, part, "prompt")
-    return Find(message, session, more.pop("project", "prj"), 0, match, "smart", score, **more)
+    return Result(message, session, more.pop("project", "prj"), 0, match, "smart", score, **more)
 
 
 FINDS = [

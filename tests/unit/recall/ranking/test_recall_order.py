@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from daemon.index import Match
 from daemon.recall.query import names, parse
 from daemon.recall.query.parse import Hold, Tier
-from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.lists import CandidateLists
 from daemon.recall.ranking.order import MOST_READ, NOT_LOOKED_AT, Archived, held, ordered
 
 
@@ -20,7 +20,7 @@ def _match(message: str, text: str = "", *, score: float = 1.0, kind: str = "pro
 
 
 def _order(query: str, lists: dict[str, list[Match]], mode: str = "hybrid", needed: int = 10, newer: str = ""):
-    found = Found(lists=lists)
+    found = CandidateLists(lists=lists)
     ids = sorted(found.best())
     archived = {i: Archived("ses", "prj", 2 if i == newer else 1) for i in ids}
     return ordered(parse.parse(query), mode, found, archived, needed, is_partly_embedded=False)
@@ -76,7 +76,7 @@ def test_of_equals_the_newer_comes_first():
     ],
 )
 def test_a_day_that_the_question_names_stands_before_better_words_of_another(query: str, first: str):
-    found = Found(lists={"lexical": [_match("better", "quay", score=2.0), _match("asked", "quay", score=1.0)]})
+    found = CandidateLists(lists={"lexical": [_match("better", "quay", score=2.0), _match("asked", "quay", score=1.0)]})
     days = {"better": 1_700_000_000_000, "asked": 1_772_539_200_000}  # the latter 2026-03-03 at noon
     archived = {i: Archived("ses", "prj", created) for i, created in days.items()}
     finds = ordered(parse.parse(query), "hybrid", found, archived, 10, is_partly_embedded=False, explain=True)
@@ -89,13 +89,13 @@ def test_what_a_day_adds_is_said_and_only_where_it_was_added():
     archived = {"other": Archived("ses", "prj", 0), "asked": Archived("ses", "prj", 1_772_539_200_000)}
     for mode, adds in {"hybrid": True, "smart": True, "semantic": False, "literal": False}.items():
         asked = parse.parse("-v on 3 March 2026")
-        finds = ordered(asked, mode, Found(lists=lists), archived, 10, is_partly_embedded=False, explain=True)
+        finds = ordered(asked, mode, CandidateLists(lists=lists), archived, 10, is_partly_embedded=False, explain=True)
         assert ["adds 0.800" in find.reasons[0] for find in finds if find.message_id == "asked"] == [adds], mode
 
 
 def test_of_one_session_only_half_of_the_texts_that_are_looked_through_count():
     named = [_match(f"m{n:02}", "a -v b") for n in range(20)]
-    found = Found(lists={"lexical": [], "named": [*named, _match("x", "a -v b"), _match("y", "a -vv b")]})
+    found = CandidateLists(lists={"lexical": [], "named": [*named, _match("x", "a -v b"), _match("y", "a -vv b")]})
     archived = {i: Archived("noisy" if i < "x" else "quiet", "prj", -int(i > "m99")) for i in found.best()}
     finds = ordered(parse.parse("-v"), "smart", found, archived, 4, is_partly_embedded=False)
     assert [(find.message_id, find.grade) for find in finds[-2:]] == [("x", Tier.WHOLE), ("y", Tier.INSIDE)]
@@ -174,7 +174,7 @@ def test_a_name_inside_a_longer_one_is_not_the_name(query: str, text: str):
     # The word index holds `"drops row"` as two words, and a word in its other forms; a literal stands anywhere.
     lists = {"lexical": [_match("m", text, terms=tuple(name.split()))] if query.startswith('"') else []}
     lists["named"] = [_match("m", text, score=9e11, terms=(name,))]
-    found = Found(lists=lists)
+    found = CandidateLists(lists=lists)
     assert name.lower() not in held(parse.parse(query), found)
     finds = _order(query, lists)
     assert [(find.grade, find.score) for find in finds] == [(Tier.INSIDE, 0.5)]
@@ -227,7 +227,9 @@ def test_the_first_finds_of_messages_fall_and_so_do_the_parts_of_each(told, quer
 def test_what_is_only_far_off_in_meaning_is_no_result_unless_it_has_the_words():
     def near(scores: dict[str, float], *by_words: str) -> set[str]:
         meaning = [Match(message_id, score) for message_id, score in scores.items()]
-        return Found({"semantic": meaning, "lexical": [Match(message_id, 1.0) for message_id in by_words]}).near()
+        return CandidateLists(
+            {"semantic": meaning, "lexical": [Match(message_id, 1.0) for message_id in by_words]}
+        ).near()
 
     assert near({"near": 0.6, "so-so": 0.28, "words": 0.05}, "words", "other") == {"near", "words"}
     assert near({"unrelated": 0.2}) == set()

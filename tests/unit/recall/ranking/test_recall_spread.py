@@ -16,7 +16,7 @@ from daemon.index import Filters, Match
 from daemon.model import Json, Session
 from daemon.recall.query.request import Recall as Asked
 from daemon.recall.ranking.grouping import together
-from daemon.recall.ranking.lists import Found
+from daemon.recall.ranking.lists import CandidateLists
 from tests.support.stores.recorded_sessions import Recorded, WordEmbedder, call, recorded
 
 QUIET = [f"quiet{number}" for number in range(6)]
@@ -26,9 +26,9 @@ MODES = ("smart", "literal", "regex", "fuzzy", "semantic", "hybrid")
 def test_a_chunk_of_two_looks_counts_once_though_only_one_tells_its_text():
     told = Match("msg_a", 0.9, kind="prompt", text="a text", record="msg_a#0")
     bare = [Match("msg_a", 0.9, record="msg_a#0"), Match("msg_a", 0.8, record="msg_a#1")]
-    lists = together(Found({"semantic": [told]}), Found({"semantic": bare})).lists
+    lists = together(CandidateLists({"semantic": [told]}), CandidateLists({"semantic": bare})).lists
     assert lists == {"semantic": [told, bare[1]]}
-    assert together(Found({"semantic": bare}), Found({"semantic": [told]})).lists == lists
+    assert together(CandidateLists({"semantic": bare}), CandidateLists({"semantic": [told]})).lists == lists
 
 
 def _session(made: Recorded, sid: str, project: str, directory: str) -> None:
@@ -199,8 +199,8 @@ def test_a_second_look_takes_about_as_long_as_the_first_at_most(house: Recorded)
 
 def test_two_looks_together_are_one_list_each_match_once_and_best_first():
     one, two, three = (Match(f"m{n}", score, "p", "prompt") for n, score in ((1, 3.0), (2, 2.0), (3, 2.5)))
-    first = Found({"lexical": [one, two], "named": [two]}, warnings=["said"], states={"lexical": "used"})
-    more = Found({"lexical": [three, two], "named": [three], "windows": [one]}, late=["late"], is_inside=True)
+    first = CandidateLists({"lexical": [one, two], "named": [two]}, warnings=["said"], states={"lexical": "used"})
+    more = CandidateLists({"lexical": [three, two], "named": [three], "windows": [one]}, late=["late"], is_inside=True)
     both = together(first, more)
     assert both.lists == {"lexical": [one, three, two], "named": [two, three], "windows": [one]}
     assert (both.warnings, both.late, both.states, both.is_inside) == (["said"], [], {"lexical": "used"}, True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.model import FileEdit, Operation
-from daemon.opencode_ids import time_of
+from daemon.records import time_of
 from daemon.transcript.evidence.edits import edits
 from daemon.transcript.evidence.steps import last_finish
 from tests.support.stores.records import BASE, message, session, write

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.reconstitute.facts.session.file_changes import ChangedFolder, in_few_entries
 from daemon.reconstitute.facts.session_values import FileChange
-from daemon.reconstitute.pages.folded import Folder, folded
 
 ROOT = "/p"
 
@@ -17,7 +17,7 @@ def made(*names: str, what: str = "changed") -> list[FileChange]:
 
 def test_few_files_stand_by_themselves():
     given_ = made(*(f"dist/{number}" for number in range(6)))
-    assert folded(given_, ROOT, 6) == (given_, 0)
+    assert in_few_entries(given_, ROOT, 6) == (given_, 0)
 
 
 def test_of_many_files_those_of_one_folder_are_one_entry_and_come_last():
@@ -26,17 +26,17 @@ def test_of_many_files_those_of_one_folder_are_one_entry_and_come_last():
         made("dist/x/y", *(f"dist/{number}" for number in range(8))),
     )
     gone = made("dist/old", what="deleted")
-    assert folded([*built, *source, *gone], ROOT, 6) == ([*source, *gone, Folder(f"{ROOT}/dist", 9)], 0)
+    assert in_few_entries([*built, *source, *gone], ROOT, 6) == ([*source, *gone, ChangedFolder(f"{ROOT}/dist", 9)], 0)
 
 
 def test_files_of_the_target_itself_are_no_folder_and_what_is_gone_is_not_cut_off():
     plain, gone = made(*"abcdefgh"), made("x", what="moved")
-    assert folded([*plain, *gone], ROOT, 6) == ([*gone, *plain[:5]], 3)
+    assert in_few_entries([*plain, *gone], ROOT, 6) == ([*gone, *plain[:5]], 3)
 
 
 def test_where_all_lies_in_one_folder_files_are_named():
     plain = made(*(f"src/{number}" for number in range(9)))
-    assert folded(plain, ROOT, 6) == (plain[:6], 3)
+    assert in_few_entries(plain, ROOT, 6) == (plain[:6], 3)
 
 
 @given(
@@ -52,9 +52,9 @@ def test_where_all_lies_in_one_folder_files_are_named():
     st.integers(1, 12),
 )
 def test_every_file_is_counted_once(changes: list[FileChange], most: int):
-    entries, more = folded(changes, ROOT, most)
+    entries, more = in_few_entries(changes, ROOT, most)
     alone = [one for one in entries if isinstance(one, FileChange)]
-    folders = [one for one in entries if isinstance(one, Folder)]
+    folders = [one for one in entries if isinstance(one, ChangedFolder)]
     assert len(alone) + sum(one.count for one in folders) + more == len(changes)
     gone = {one.path for one in changes if one.undone or one.kind in {"deleted", "moved"}}
     assert gone <= {one.path for one in alone} or len(alone) == most

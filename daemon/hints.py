@@ -1,0 +1,150 @@
+"""Hints in answers and errors name calls and arguments once; each door renders them in its own words.
+
+In a text a call stands in backquotes with its arguments as JSON, as in `` `files(path="/home/ada")` ``, an argument as
+`` `at` `` or `` `grade=stale` ``. The socket sends them so; the command line makes commands and options of them, MCP
+tools. Pure functions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from daemon.model import Json
+
+OPTIONS = {
+    "sessionID": "--session",
+    "projectID": "--project",
+    "toolName": "--tool",
+    "kinds": "--kind",
+}
+"""Options of commands that are not called as their argument is."""
+
+_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "recall": ("recall", ("query",)),
+    "recall_get": ("recall-get", ("messageID",)),
+    "recall_context": ("recall-context", ("messageID",)),
+    "recall_messages": ("recall-messages", ("sessionID",)),
+    "recall_sessions": ("recall-sessions", ("search",)),
+    "recall_timeline": ("recall-timeline", ("anchor",)),
+    "recall_files": ("recall-files", ("path",)),
+    "files": ("files", ("path",)),
+    "history": ("history", ("path",)),
+    "content": ("show", ("path",)),
+    "restore": ("restore", ("path",)),
+    "reconstitute": ("", ("path",)),
+    "trajectories": ("trajectory", ("path",)),
+    "alias": ("alias", ("old", "new")),
+    "index": ("index", ()),
+    "status": ("status", ()),
+}
+"""Each call's command, and the arguments that it takes as words."""
+
+_TOOLS = {"history": "file_history", "content": "read_file", "reconstitute": "reconstitute"}
+"""Calls that are tools of MCP, beside those of recall, which have the same names."""
+
+_HINTED = frozenset({"warnings", "hints", "action", "reason", "message"})
+"""Keys of answers whose texts are ours and may hold hints."""
+
+_VALUE = r'"(?:[^"\\]|\\.)*"|[^\s,()`"]+'
+_CALL = re.compile(rf"`(\w+)\(((?:\w+=(?:{_VALUE})(?:, )?)*)\)`")
+_ARGUMENT = re.compile(rf"`(at|deleted|grade|raw|lost|list|remove|match|query|\w+ID)(?:=({_VALUE}))?`")
+_GIVEN = re.compile(rf"(\w+)=({_VALUE})")
+_RECALL = re.compile(r"(?<![\w`/.-])recall_(?:get|context|messages|sessions|timeline|files)(?![\w(])")
+
+
+def hint(call: str, **arguments: str | bool) -> str:
+    """A call as it stands in a text.
+
+    >>> hint("files", path="/home/ada")
+    '`files(path="/home/ada")`'
+    """
+    given = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+    return f"`{call}({given})`"
+
+
+def command(call: str, arguments: Json) -> str:
+    """The command that makes a call.
+
+    >>> command("recall", {"query": "rate limit", "match": "fuzzy", "toolName": "bash"})
+    "reconstitute recall --match fuzzy --tool bash 'rate limit'"
+    """
+    name, words = _COMMANDS[call]
+    options: list[str] = []
+    for key, value in arguments.items():
+        if key not in words:
+            options += [text for each in (value if isinstance(value, list) else [value]) for text in _option(key, each)]
+    placed = [shlex.quote(str(arguments[key])) for key in words if key in arguments]
+    return " ".join(("reconstitute", *([name] if name else []), *options, *placed))
+
+
+def option_name(argument: str) -> str:
+    """An argument's option on the command line.
+
+    >>> option_name("sessionID"), option_name("expandBudgetChars"), option_name("depth_before")
+    ('--session', '--expand-budget-chars', '--depth-before')
+    """
+    hyphened = re.sub(r"[A-Z]+", lambda part: "-" + part[0].lower(), argument).replace("_", "-")
+    return OPTIONS.get(argument) or f"--{hyphened}"
+
+
+def _option(name: str, value: Any) -> list[str]:
+    dashed = option_name(name)
+    if isinstance(value, bool):
+        return [dashed if value else f"--no-{dashed[2:]}"]
+    return [dashed, shlex.quote(str(value))]
+
+
+def for_commands(text: str) -> str:
+    """A text with its hints as commands and options.
+
+    >>> for_commands('nothing; `files(path="/w/a b")` lists them, or give `at=2026-05-31`')
+    "nothing; `reconstitute files '/w/a b'` lists them, or give --at 2026-05-31"
+    """
+    text = _CALL.sub(lambda found: _known(found, command), text)
+    text = _ARGUMENT.sub(lambda found: " ".join(_option(found[1], _value(found[2]))), text)
+    return _RECALL.sub(lambda found: f"`reconstitute {found[0].replace('_', '-')}`", text)
+
+
+def for_tools(text: str) -> str:
+    """A text with its hints as tools of MCP; what is none is named as the command that it is.
+
+    >>> for_tools('`history(path="/w/a")` tells; `index()` reads what is new')
+    '`file_history(path="/w/a")` tells; the command `reconstitute index` reads what is new'
+    """
+    return _CALL.sub(lambda found: _known(found, _tool), text)
+
+
+def rendered(answer: Any, render: Callable[[str], str], key: str = "") -> Any:
+    """JSON data with the hints in it rendered."""
+    if isinstance(answer, dict):
+        return {name: rendered(value, render, name) for name, value in answer.items()}
+    if isinstance(answer, list):
+        return [rendered(value, render, key) for value in answer]
+    return render(answer) if isinstance(answer, str) and key in _HINTED else answer
+
+
+def _known(found: re.Match[str], render: Callable[[str, Json], str]) -> str:
+    if found[1] not in _COMMANDS:
+        return found[0]
+    arguments = {name: _value(value) for name, value in _GIVEN.findall(found[2])}
+    made = render(found[1], arguments)
+    return made if render is _tool else f"`{made}`"
+
+
+def _tool(call: str, arguments: Json) -> str:
+    name = call if call.startswith("recall") else _TOOLS.get(call, "")
+    return hint(name, **arguments) if name else f"the command `{command(call, arguments)}`"
+
+
+def _value(text: str | None) -> Any:
+    """An argument's value; without one it is a switch, or the argument itself is meant."""
+    if text is None:
+        return True
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
