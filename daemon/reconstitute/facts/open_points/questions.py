@@ -108,7 +108,7 @@ def _approval(facts: SessionFacts, turn: Turn, reply: Reply, pieces: Sequence[Se
 
 
 def is_real(sentence: Sentence, context: str = "") -> bool:
-    """Whether a sentence asks for a decision or an information; a courtesy or an offer does not."""
+    """Whether a sentence asks for a decision or for information; a courtesy or an offer does not."""
     words = max(len(sentences.words(sentence.text)), len(_ANY_WORD.findall(sentence.text)))
     if not sentence.is_question or words < _SHORTEST_QUESTION or len(sentences.words(sentence.text)) < _FEWEST_SUBJECTS:
         return False

@@ -34,7 +34,7 @@ TurnInSession: TypeAlias = tuple[SessionFacts, Turn]
 def find(
     sessions: Sequence[SessionFacts], files: Iterable[Recovered] = (), scripts: Sequence[Script] = ()
 ) -> tuple[Setback, ...]:
-    """At most MOST setbacks; `scripts` tell what the targets run that may have overcome a command."""
+    """At most MOST setbacks; `scripts` are the targets that may have overcome a command by running it."""
     setbacks = [*calls.find(sessions, scripts), *_of_turns(sessions), *undone(sessions, files)]
     for facts in sessions:
         setbacks.extend(_of_reverts(facts))

@@ -168,7 +168,7 @@ def tests(session_id: str, turns: Iterable[Turn]) -> tuple[TestRun, ...]:
 
 
 def where(run: TestRun, directory: str) -> str:
-    """The folder in which tests ran, relative to the `directory` of their session; empty where they ran there."""
+    """The folder in which tests ran, relative to the `directory` of their session; empty if they ran there."""
     is_elsewhere = run.place and directory and run.place != directory
     return posixpath.relpath(run.place, directory) if is_elsewhere else ""
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TypeAlias
 
-from daemon.transcript.shell.known_programs import packages, tables
+from daemon.transcript.shell import known_programs
+from daemon.transcript.shell.known_programs import packages
 from daemon.transcript.shell.known_programs.wrappers import PYTHON, Program
 from daemon.transcript.shell.names import words
 from daemon.transcript.shell.words import Field
@@ -77,7 +78,7 @@ _NOT_CONFIGURING = words("--build --install --open --workflow -E -P")
 """Of ``cmake``: without one of these it only prepares a build."""
 _SYNTAX_ONLY = {**dict.fromkeys(words("sh bash zsh dash ksh"), "-n"), "node": "--check", "ruby": "-c", "perl": "-c",
                 "php": "-l", "luac": "-p", "nginx": "-t"}  # fmt: skip
-_INTERPRETERS = frozenset(tables.DIALECTS) - {"java"}
+_INTERPRETERS = frozenset(known_programs.DIALECTS) - {"java"}
 _INSTALL_WORDS = words("install i add ci sync update upgrade -S -Sy -Syu create restore get fetch lock require")
 _ASKING = words("--version -V --help -h version help -version --list -l --tasks")
 _ONE_OFF = {
@@ -91,14 +92,14 @@ _SCRIPT = re.compile(r".+\.(?:sh|bash|zsh|fish|py|rb|pl|js|mjs|cjs|ts|mts|php|lu
 
 
 def by_name(name: str) -> str:
-    """What a script or target of this name is for; empty where the name does not say."""
+    """What a script or target of this name is for; empty if the name does not say."""
     pieces = {piece.lower() for piece in _WORD.findall(name)}
     known = next((group for group, listed in _NAMES.items() if pieces & listed), "")
     return known or ("test" if _CHECKS.search(name.casefold()) else "")
 
 
 def group_of(name: str, given: Sequence[str]) -> str:
-    """What a command is for; empty where it is not worth showing. One that only checks is no deployment."""
+    """What a command is for; empty if it is not worth showing. One that only checks is no deployment."""
     if _SYNTAX_ONLY.get(name, " ") in given[:1]:
         return "lint"
     if is_configuring(name, given):
@@ -190,7 +191,7 @@ def _compose(given: list[str], operands: list[str]) -> str:
 
 
 def _of_gradle_task(task: str) -> str:
-    """What a task such as ``:app:assembleDebug`` is for; empty where its name does not say."""
+    """What a task such as ``:app:assembleDebug`` is for; empty if its name does not say."""
     pieces = [piece.lower() for piece in _WORD.findall(task.rpartition(":")[2])]
     first = next((group for piece in pieces[:1] for group, listed in _GRADLE_TASKS.items() if piece in listed), "")
     return first or ("test" if _GRADLE_TASKS["test"] & set(pieces) else "")
@@ -208,7 +209,7 @@ def _package(name: str, given: Sequence[str]) -> str:
 
 
 def _interpreted(name: str, given: list[str]) -> str | None:
-    """What an interpreter runs; None where the table of its subcommands decides."""
+    """What an interpreter runs; None if the table of its subcommands decides."""
     if one_off(name, given):
         return "check"
     if name == "python" and given[:1] == ["-m"]:
@@ -218,7 +219,7 @@ def _interpreted(name: str, given: list[str]) -> str | None:
         return group_of(module, given[2:]) or "run"
     if name == "node" and "--test" in given:
         return "test"
-    dialect = tables.PYTHON if name == "python" else tables.DIALECTS.get(name)
+    dialect = known_programs.PYTHON_DIALECT if name == "python" else known_programs.DIALECTS.get(name)
     at = 0
     while at < len(given) and given[at].startswith("-"):
         at += 2 if dialect is not None and given[at] in dialect.values else 1
@@ -234,7 +235,7 @@ def one_off(name: str, given: Sequence[str]) -> bool:
 
 
 def script(path: str, given: Sequence[str]) -> str:
-    """What a script of the project is for, by its name; empty where it is only asked for its version or help."""
+    """What a script of the project is for, by its name; empty if it is only asked for its version or help."""
     if given and all(word in _ASKING for word in given):
         return ""
     name = path.rstrip("/").rpartition("/")[2]
