@@ -124,7 +124,7 @@ def _configure(work: Path, source: str, module: dict[str, Any]) -> None:
         "pytest_add_cli_args_test_selection": module["tests"],
         "use_git_change_detection": False,
         "track_dependencies": False,
-        "timeout_constant": 10.0,
+        "timeout_constant": 4.0,
         "timeout_multiplier": 4.0,
     }
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]

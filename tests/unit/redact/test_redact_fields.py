@@ -31,6 +31,8 @@ WORD = "vq7Rm2xZk9Lp"
         ("password", "${NAME}", None),
         ("api_key", WORD, ("secret", WORD)),
         ("token", "true", None),
+        ("api_key", "hunter2", None),
+        ("password", "correcthorse", ("password", "correcthorse")),
         ("Authorization", f"Bearer {WORD}AAAAAAA", ("bearer", f"{WORD}AAAAAAA")),
         ("--header", f"Authorization: Bearer {WORD}AAAAAAA", ("bearer", f"{WORD}AAAAAAA")),
         ("--password", WORD, ("password", WORD)),

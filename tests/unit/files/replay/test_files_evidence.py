@@ -11,7 +11,7 @@ from daemon.files.history import Revision
 from daemon.files.replay.changes import MARK_UNKNOWN
 from daemon.model import FileEdit
 from daemon.records import blob_id
-from daemon.transcript.evidence.edits import INEXACT_READ as INEXACT
+from daemon.transcript.evidence.call_results import INEXACT_READ as INEXACT
 from daemon.transcript.evidence.recorded_diffs import NO_MARK
 from tests.support.stores.replaying import (
     Objects,
@@ -30,8 +30,12 @@ from tests.support.stores.replaying import (
 
 A, B, C = "/w/a", "/w/a.txt", "/w/a.cs"
 """Files of such names have no byte order mark, may have one, usually have one."""
+G, D = "/w/a.go", "/w/a.c"
+"""For such names OpenCode has formatters; the second may have a byte order mark, too."""
 
 ONE = write(2, A, "one\n")
+FORMATTED = write(2, G, "one\n", version="1.1.65")
+IN_C = write(2, D, "one\n", version="", existed=True)
 AFTER = "after the turn"
 TREE_0, TREE_1 = ("snapshot tree t0 at the finish of a step", "snapshot tree t1 at the finish of a step")
 HASH = "its text, as records show it, has the hash that the snapshot names"
@@ -151,6 +155,24 @@ CASES: list[tuple[str, str, list[FileEdit], Objects, dict[str, Any]]] = [
     ("a write at the very end of the turn is of it", A, [ONE, state(2, A, "ONE\n", note=AFTER, started=at(1), part_id="z")], trees(), {"grade": "proven", "content": b"ONE\n", "kinds": "diff", "evidence": ("recorded diff, after the turn",)}),
     ("a diff whose turn has no beginning", A, [ONE, state(5, A, "ONE\n", note=AFTER)], trees(), {"grade": "proven", "content": b"ONE\n", "kinds": "diff", "evidence": ("recorded diff, after the turn",), "outside_change": True}),
     ("an attachment", A, [state(1, A, "one\n", tool="attachment")], trees(), {"grade": "proven", "content": b"one\n", "kinds": "attachment", "evidence": ("attached whole",)}),
+    # the configuration of formatters is not known, or they are on
+    ("a write that a formatter may have changed", G, [FORMATTED], trees(), {"grade": "stale", "content": b"one\n", "kinds": "call", "evidence": ("write",), "note": "as written; a formatter may have run", "unconfirmed": True}),
+    ("a read shows that no formatter changed it", G, [FORMATTED, read(3, G, "one\n")], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call read", "evidence": ("write", "confirmed by a read")}),
+    ("a read shows what the formatter made", G, [FORMATTED, read(3, G, "ONE\n")], trees(), {"grade": "proven", "content": b"ONE\n", "kinds": "read", "evidence": ("complete read, in which a byte order mark would not show",)}),
+    ("some lines are as written", G, [FORMATTED, lines(3, G, 1, "one")], trees(), {"grade": "stale", "content": b"one\n", "kinds": "call", "evidence": ("write",), "note": "as written; a formatter may have run", "unconfirmed": True}),
+    ("some lines are the formatter's", G, [FORMATTED, lines(3, G, 1, "ONE")], trees(), {"grade": "stale", "content": b"one\n", "note": "a read of lines 1 to 1 shows other text: a formatter ran"}),
+    ("a tree shows that no formatter changed it", G, [FORMATTED, tree(3, 0)], trees({"a.go": (0o100755, b"one\n")}), {"grade": "verified", "content": b"one\n", "kinds": "call snapshot", "evidence": ("write", TREE_0), "mode": 0o100755}),
+    ("a tree shows what the formatter made", G, [FORMATTED, tree(3, 0)], trees({"a.go": b"ONE\n"}), {"grade": "proven", "content": b"ONE\n", "kinds": "snapshot", "evidence": (TREE_0,), "mode": 0o100644}),
+    ("a tree shows that it is gone", G, [tree(1, 0), FORMATTED, tree(3, 1)], trees({"a.go": b"zero\n"}, {"b": b""}), {"grade": "proven", "kinds": "snapshot", "evidence": (TREE_1,), "deleted": True, "outside_change": True}),
+    ("a diff shows that no formatter changed it", G, [FORMATTED, state(3, G, "one\n", note=AFTER + NO_MARK)], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call diff", "evidence": ("write", "recorded diff, after the turn")}),
+    ("git normalised the line ends of what was written", G, [write(2, G, "a\r\nb\r\n", version="1.1.65"), tree(3, 0)], trees({"a.go": b"a\nb\n"}), {"grade": "stale", "content": b"a\r\nb\r\n", "kinds": "call", "evidence": ("write",), "note": "as written; a formatter may have run", "unconfirmed": True}),
+    ("a diff that shows all, as written", D, [IN_C, state(3, D, "one\n", note=AFTER)], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call diff", "evidence": ("write", "recorded diff, after the turn")}),
+    ("a diff of a file that had no mark, as written", D, [tree(1, 0), IN_C, state(3, D, "one\n", note=AFTER + NO_MARK)], trees({"a.c": b"zero\n"}), {"grade": "verified", "content": b"one\n", "kinds": "call diff", "evidence": ("write", "recorded diff, after the turn")}),
+    ("a tree shows all, as written", D, [IN_C, tree(3, 0)], trees({"a.c": b"one\n"}), {"grade": "verified", "content": b"one\n", "kinds": "call snapshot", "evidence": ("write", TREE_0), "mode": 0o100644}),
+    ("a read of a file that may have a mark, as written", D, [IN_C, read(3, D, "one\n")], trees(), {"grade": "verified", "content": b"one\n", "kinds": "call read", "evidence": ("write", "confirmed by a read")}),
+    ("lines without a place, then lines with one", A, [lines(1, A, 1, "x", note="some lines"), lines(2, A, 4, "y  z")], trees(), {"grade": "partial", "evidence": ("read of a part",), "note": "only some of its lines were seen", "fragments": Fragments((Run(4, ("y  z",)), Run(None, ("x",))))}),
+    ("lines with a place, then lines without one", A, [lines(1, A, 4, "y"), lines(2, A, 1, "x", note="some lines")], trees(), {"grade": "partial", "evidence": ("read of a part",), "note": "only some of its lines were seen", "fragments": Fragments((Run(4, ("y",)), Run(None, ("x",))))}),
+    ("a note of a read of one line", A, [lines(1, A, 1, "x", note="lines 7")], trees(), {"grade": "partial", "evidence": ("read of a part",), "note": "only lines 7 were seen", "fragments": Fragments((Run(7, ("x",)),))}),
 ]
 # fmt: on
 
@@ -160,3 +182,8 @@ def test_the_newest_revision_says_what_is_known_and_how(
     case: str, path: str, edits: list[FileEdit], objects: Objects, expected: dict[str, Any]
 ) -> None:
     assert shown(last(path, edits, objects)) == expected, case
+
+
+def test_a_read_does_not_confirm_a_mark_that_it_hides() -> None:
+    found = last(G, [write(2, G, "\ufeffone\n", version="1.1.65"), read(3, G, "one\n")])
+    assert not (found.content or b"").startswith("\ufeff".encode()) or not found.proven
