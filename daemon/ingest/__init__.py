@@ -1,16 +1,25 @@
-"""One pass: source → transcript → archive (cursor last) → outbox → embed → index.
+"""Ingest: `Intake` scans a source into the archive, the outbox feeds the indexes.
 
-`intake` takes a source's changes into the archive, `drain` takes the outbox into the indexes. Either can stop anywhere
-and is simply begun again: the cursor moves in the commit that holds its data, and an outbox entry goes only after the
-index has it.
+Either can stop anywhere and is simply started again: the cursor moves in the commit that holds its data, and an outbox
+entry is removed only after the index has it. Sessions that we started ourselves are counted but not archived. A session
+that is already archived is never dropped, even if its title changes.
 """
 
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from daemon.archive import Archive
+from daemon.filesystem import disk_space
 from daemon.ingest.capture import Capture, Captured
 from daemon.ingest.evidence import Evidence
 from daemon.ingest.indexes import Chosen, Upkeep
 from daemon.ingest.outbox import Drained, Entries, LexicalDrain, SemanticDrain, entry_of
-from daemon.ingest.scan import Intake
-from daemon.ingest.session_scan import ScanResult
+from daemon.ingest.session_scan import ScanContext, ScanResult, SessionScan
+from daemon.model import Json, SourceCounts
+from daemon.opencode import Source
+from daemon.redact import redact_value
 
 __all__ = [
     "Capture",
@@ -26,3 +35,85 @@ __all__ = [
     "Upkeep",
     "entry_of",
 ]
+
+Progress = Callable[[int, int], None]
+
+
+class Intake:
+    """Owns the cursor's moves. One at a time; call from one thread."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        *,
+        quiet_s: float,
+        free_mb: int,
+        record_mb: int = 64,
+        evidence: Evidence,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._archive = archive
+        self._evidence = evidence
+        self._free_mb = free_mb
+        self._context = ScanContext(archive, evidence, quiet_s, record_mb, clock)
+        self._figures: dict[str, dict[str, tuple[int, int]]] = {}  # source -> session -> (seen, kept)
+        self.last_scan: dict[str, int] = {}
+
+    def scan(
+        self,
+        source: Source,
+        only: Iterable[str] | None = None,
+        *,
+        patient: bool = True,
+        progress: Progress | None = None,
+    ) -> ScanResult:
+        """Scan `only` these sessions, or all.
+
+        With `patient` false, what is being written is archived as it is (a single run must not leave it behind).
+        `progress` is called with (sessions done, of how many) after each session and each commit of a long one; it may
+        raise.
+
+        Raises:
+            SourceMissing: the source is gone; nothing was concluded from that.
+            DiskFull: the disk is nearly full; nothing was read.
+        """
+        disk_space.check(self._archive.directory, self._free_mb, "nothing is read")
+        total = ScanResult()
+        listed = None if only is not None else source.sessions()
+        sessions = sorted(only) if only is not None else sorted(listed or ())
+        figures = self._figures.setdefault(source.name, {})
+        for number, session_id in enumerate(sessions):
+
+            def pulse(done: int = number) -> None:
+                if progress is not None:
+                    progress(done, len(sessions))
+
+            session = SessionScan(self._context, source, session_id, patient=patient)
+            counts = session.run(pulse)
+            if counts is not None:
+                figures[session_id] = counts
+            total += session.result
+            pulse(number + 1)
+        if listed is not None:
+            for session_id in sorted(self._archive.marked_sessions(source.name) - set(listed)):
+                total.removed += SessionScan(self._context, source, session_id, patient=False).forget()
+            self._figures[source.name] = {name: counts for name, counts in figures.items() if name in listed}
+            self._evidence.of_projects(source)
+            self.last_scan[source.name] = self._context.now()
+        return total
+
+    def counts(self, source: Source) -> SourceCounts:
+        """Messages seen, kept and skipped since the start, unknown part types and quarantine for ever."""
+        figures = list(self._figures.get(source.name, {}).values())  # another thread may be scanning
+        seen, kept = sum(s for s, _ in figures), sum(k for _, k in figures)
+        return SourceCounts(
+            seen, kept, seen - kept, self._archive.unknown_types(), len(self._archive.quarantined(source.name))
+        )
+
+    def set_aside(self, source: Source, most: int) -> list[Json]:
+        """What could not be read there, the latest first: ``{"place", "reason", "time"}``."""
+        entries = [{"place": place, **entry} for place, entry in self._archive.quarantined(source.name).items()]
+        entries.sort(key=lambda entry: -entry.get("time", 0))
+        return [
+            {name: redact_value(entry.get(name)) for name in ("place", "reason", "time")} for entry in entries[:most]
+        ]

@@ -10,8 +10,8 @@ import pytest
 from daemon.archive import STAGES, Archive
 from daemon.index import Filters
 from daemon.index.lexical import Lexical
+from daemon.ingest import Intake
 from daemon.ingest.outbox import LexicalDrain, entry_of
-from daemon.ingest.scan import Intake
 from daemon.opencode.connection import Connection
 from daemon.opencode.database import Database as DatabaseSource
 from tests.support.stores.intake import intake_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.archive import Archive
 from daemon.errors import Retry, SourceMissing
-from daemon.ingest.scan import Intake
+from daemon.ingest import Intake
 from daemon.ingest.session_scan import ScanResult
 from daemon.opencode import Reading, Source
 from daemon.opencode.connection import Connection

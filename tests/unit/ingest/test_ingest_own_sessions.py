@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.archive import Archive
-from daemon.ingest.scan import Intake
+from daemon.ingest import Intake
 from daemon.model import SourceCounts
 from daemon.opencode.discover import Sources
 from daemon.records import OWN_MARK, OWN_SESSION_TITLE
