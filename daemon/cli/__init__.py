@@ -1,4 +1,7 @@
-"""The command line.
+"""The command line: the table of commands, each loaded when it is called, and the run of one command.
+
+``reconstitute PATH`` reconstitutes it when the word is no command and looks like a path: it has a slash or a dot,
+begins with ~, or is there. ``reconstitute -- PATH`` always does.
 
 Guarantees: an error of ours is one line on stderr (thing: cause; fix) and its own exit code, never a traceback, and
 with --json also an object on stdout (docs/json.md); Ctrl-C ends with 130; a reader that goes away (``| head``) is no
@@ -8,23 +11,163 @@ threads are doing; what it writes others cannot read, and it leaves no core file
 
 from __future__ import annotations
 
+import difflib
+import importlib
 import logging
 import os
 import resource
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from daemon.cli.commands import reconstitute
+from daemon.cli.settings import Settings
 from daemon.errors import ReconstituteError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 USAGE = 64
 FAULT = 70
-"""What shells and sysexits.h call them."""
+"""Exit codes, as shells and sysexits.h number them."""
+
+COMMANDS = {
+    "search": "Search everything that was said, done and printed.",
+    "recall": "The same as search, by the name that agents know.",
+    "recall-get": "Show one message in full.",
+    "recall-context": "Show the messages around one message.",
+    "recall-messages": "Page through a session's messages.",
+    "recall-sessions": "List sessions, latest first.",
+    "recall-timeline": "Show what happened around a message, session or time.",
+    "recall-files": "Show which sessions touched a path.",
+    "files": "List recorded files: how well known, and whether lost.",
+    "history": "Show every revision of one file.",
+    "show": "Print what a file held, now or at a time.",
+    "restore": "Write recorded files into a new folder.",
+    "export": "Write sessions out: JSON lines, chat messages, Markdown.",
+    "alias": "Say that a folder was renamed or moved.",
+    "trajectory": "Show how a model came to its answers.",
+    "status": "Show what is archived, indexed and waiting.",
+    "index": "Read everything OpenCode has now.",
+    "run": "Follow OpenCode in the foreground; what the service does.",
+    "mcp": "Serve recall to agents (MCP, stdin and stdout).",
+    "adapter": "Serve OpenCode's models to clients of Ollama.",
+    "service": "Install, show or remove the systemd user service.",
+    "config": "Check, show or locate the configuration.",
+}
+PATH_COMMAND = ":path"
+_PLACES = {
+    PATH_COMMAND: "path:command",
+    "search": "recall:recall",
+    "recall-get": "recall_browse:get",
+    "recall-context": "recall_browse:context",
+    "recall-messages": "recall_browse:messages",
+    "recall-sessions": "recall_browse:sessions",
+    "recall-timeline": "recall_browse:timeline",
+    "recall-files": "recall_browse:files",
+    "history": "files:history",
+    "show": "files:show",
+    "alias": "files:alias",
+    "trajectory": "path:trajectory",
+    "index": "status:index",
+    "run": "foreground:run",
+    "mcp": "foreground:mcp",
+    "adapter": "foreground:adapter",
+}
+"""Module and attribute of the commands that are not of their own name in a module of that name."""
+_FLAGS = ("-v", "--verbose", "--version", "-h", "--help")
+
+
+class Commands(click.Group):
+    """Knows its commands by name and one line each, without loading them."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Load one command: module daemon.cli.subcommands.NAME, attribute NAME."""
+        name = _named(name)
+        if name not in COMMANDS and name != PATH_COMMAND:
+            return None
+        module, _, attribute = _PLACES.get(name, f"{name}:{name}").partition(":")
+        loaded = importlib.import_module(f"daemon.cli.subcommands.{module}")
+        command: click.Command = getattr(loaded, attribute)
+        command.name = name
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click, after the command for a bare path has been named."""
+        return super().parse_args(ctx, self._name_path_command(ctx, args))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click, with a hint for a mistyped name."""
+        if self.get_command(ctx, args[0]) is None:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]}" if near else f"for a path of this name write: reconstitute -- {args[0]}"
+            raise click.UsageError(f"{args[0]}: no such command and no such path; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, and the options that go with a path."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        path = self.get_command(ctx, PATH_COMMAND)
+        with formatter.section("Options with PATH"):
+            options = [p for p in path.params if isinstance(p, click.Option)] if path else []
+            formatter.write_dl([r for option in options if (r := option.get_help_record(ctx)) is not None])
+
+    def _name_path_command(self, ctx: click.Context, args: list[str]) -> list[str]:
+        place = 0
+        while place < len(args) and (args[place] in _FLAGS or args[place].startswith("--config")):
+            place += 2 if args[place] == "--config" else 1
+        rest = args[place:]
+        if not rest or _named(rest[0]) in COMMANDS:
+            return args
+        if rest[0] == "--" or self._is_option_of_path(ctx, rest[0]) or _looks_like_path(rest[0]):
+            return [*args[:place], PATH_COMMAND, *rest]
+        return args
+
+    def _is_option_of_path(self, ctx: click.Context, word: str) -> bool:
+        path = self.get_command(ctx, PATH_COMMAND) if word.startswith("-") else None
+        return path is not None and any(word.partition("=")[0] in option.opts for option in path.params)
+
+
+def _named(word: str) -> str:
+    """A command's name; agents write those of recall with underscores."""
+    return word.replace("_", "-") if word.startswith("recall_") else word
+
+
+def _looks_like_path(word: str) -> bool:
+    return not word.startswith("-") and ("/" in word or "." in word or word.startswith("~") or os.path.lexists(word))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+    subcommand_metavar="PATH | COMMAND ...",
+    options_metavar="[OPTIONS]",
+)
+@click.option("--config", "config", metavar="FILE", type=click.Path(path_type=Path), help="Use this configuration.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.version_option(package_name="reconstitute", prog_name="reconstitute", message="%(prog)s %(version)s")
+@click.pass_context
+def reconstitute(context: click.Context, config: Path | None, verbose: bool) -> None:
+    """Keep what OpenCode's sessions hold, find it again, and rebuild folders from it.
+
+    \b
+    Examples:
+      reconstitute ~/projects/shop           write the pages of a folder, lost or not
+      reconstitute ~/projects/shop --question "Why is the cart a list?"
+      reconstitute recall rate limit         find a conversation
+      reconstitute files --lost              see what is missing on the disk
+      reconstitute restore ~/projects/shop --to ~/shop-back
+      reconstitute service install           keep everything up to date from now on
+    """  # noqa: D301 - click's mark for text that is not to be filled
+    context.obj = Settings(config=config, verbose=verbose)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon.cli import main
-from daemon.cli.commands import COMMANDS
+from daemon.cli import COMMANDS, main
 from daemon.cli.settings import Settings
 from daemon.config import Config, load
 from daemon.control import calls, endpoint, identity

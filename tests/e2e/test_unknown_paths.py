@@ -10,8 +10,7 @@ import click
 import pytest
 
 from daemon.archive.paths import similar
-from daemon.cli import main
-from daemon.cli.commands import COMMANDS, reconstitute
+from daemon.cli import COMMANDS, main, reconstitute
 from daemon.cli.settings import Settings
 from daemon.config import load
 from daemon.errors import NotRecorded

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from daemon.cli.commands import COMMANDS, reconstitute
+from daemon.cli import COMMANDS, reconstitute
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [

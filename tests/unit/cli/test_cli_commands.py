@@ -364,8 +364,7 @@ def run_code(code: str) -> subprocess.CompletedProcess[str]:
 def test_a_fault_of_ours_is_one_redacted_line_and_a_traceback_only_when_asked_for() -> None:
     code = """
 import sys, click
-from daemon.cli import main
-from daemon.cli.commands import reconstitute
+from daemon.cli import main, reconstitute
 def fail(**_): raise RuntimeError("password: 'hunter2-very-secret-value'")
 reconstitute.callback = fail
 reconstitute.params = [p for p in reconstitute.params if p.name != 'verbose'] + [click.Option(['-v', 'verbose'], is_flag=True)]

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from daemon.cli import terminal
-from daemon.cli.commands import reconstitute
+from daemon.cli import reconstitute, terminal
 from daemon.errors import BadRequest
 from daemon.hints import OPTIONS
 from daemon.recall.query.request import CALLS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.cli.commands import COMMANDS
+from daemon.cli import COMMANDS
 from daemon.model import Kind
 from daemon.transcript.document import document
 from daemon.transcript.own_calls import DOING, READING, is_own_tool, runs_us
