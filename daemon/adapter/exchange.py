@@ -16,11 +16,21 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from daemon import log
-from daemon.adapter import history, prompts
+from daemon.adapter import prompts
 from daemon.adapter.prompts import ENGLISH, language_of
 from daemon.adapter.request import ModelRequest
 from daemon.adapter.responses import Figures
-from daemon.adapter.sessions import Lease, Sessions
+from daemon.adapter.sessions import (
+    Lease,
+    Sessions,
+    awaits_answer,
+    continuing,
+    digests,
+    opening,
+    system_of,
+    turns_of,
+    user_texts,
+)
 from daemon.chat import OnText, Reply, ToolCall
 from daemon.chat.action_text import parse, prose_of, without_thinking
 from daemon.chat.actions import names_of
@@ -99,9 +109,9 @@ class Exchange:
     ) -> None:
         """`client` is who asks: nobody is given a session that another's conversation made."""
         self._request, self._server, self._sessions = request, server, sessions
-        self._turns = history.turns_of(request.messages)
-        self._setup = [client, request.model, history.system_of(request.messages), list(request.tools), request.form]
-        self._language = language_of(history.user_texts(self._turns))
+        self._turns = turns_of(request.messages)
+        self._setup = [client, request.model, system_of(request.messages), list(request.tools), request.form]
+        self._language = language_of(user_texts(self._turns))
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
         self._visible = VisibleText(on_text)
         self._prose = ""  # what the model said in plain words where an object was asked for
@@ -134,7 +144,7 @@ class Exchange:
 
     def _answer(self) -> _Turn:
         """In a session that knows the conversation, if there is one; in a new one if that is gone."""
-        chain = history.digests(self._setup, self._turns)
+        chain = digests(self._setup, self._turns)
         kinds = [turn["role"] in ("user", "tool") for turn in self._turns]
         reusable = [all(kinds[known:]) for known in range(len(chain))]
         lease = self._sessions.take(self._request.model, chain, reusable)
@@ -152,7 +162,7 @@ class Exchange:
         try:
             content, calls = self._turn(lease)
             message = Reply(self._visible.whole(content), calls).message()
-            digest = history.digests(self._setup, [*self._turns, message])[-1]
+            digest = digests(self._setup, [*self._turns, message])[-1]
             return content, calls
         finally:
             if digest and self._request.keeps and not self._is_off:
@@ -163,13 +173,13 @@ class Exchange:
     def _turn(self, lease: Lease) -> _Turn:
         """The turn as it should be, with one correction."""
         tools, new = self._request.tools, self._turns[lease.known :]
-        text = history.continuing(new) if lease.known else history.opening(self._turns, in_actions=bool(tools))
+        text = continuing(new) if lease.known else opening(self._turns, in_actions=bool(tools))
         reply = self._prompt(lease, text, streams=not tools)
         try:
             return self._read(reply)
         except BadReply as error:
             self._prose = prose_of(reply.content) if tools else ""
-            if self._visible.sent or (self._prose and history.awaits_answer(self._turns)):
+            if self._visible.sent or (self._prose and awaits_answer(self._turns)):
                 raise  # plain words after a result are the answer
             reply = self._prompt(lease, prompts.correction(error))
         return self._read(reply)
@@ -194,7 +204,7 @@ class Exchange:
         """What is left when the turn failed with `error`; raises Unanswered."""
         _LOG.info("turn failed, falling back", reason=type(error).__name__)
         ways: list[Callable[[], _Turn]] = [self._named_tool, partial(self._in_plain_words, after_result=False)]
-        if history.awaits_answer(self._turns):
+        if awaits_answer(self._turns):
             ways.insert(0, partial(self._in_plain_words, after_result=True))
         for way in ways:
             if self._visible.sent:
@@ -220,7 +230,7 @@ class Exchange:
             return prompts.formed(prose, self._request.form), ()
         lease = self._sessions.new(self._request.model)
         try:
-            text = history.opening(self._turns, in_actions=False)
+            text = opening(self._turns, in_actions=False)
             wanted = prompts.plainly(self._request.form, after_result=after_result)
             reply = self._prompt(lease, f"{text}\n\n{wanted}", streams=True, in_plain_words=True)
             return self._plain_text(reply), ()
@@ -234,7 +244,7 @@ class Exchange:
         if rest < _LEAST_S:
             raise ModelUnavailable(f"{self._server.url}: no answer within {self._seconds:g} s")
         system = prompts.system(
-            history.system_of(request.messages),
+            system_of(request.messages),
             () if in_plain_words else request.tools,
             request.form,
             self._language,

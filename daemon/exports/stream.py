@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 
 from daemon.archive import Archive
 from daemon.archive.paths import is_touched, unknown
-from daemon.exports import Export, jsonl, markdown
+from daemon.exports import Export
+from daemon.exports.formats import chapter, chat_line, record_line
 from daemon.exports.sessions import SessionContent, open_session, select
 from daemon.model import Json
 from daemon.redact import redact
 
 _FORMATS: dict[str, Callable[[SessionContent], Iterator[str]]] = {
-    "jsonl": jsonl.record_line,
-    "messages": jsonl.chat_line,
-    "markdown": markdown.chapter,
+    "jsonl": record_line,
+    "messages": chat_line,
+    "markdown": chapter,
 }
 _PIECE = 1 << 16
 """Characters that are gathered before they are handed out; a session's end is handed out at once."""

@@ -1,4 +1,4 @@
-"""Ingest: `Intake` scans a source into the archive, the outbox feeds the indexes.
+"""Ingest: `Intake` scans sources into the archive, the drains take the outbox into the indexes.
 
 Either can stop anywhere and is simply started again: the cursor moves in the commit that holds its data, and an outbox
 entry is removed only after the index has it. Sessions that we started ourselves are counted but not archived. A session

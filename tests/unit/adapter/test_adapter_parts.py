@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.adapter import history, prompts
+from daemon.adapter import prompts
 from daemon.adapter.exchange import VisibleText
 from daemon.adapter.prompts import language_of
-from daemon.adapter.sessions import Sessions
+from daemon.adapter.sessions import Sessions, awaits_answer, continuing, digests, opening, turns_of
 from daemon.chat import ToolCall
 from daemon.chat.opencode.server import OpenCodeServer
 from daemon.errors import BadReply, Retry
@@ -101,12 +101,12 @@ def test_a_tool_without_a_schema_needs_no_arguments() -> None:
 
 
 def test_one_message_is_told_as_it_is() -> None:
-    assert history.opening([user("Hi\n there")], in_actions=True) == "Hi\n there"
+    assert opening([user("Hi\n there")], in_actions=True) == "Hi\n there"
 
 
 def test_a_conversation_with_tools_is_told_in_their_form_and_one_without_in_plain_words() -> None:
-    turns = history.turns_of([user("a"), called("get_status"), result("up", "get_status"), {"role": "assistant", "content": "It is up."}, user("b")])  # fmt: skip
-    with_tools, without = (history.opening(turns, in_actions=flag) for flag in (True, False))
+    turns = turns_of([user("a"), called("get_status"), result("up", "get_status"), {"role": "assistant", "content": "It is up."}, user("b")])  # fmt: skip
+    with_tools, without = (opening(turns, in_actions=flag) for flag in (True, False))
     for told in (with_tools, without):
         assert '{"action": "tool_call", "tool_name": "get_status", "arguments": {}}' in told
         assert "Result of get_status" in told
@@ -115,7 +115,7 @@ def test_a_conversation_with_tools_is_told_in_their_form_and_one_without_in_plai
 
 
 def test_what_follows_is_told_alone() -> None:
-    told = history.continuing(history.turns_of([result("up", "get_status"), user("and?")]))
+    told = continuing(turns_of([result("up", "get_status"), user("and?")]))
     assert told.startswith("Result of get_status")
     assert told.endswith("\n\nand?")
 
@@ -131,19 +131,19 @@ MESSAGES = st.lists(
 
 @given(MESSAGES, MESSAGES)
 def test_a_beginning_has_the_digests_of_the_whole(first: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
-    whole = history.digests("setup", [*first, *more])
-    assert history.digests("setup", first) == whole[: len(first) + 1]
-    assert not set(history.digests("another", first)) & set(whole)
+    whole = digests("setup", [*first, *more])
+    assert digests("setup", first) == whole[: len(first) + 1]
+    assert not set(digests("another", first)) & set(whole)
     assert len(set(whole)) == len(whole)
 
 
 @given(MESSAGES)
 def test_every_message_is_told(messages: list[dict[str, Any]]) -> None:
-    turns = history.turns_of(messages)
-    told = history.opening(turns, in_actions=False)
+    turns = turns_of(messages)
+    told = opening(turns, in_actions=False)
     for message in messages:
         assert message["content"].strip() in told
-    assert history.awaits_answer(turns) == bool(messages and messages[-1]["role"] == "tool")
+    assert awaits_answer(turns) == bool(messages and messages[-1]["role"] == "tool")
 
 
 # -- what is visible ---------------------------------------------------------------------------------------------------
