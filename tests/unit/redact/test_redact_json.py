@@ -69,9 +69,12 @@ def test_a_name_and_its_value_are_seen_together(value: Any, expected: Any) -> No
 
 
 @pytest.mark.parametrize(
-    "name", "name key Name Key variable header option flag label parameterKey ParameterKey".split()
+    "name",
+    ["name", "key", "Name", "Key", "variable", "header", "option", "flag", "label", "parameterKey", "ParameterKey"],
 )
-@pytest.mark.parametrize("value", "value Value val secret default argument parameterValue ParameterValue".split())
+@pytest.mark.parametrize(
+    "value", ["value", "Value", "val", "secret", "default", "argument", "parameterValue", "ParameterValue"]
+)
 def test_a_record_names_its_value_in_many_ways(name: str, value: str) -> None:
     assert redact_value({name: "DB_PASSWORD", value: WORD}) == {name: "DB_PASSWORD", value: PASSWORD}
 
