@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -105,14 +105,22 @@ def test_what_an_edit_puts_in_the_place_of_a_secret_is_one(
     assert redact_value({before: old}) == {before: redacted[before]}
 
 
-def test_what_is_nested_too_deep_becomes_its_text() -> None:
+@pytest.mark.parametrize(
+    ("around", "kind"),
+    [
+        (lambda inner: [inner], "github"),
+        (lambda inner: {"a": inner}, "github"),
+        (lambda inner: ["password", inner], "password"),
+    ],
+)
+def test_what_is_nested_too_deep_becomes_its_text(around: Callable[[Any], Any], kind: str) -> None:
     value: Any = [TOKEN, "é"]
     for _ in range(redact.DEEPEST - 1):
-        value = [value]
-    assert str(redact_value(value)).endswith(f"['{GITHUB}', 'é']" + "]" * (redact.DEEPEST - 1))
-    assert str(redact_value([value])).endswith(f"""['["{GITHUB}", "é"]']""" + "]" * (redact.DEEPEST - 1))
+        value = around(value)
+    assert f"['{marker(kind, TOKEN)}', 'é']" in str(redact_value(value))
+    assert f"""'["{GITHUB}", "é"]'""" in str(redact_value(around(value)))
     for _ in range(100_000):
-        value = [value]
+        value = around(value)
     assert "'[nested too deep to be shown]'" in str(redact_value(value))
 
 
